@@ -1,0 +1,561 @@
+"""The train state: everything that a restart needs, saved as a whole or not at all, and checked before it is trusted.
+
+    stage1/step_200/   adapter_model.safetensors, adapter_config.json   a standard PEFT adapter
+                       extra_adapters.safetensors                       trained weights that PEFT does not know, if any
+                       optimizer.bin, scheduler.bin, random_states_<rank>.pkl    written by accelerate
+                       objects_<rank>.bin                               what the script registered
+                       MANIFEST.json                                    checksum of each file, and facts of the run
+
+A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside` was newer than the checkpoint
+from which a run was resumed.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import random
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import yaml
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, broadcast_object_list, gather_object
+from accelerate.utils import load as load_plain_data
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from lib.errors import FINISHED, INTERRUPTED, TERMINATED, ConfigError, NumericError, StorageError
+from lib.runlog import RunLog, fsync_file, fsync_folder
+
+logger = logging.getLogger(__name__)
+
+MANIFEST = "MANIFEST.json"
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+EXTRA = "extra_adapters.safetensors"
+POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
+PACKAGES = ("torch", "transformers", "peft", "accelerate")
+DISK_FULL = ("inline_container", "iostream")  # torch.save has no error class of its own for a write that failed
+EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+
+class Stateful(Protocol):
+    """Something that moves during training. Its state is made of numbers, strings, lists, dicts and tensors."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Checkpoints:
+    """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
+
+    `policy` has the PeftModel as `.model`; `dataset` is a fingerprint of the training data; the `keep` newest valid
+    checkpoints stay. Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        accelerator: Accelerator,
+        policy: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        log: RunLog,
+        *,
+        dataset: str = "",
+        keep: int = 2,
+        allow_change: bool = False,
+    ):
+        if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
+            raise ConfigError(
+                f"checkpoints: {accelerator.distributed_type.value} shards the adapter, which cannot be saved yet; "
+                f"launch with plain data parallelism (MULTI_GPU)"
+            )
+        if keep < 2:
+            raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
+        self.run_dir = Path(run_dir)
+        self.accelerator = accelerator
+        self.policy = policy
+        self._refuse_strays()
+        self.optimizer = optimizer
+        self.log = log
+        self.dataset = dataset
+        self.keep = keep
+        self.allow_change = allow_change
+        self._objects: dict[str, Stateful | torch.Generator] = {}
+        self._current: Path | None = None  # the checkpoint that equals what is in memory, while no step is taken
+        accelerator.register_save_state_pre_hook(self._save_adapter)
+        accelerator.register_load_state_pre_hook(self._load_adapter)
+        if accelerator.is_main_process:
+            for leftover in self.run_dir.glob("stage*/*.tmp"):
+                shutil.rmtree(leftover)
+
+    def register(self, **objects: Stateful | torch.Generator) -> None:
+        """Add what else moves during training, by name: `register(sampler=sampler, noise=torch.Generator())`.
+
+        Each rank's own state is saved, unlike with `accelerator.register_for_checkpointing`, which saves rank 0's.
+        """
+        self._objects.update(objects)
+
+    def save(self, stage: int, step: int) -> Path:
+        """Save everything as `stage<stage>/step_<step>`, then delete the oldest.
+
+        All ranks call it, as the last act of a step: rows that are logged later are cut off by a resume.
+        Raises NumericError when weights or optimizer hold non-finite numbers, StorageError when it cannot be written;
+        both leave the older checkpoints as they were.
+        """
+        final = self.run_dir / f"stage{stage}" / f"step_{step}"
+        if final == self._current:
+            return final
+        self._check_finite(final)
+        temporary = final.with_name(final.name + ".tmp")
+        self._together(temporary, lambda: self._make_room(temporary), main_only=True)
+        self._together(temporary, lambda: self._write_state(temporary))
+        self._together(temporary, lambda: self._publish(temporary, final), main_only=True)
+        self._current = final
+        return final
+
+    def resume(self) -> Path | None:
+        """Load the newest valid checkpoint and return it; None, with empty logs, if there never was one.
+
+        Raises ConfigError when all are broken, and what `load` raises.
+        """
+        path = self.newest()
+        if path is not None:
+            self.load(path)
+        elif any(_found(self.run_dir)):
+            raise ConfigError(
+                f"{self.run_dir}: every checkpoint is broken (see above): restore one from a backup, "
+                f"or start over under another run_name=..."
+            )
+        else:
+            self.log.rewind({})
+        return path
+
+    def newest(self) -> Path | None:
+        """The newest checkpoint that is whole, by (stage, step); each newer one is reported with what is wrong."""
+        answer = [self._newest() if self.accelerator.is_main_process else None]
+        return broadcast_object_list(answer)[0]
+
+    def load(self, path: Path) -> None:
+        """Restore the state in `path` bit for bit and cut the logs back to it; newer checkpoints become `*.aside`.
+
+        Raises ConfigError when the checkpoint is broken or belongs to other data, ranks, adapters or objects.
+        """
+        broken = problems(path)
+        if broken:
+            raise ConfigError(f"{path} is broken: {'; '.join(broken)}; resume from another checkpoint")
+        manifest = _read_manifest(path)
+        self._refuse_other_run(path, manifest)
+        objects = self._read_objects(path)
+        self.accelerator.load_state(str(path))
+        _restore_rng(path / f"random_states_{self.accelerator.process_index}.pkl")
+        for name, state in objects.items():
+            _set_state(self._objects[name], state)
+        if self.accelerator.is_main_process:
+            self.log.rewind(manifest["log_offsets"])
+            self._set_newer_aside(path)
+        self.accelerator.wait_for_everyone()
+        self._current = path
+
+    def _refuse_strays(self) -> None:
+        named = self.accelerator.unwrap_model(self.policy).named_parameters()
+        strays = [name for name, value in named if value.requires_grad and not name.startswith("model.")]
+        if strays:
+            raise ConfigError(
+                f"checkpoints: {', '.join(strays)} is trained outside `policy.model` and would not be saved"
+            )
+
+    # -- saving
+
+    def _check_finite(self, final: Path) -> None:
+        names = {parameter: name for name, parameter in self.policy.named_parameters() if parameter.requires_grad}
+        tensors = [(name, parameter) for parameter, name in names.items()]
+        for parameter, state in self.optimizer.state.items():
+            tensors += [(f"optimizer {key} of {names.get(parameter)}", value) for key, value in state.items()]
+        for name, value in tensors:
+            if torch.is_tensor(value) and not torch.isfinite(value).all():
+                raise NumericError(
+                    f"{final}: not saved, {name} holds non-finite numbers; resume from the checkpoint before, "
+                    f"with a smaller learning rate or gradient norm"
+                )
+
+    def _make_room(self, temporary: Path) -> None:
+        last = next(_found(self.run_dir), None)
+        size = sum(file.stat().st_size for file in last.iterdir()) if last else 0
+        if shutil.disk_usage(self.run_dir).free < 2 * size:
+            raise OSError(errno.ENOSPC, f"the last checkpoint has {_megabytes(size)}, and twice that must be free")
+        temporary.mkdir(parents=True)
+        fsync_folder(self.run_dir)
+
+    def _write_state(self, temporary: Path) -> None:
+        self.accelerator.save_state(str(temporary))
+        path = temporary / f"objects_{self.accelerator.process_index}.bin"
+        torch.save({name: _get_state(thing) for name, thing in self._objects.items()}, path)
+        load_plain_data(path)  # a state that cannot be read back must be known now, not at the resume
+
+    def _save_adapter(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
+        weights.clear()  # else accelerate writes the whole base model
+        if not self.accelerator.is_main_process:
+            return
+        peft_model = self._peft_model()
+        peft_model.save_pretrained(directory, selected_adapters=[POLICY], save_embedding_layers=False)
+        extra = _extra_parameters(peft_model)
+        if extra:
+            save_file({name: value.detach().contiguous() for name, value in extra.items()}, Path(directory) / EXTRA)
+
+    def _publish(self, temporary: Path, final: Path) -> None:
+        self.log.sync()
+        files = sorted(temporary.iterdir())
+        for file in files:
+            fsync_file(file)
+        _write_manifest(
+            temporary,
+            {
+                "schema": 1,
+                "files": {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files},
+                "environment": self._environment(),
+                "world_size": self.accelerator.num_processes,
+                "config_sha256": _sha256(self.run_dir / "config.yaml"),
+                "dataset": self.dataset,
+                "log_offsets": self.log.offsets(),
+            },
+        )
+        fsync_folder(temporary)
+        os.replace(temporary, final)
+        fsync_folder(final.parent)
+        broken = problems(final)
+        if broken:
+            raise OSError(errno.EIO, f"read back otherwise than written: {'; '.join(broken)}")
+        self._prune()
+
+    def _prune(self) -> None:
+        valid = 0
+        for folder in _found(self.run_dir):
+            if valid >= self.keep:
+                doomed = folder.with_name(folder.name + ".tmp")  # half deleted, it must not look like a checkpoint
+                os.replace(folder, doomed)
+                shutil.rmtree(doomed)
+            elif not problems(folder):
+                valid += 1
+
+    def _together(self, temporary: Path, action: Callable[[], None], main_only: bool = False) -> None:
+        """Run a phase of saving; when it cannot write on one rank, all ranks clean up and raise StorageError."""
+        failure = None
+        if self.accelerator.is_main_process or not main_only:
+            try:
+                action()
+            except (OSError, SafetensorError, RuntimeError) as error:
+                if isinstance(error, RuntimeError) and not any(word in str(error) for word in DISK_FULL):
+                    raise
+                failure = str(error)
+        failures = [text for text in gather_object([failure]) if text]
+        if failures:
+            if self.accelerator.is_main_process:
+                shutil.rmtree(temporary, ignore_errors=True)
+            self.accelerator.wait_for_everyone()  # the first rank that exits makes the launcher kill the others
+            free = shutil.disk_usage(self.run_dir).free
+            raise StorageError(
+                f"{temporary.with_suffix('')}: cannot be saved with {_megabytes(free)} free ({failures[0]}); older "
+                f"checkpoints are untouched: free some space, then --resume"
+            )
+
+    # -- loading
+
+    def _newest(self) -> Path | None:
+        for folder in _found(self.run_dir):
+            broken = problems(folder)
+            if not broken:
+                return folder
+            logger.error("CHECKPOINT %s IS BROKEN and will not be used: %s", folder, "; ".join(broken))
+        return None
+
+    def _refuse_other_run(self, path: Path, manifest: Mapping[str, Any]) -> None:
+        ranks = self.accelerator.num_processes
+        if manifest["world_size"] != ranks:
+            raise ConfigError(
+                f"{path}: saved by {manifest['world_size']} processes, this run has {ranks}: launch with "
+                f"--num_processes {manifest['world_size']}, or start from its weights with --resume-adapter {path}"
+            )
+        if manifest["dataset"] != self.dataset and not self.allow_change:
+            raise ConfigError(
+                f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
+                f"restore the data, or accept the change with --allow-config-change"
+            )
+        for name, now in self._environment().items():
+            if manifest["environment"].get(name) != now:
+                before = manifest["environment"].get(name)
+                logger.warning("%s: saved with %s %s, now %s: later steps may differ slightly", path, name, before, now)
+
+    def _read_objects(self, path: Path) -> dict[str, Any]:
+        objects = load_plain_data(path / f"objects_{self.accelerator.process_index}.bin", map_location="cpu")
+        if objects.keys() != self._objects.keys():
+            raise ConfigError(
+                f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "
+                f"resume with the version that saved it, or start from its weights with --resume-adapter {path}"
+            )
+        return objects
+
+    def _load_adapter(self, models: list[torch.nn.Module], directory: str) -> None:
+        models.clear()
+        load_adapter(self._peft_model(), Path(directory))
+
+    def _set_newer_aside(self, path: Path) -> None:
+        for folder in _found(self.run_dir):
+            if folder == path:
+                return
+            aside = folder.with_name(folder.name + ".aside")
+            shutil.rmtree(aside, ignore_errors=True)
+            os.replace(folder, aside)
+
+    # -- both
+
+    def _peft_model(self) -> torch.nn.Module:
+        return self.accelerator.unwrap_model(self.policy).model
+
+    def _environment(self) -> dict[str, str]:
+        return {name: version(name) for name in PACKAGES} | {"device": self.accelerator.device.type}
+
+
+def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
+    """Load the weights of a saved adapter, and nothing else, into the one that the model trains.
+
+    Raises ConfigError, and changes nothing, when the folder is no adapter, or one for other shapes, modules or ranks.
+    """
+    from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+    directory = Path(directory)
+    tensors, extra, config = _read_adapter(directory)
+    differences = [
+        *_config_differences(config, peft_model.peft_config[POLICY].to_dict()),
+        *_tensor_differences(tensors, _adapter_tensors(peft_model)),
+        *_tensor_differences(extra, _extra_parameters(peft_model)),
+    ]
+    if differences:
+        raise ConfigError(
+            f"{directory}: this adapter does not fit the model: {'; '.join(differences)}; change the config to "
+            f"the adapter's model and settings, or choose another folder"
+        )
+    set_peft_model_state_dict(peft_model, tensors, adapter_name=POLICY)
+    with torch.no_grad():
+        for name, parameter in _extra_parameters(peft_model).items():
+            parameter.copy_(extra[name])
+    for name, value in {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}.items():
+        if not _same_bits(value, {**tensors, **extra}[name]):  # peft skips what it cannot place, without a word
+            raise ConfigError(f"{directory}: {name} did not arrive in the model; is the installed peft the pinned one?")
+
+
+def problems(folder: Path) -> list[str]:
+    """What is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
+    try:
+        files = _read_manifest(folder)["files"]
+    except FileNotFoundError:
+        return [f"{MANIFEST} is missing" if any(folder.iterdir()) else "the folder is empty"]
+    except (OSError, ValueError) as error:
+        return [f"{MANIFEST} is damaged ({error})"]
+    found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
+    return [f"{name} {problem}" for name, problem in found if problem]
+
+
+def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
+    """Compare the run's `config.yaml` with the YAML that this start would write there.
+
+    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError with the others that
+    differ; `allow_change` makes it a warning.
+    """
+    path = run_dir / "config.yaml"
+    before = dict(_flatten(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    now = dict(_flatten(yaml.safe_load(text)))
+    changed = [
+        f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}"
+        for key in {**before, **now}
+        if before.get(key, "absent") != now.get(key, "absent")
+        and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
+    ]
+    if changed and not allow_change:
+        raise ConfigError(
+            f"{path}: the run was started with another config: {'; '.join(changed)}; undo the change, "
+            f"or accept it with --allow-config-change"
+        )
+    if changed:
+        logger.warning("%s: goes on with a changed config: %s", path, "; ".join(changed))
+
+
+class Interrupts:
+    """While it is open, the first SIGINT or SIGTERM only sets `received`, so that the loop can save and leave.
+
+    The second one ends the process at once and touches no checkpoint. Outside the main thread it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        if threading.current_thread() is threading.main_thread():
+            self._old = {number: signal.signal(number, self._handle) for number in EXIT_CODES}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set from Python
+
+    @property
+    def exit_code(self) -> int:
+        """What the process should exit with: 0, 130 after SIGINT, 143 after SIGTERM."""
+        return EXIT_CODES.get(self.received, FINISHED)
+
+    def _handle(self, number: int, _: object) -> None:
+        if self.received is not None:
+            os._exit(EXIT_CODES[number])
+        self.received = number
+        # print() is not safe here: the signal may have come in the middle of another print
+        os.write(2, b"\nfinishing the step, then saving; press again to stop at once\n")
+
+
+def _found(run_dir: Path) -> Iterator[Path]:
+    """The run's checkpoint folders, whole or not, newest first."""
+    numbered = []
+    for folder in run_dir.glob("stage*/step_*"):
+        match = re.fullmatch(r"stage(\d+)/step_(\d+)", f"{folder.parent.name}/{folder.name}")
+        if match and folder.is_dir():
+            numbered.append((int(match[1]), int(match[2]), folder))
+    return iter([folder for _, _, folder in sorted(numbered, reverse=True)])
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    path = folder / MANIFEST
+    path.write_text(json.dumps({**manifest, "sha256": _digest(manifest)}, indent=1), encoding="utf-8")
+    fsync_file(path)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict) or manifest.pop("sha256", None) != _digest(manifest):
+        raise ValueError("its checksum differs")
+    return manifest
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _file_problem(path: Path, expected: Mapping[str, Any]) -> str | None:
+    try:
+        size = path.stat().st_size
+        if size != expected["size"]:
+            return f"has {size} bytes instead of {expected['size']}"
+        if _sha256(path) != expected["sha256"]:
+            return "is damaged (its checksum differs)"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error})"
+    return None
+
+
+def _get_state(thing: Stateful | torch.Generator) -> Any:
+    return thing.get_state() if isinstance(thing, torch.Generator) else thing.state_dict()
+
+
+def _set_state(thing: Stateful | torch.Generator, state: Any) -> None:
+    if isinstance(thing, torch.Generator):
+        thing.set_state(state)
+    else:
+        thing.load_state_dict(state)
+
+
+def _restore_rng(path: Path) -> None:
+    """Set the global generators once more: `load_state` does it too, but goes on in silence when that fails."""
+    states = load_plain_data(path)
+    random.setstate(states["random_state"])
+    np.random.set_state(states["numpy_random_seed"])
+    torch.set_rng_state(states["torch_manual_seed"])
+    if (
+        torch.cuda.is_available() and "torch_cuda_manual_seed" in states
+    ):  # absent: saved on a CPU, which was warned about
+        torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
+
+
+def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+    return get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
+
+
+def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """Trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
+    known = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
+    return {
+        name: parameter
+        for name, parameter in peft_model.named_parameters()
+        if parameter.requires_grad and parameter.data_ptr() not in known
+    }
+
+
+def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], dict[str, Any]]:
+    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (directory / name).is_file()]
+    if missing:
+        raise ConfigError(
+            f"{directory}: no adapter here, {' and '.join(missing)} missing; "
+            f"give the folder that holds them, such as outputs/<run_name>/stage1/step_200"
+        )
+    try:
+        extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
+        return load_file(directory / ADAPTER), extra, json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))
+    except (OSError, SafetensorError, ValueError) as error:
+        raise ConfigError(f"{directory}: the adapter cannot be read ({error}); choose another folder") from error
+
+
+def _config_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    # shapes do not show the scaling; the other settings explain, in the user's words, why the tensors differ
+    for key in ("peft_type", "r", "lora_alpha", "alpha_pattern", "use_rslora", "use_dora"):
+        if key in there and there[key] != here.get(key):
+            yield f"{key} is {there[key]} there and {here.get(key)} here"
+
+
+def _tensor_differences(there: Mapping[str, torch.Tensor], here: Mapping[str, torch.Tensor]) -> Iterator[str]:
+    for names, place in ((there.keys() - here.keys(), "there"), (here.keys() - there.keys(), "here")):
+        if names:
+            yield f"{len(names)} tensors are only {place}, such as {min(names)}"
+    other = sorted(name for name in there.keys() & here.keys() if there[name].shape != here[name].shape)
+    if other:
+        shapes = f"{list(there[other[0]].shape)} there and {list(here[other[0]].shape)} here"
+        yield f"{len(other)} tensors have other shapes, such as {other[0]}: {shapes}"
+
+
+def _same_bits(value: torch.Tensor, saved: torch.Tensor) -> bool:
+    bits = [
+        tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8) for tensor in (value, saved.to(value.dtype))
+    ]
+    return torch.equal(*bits)
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,588 @@
+"""YAML in, validated objects out: extra keys forbidden, all mistakes at once, `--smoke` and overrides as functions.
+
+Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `SFTConfig`); the
+field comments below are the reference for every key. The checks that need several fields stand in `conflicts()`.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from lib.errors import ConfigError
+from lib.registry import did_you_mean, extractors, matchers, rewards
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Conflict = tuple[tuple[str, ...], str]  # the dotted keys involved, and the sentence
+
+
+class Section(BaseModel):
+    """Base of every block of the YAML: unknown keys are mistakes, values never change after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, coerce_numbers_to_str=False)
+
+
+class FromScratch(Section):
+    """A model that is built instead of loaded: random weights and a tokenizer of single characters."""
+
+    architecture: dict[str, Any]  # transformers config fields; `model_type` names the class
+    characters: Name  # every character becomes one token
+    special_tokens: list[str] = []  # multi-character tokens: tags, turn markers
+    eos_token: Name = "<|im_end|>"
+    pad_token: Name = "<|pad|>"
+
+
+class Model(Section):
+    """What is trained, and how it is loaded."""
+
+    name: Name  # hub id or local folder
+    revision: str | None = None
+    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth where it is installed and a GPU is there
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that has it, else float32
+    load_in_4bit: bool = False
+    max_seq_length: Count = 2048
+    chat_template: str = ""  # Jinja text or the path of a file; "" = the tokenizer's own
+    chat_template_kwargs: dict[str, Any] = {}  # for example {enable_thinking: false}
+    gradient_checkpointing: bool = False
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+
+
+class Lora(Section):
+    """The trainable part. Dropout is absent on purpose: it would give the KL a noise floor."""
+
+    r: Count = 16
+    alpha: Annotated[float, Field(gt=0)] = 16
+    targets: list[Name] | Literal["all-linear"] = [
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    ]  # fmt: skip
+
+
+class Dataset(Section):
+    """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+
+    name: Name
+    config_name: str | None = None
+    revision: str | None = None
+    split: str | None = None  # given: its first `test_split_size` rows are held out, the rest is train
+    target_field: Name = "answer"
+    test_split_size: Count = 200
+    spill_test_into_train: bool = False  # true trains on the unused rows of the official test split
+    max_train_rows: Count | None = None
+
+
+class Prompts(Section):
+    """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
+
+    system: str = ""
+    user: Name = "Question:\n{question}"
+    self_correction: Name
+    history: Literal["full", "plain_text", "answer_only"] = "full"
+    # full: attempt 2 continues the very tokens that were sampled; plain_text: think tags out, text kept;
+    # answer_only: the think block is left out
+
+
+class Reward(Section):
+    """How a completion is judged. Names come from the registry; dotted paths work."""
+
+    fn: Name = "exact_match"
+    answer_extractor: Name = "identity"
+    match: Name = "exact"  # what "accuracy" and the bonus count as the same answer: exact, math
+
+    @field_validator("fn", "answer_extractor", "match")
+    @classmethod
+    def _is_known(cls, name: str, info) -> str:
+        registry = {"fn": rewards, "answer_extractor": extractors, "match": matchers}[info.field_name]
+        try:
+            registry.get(name)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+
+SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
+
+
+class Generation(Section):
+    """Sampling and its budgets, in tokens. Training scores at this very temperature."""
+
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    max_prompt_length_attempt1: Count = 384  # longer first prompts are left out, and counted
+    max_prompt_length_attempt2: Count = 1024  # longer contexts lose the middle of attempt 1, never the instruction
+    max_new_tokens_attempt1: Count = 512
+    max_new_tokens_attempt2: Count = 512
+    batch_size: Count = 256  # completions decoded at once
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_sampler_tricks(cls, values: Any) -> Any:
+        tricks = [key for key in SAMPLER_TRICKS if isinstance(values, dict) and key in values]
+        if tricks:
+            raise ValueError(
+                f"{', '.join(tricks)} would make the sampling distribution differ from the one whose log-probabilities "
+                "are trained, which biases the gradient: remove it"
+            )
+        return values
+
+
+class AdaptiveBeta2(Section):
+    """Holds KL(attempt 1) near `target` by moving beta2 (proportional controller, Ziegler et al. 2019)."""
+
+    target: Annotated[float, Field(gt=0)]  # nats per token
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.1
+    max_error: Annotated[float, Field(gt=0)] = 0.2
+
+
+class Optimizer(Section):
+    """AdamW and its schedule; each stage starts a fresh one unless told otherwise."""
+
+    name: Literal["adamw", "adamw_8bit"] = "adamw"
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-5
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    weight_decay: Weight = 0.0
+    warmup_steps: Annotated[int, Field(ge=0)] = 0
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+
+
+class ScoreTrain(Section):
+    """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
+
+    stage1_steps: Annotated[int, Field(ge=0)] | None = None  # null: stage1_epochs decides
+    stage2_steps: Annotated[int, Field(ge=0)] | None = None
+    stage1_epochs: Weight = 1.0
+    stage2_epochs: Weight = 1.0
+    stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes
+    stage2_batch_size: Count = 16
+    attempts_per_prompt: Count = 4  # K1 first attempts of each prompt
+    revisions_per_attempt: Count = 2  # K2 second attempts of each first attempt
+    micro_batch_size: Count = 16  # sequences per forward; changes memory, never the update
+    alpha: Weight = 10.0  # bonus alpha * (r2 - r1), on attempt 2 alone
+    beta1: Weight = 0.01  # KL weight of both attempts
+    beta2: Weight = 0.1  # stage I's extra KL weight of attempt 1
+    beta1_in_stage1: bool = True  # the paper keeps the small beta1 term in stage I
+    adaptive_beta2: AdaptiveBeta2 | None = None
+    bonus_on: Literal["match", "reward"] = "match"  # match: a format point is no self-correction
+    baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
+    # none: raw non-negative rewards, which can only push sampled text up
+    kl: Literal["k3", "k2", "k1_in_reward", "exact"] = "k3"  # see lib/losses.py for value and gradient of each
+    length_norm: Literal["sequence", "constant", "token"] = "sequence"
+    # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO); token: mean over tokens
+    base_first_attempts: Fraction = 0.0  # share of prompts whose first attempts the base model writes (context only)
+    fresh_optimizer_per_stage: bool = True
+    checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end of each stage
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+    on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
+    identical_rewards_warning: Count = 20  # steps in a row
+    stop_on_identical_rewards: bool = False
+
+
+class Eval(Section):
+    """Held-out accuracy of both attempts."""
+
+    max_examples: Count = 200
+    temperature: Weight = 0.0  # 0 = greedy
+    samples_per_prompt: Count = 1
+    every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and after each stage
+    seed: int = 0
+
+
+class Tracking(Section):
+    """An optional dashboard beside the JSONL logs, which are always written."""
+
+    backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"
+    project: Name = "rematch"
+    mode: Literal["offline", "online"] = "offline"
+
+
+class RunConfig(Section):
+    """What every script's config has."""
+
+    run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    output_dir: Name = "outputs"
+    seed: int = 3407
+    model: Model
+    tracking: Tracking = Tracking()
+
+    @property
+    def run_dir(self) -> Path:
+        """`outputs/<run_name>`."""
+        return Path(self.output_dir) / self.run_name
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        return iter(())
+
+    def smoke(self, examples: int) -> "RunConfig":
+        """This config, cut down to a run of about a minute that touches every part of the loop."""
+        raise NotImplementedError
+
+
+class ScoreConfig(RunConfig):
+    """train.py"""
+
+    lora: Lora = Lora()
+    dataset: Dataset
+    prompts: Prompts
+    reward: Reward = Reward()
+    generation: Generation = Generation()
+    optimizer: Optimizer = Optimizer()
+    train: ScoreTrain = ScoreTrain()
+    eval: Eval = Eval()
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        gen, train, limit = self.generation, self.train, self.model.max_seq_length
+        for attempt in (1, 2):
+            prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
+            need = getattr(gen, prompt_key) + getattr(gen, new_key)
+            if need > limit:
+                keys = (f"generation.{prompt_key}", f"generation.{new_key}", "model.max_seq_length")
+                yield (
+                    keys,
+                    (
+                        f"{prompt_key} + {new_key} = {need} exceeds model.max_seq_length = {limit}: "
+                        "lower one of the first two or raise the last"
+                    ),
+                )
+        if gen.max_prompt_length_attempt2 < gen.max_prompt_length_attempt1:
+            keys = ("generation.max_prompt_length_attempt1", "generation.max_prompt_length_attempt2")
+            yield (
+                keys,
+                (
+                    f"max_prompt_length_attempt2 = {gen.max_prompt_length_attempt2} is below max_prompt_length_attempt1 = "
+                    f"{gen.max_prompt_length_attempt1}, but its prompt holds the first one: raise it"
+                ),
+            )
+        group = train.attempts_per_prompt * train.revisions_per_attempt
+        if train.baseline == "leave_one_out" and group == 1:
+            keys = ("train.baseline", "train.attempts_per_prompt", "train.revisions_per_attempt")
+            yield (
+                keys,
+                (
+                    "leave_one_out needs at least two completions to compare: raise attempts_per_prompt or "
+                    "revisions_per_attempt, or set baseline: batch or none"
+                ),
+            )
+        if train.baseline == "leave_one_out" and train.attempts_per_prompt == 1 and group > 1:
+            keys = ("train.baseline", "train.attempts_per_prompt")
+            yield (
+                keys,
+                (
+                    "leave_one_out needs attempts_per_prompt of at least 2 to compare first attempts: raise it, or set "
+                    "baseline: batch"
+                ),
+            )
+        if train.adaptive_beta2 and train.beta2 == 0:
+            yield ("train.adaptive_beta2", "train.beta2"), "a beta2 of 0 can not adapt: give it a start value above 0"
+        if train.stage1_steps == 0 == train.stage2_steps:
+            yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
+
+    def smoke(self, examples: int) -> "ScoreConfig":
+        """At most `examples` rows, 2 steps a stage, small groups and budgets, both evaluation and checkpoints on."""
+        train, gen, ev = self.train, self.generation, self.eval
+        batch = min(examples, 4)
+        budgets = {key: min(getattr(gen, key), 64) for key in ("max_new_tokens_attempt1", "max_new_tokens_attempt2")}
+        return self.model_copy(
+            update={
+                "run_name": f"{self.run_name}-smoke",
+                "dataset": self.dataset.model_copy(
+                    update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
+                ),
+                "generation": gen.model_copy(update=budgets),
+                "train": train.model_copy(
+                    update={
+                        "stage1_steps": 2,
+                        "stage2_steps": 2,
+                        "stage1_batch_size": batch,
+                        "stage2_batch_size": batch,
+                        "attempts_per_prompt": min(train.attempts_per_prompt, 2),
+                        "revisions_per_attempt": min(train.revisions_per_attempt, 2),
+                        "checkpoint_every": 1,
+                    }
+                ),
+                "eval": ev.model_copy(update={"max_examples": min(ev.max_examples, examples), "every_steps": 1}),
+            }
+        )
+
+
+class SFTModel(Model):
+    """The model to fine-tune: loaded by name, or built from nothing."""
+
+    name: Name | None = None
+    from_scratch: FromScratch | None = None
+
+
+class SFTDataset(Section):
+    """Rows with `messages` (chat), or `prompt` and `completion`."""
+
+    name: Name
+    config_name: str | None = None
+    revision: str | None = None
+    split: str | None = None
+    test_split_size: Annotated[int, Field(ge=0)] = 200
+    max_train_rows: Count | None = None
+
+
+class SFTTrain(Section):
+    """Supervised fine-tuning: loss on assistant tokens only."""
+
+    steps: Count | None = None  # null: epochs decides
+    epochs: Annotated[float, Field(gt=0)] = 1.0
+    batch_size: Count = 16  # sequences per optimizer step and process
+    gradient_accumulation: Count = 1
+    max_length: Count = 1024
+    checkpoint_every: Annotated[int, Field(ge=0)] = 0
+    eval_every: Annotated[int, Field(ge=0)] = 0
+
+
+class SFTConfig(RunConfig):
+    """sft_train.py"""
+
+    model: SFTModel
+    lora: Lora | None = None  # null: all weights are trained
+    dataset: SFTDataset
+    optimizer: Optimizer = Optimizer()
+    train: SFTTrain = SFTTrain()
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        if self.train.max_length > self.model.max_seq_length:
+            yield (
+                ("train.max_length", "model.max_seq_length"),
+                (
+                    f"train.max_length = {self.train.max_length} exceeds model.max_seq_length = "
+                    f"{self.model.max_seq_length}: lower the first or raise the second"
+                ),
+            )
+        if (self.model.name is None) == (self.model.from_scratch is None):
+            yield ("model.name", "model.from_scratch"), "give one of the two: a model to load, or one to build"
+        if self.model.from_scratch and self.lora:
+            yield ("model.from_scratch", "lora"), "random weights must all be trained: set lora: null"
+
+    def smoke(self, examples: int) -> "SFTConfig":
+        """At most `examples` rows and 4 steps."""
+        return self.model_copy(
+            update={
+                "run_name": f"{self.run_name}-smoke",
+                "dataset": self.dataset.model_copy(
+                    update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
+                ),
+                "train": self.train.model_copy(
+                    update={"steps": 4, "batch_size": min(self.train.batch_size, examples), "eval_every": 2}
+                ),
+            }
+        )
+
+
+Config = TypeVar("Config", bound=RunConfig)
+
+
+def parser(doc: str, smoke: bool = True) -> argparse.ArgumentParser:
+    """The command line that all scripts share: `--config FILE`, `--smoke N` and `section.key=value` overrides."""
+    result = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--config", required=True, type=Path, metavar="FILE", help="the YAML file of the task")
+    if smoke:
+        result.add_argument(
+            "--smoke", type=_positive, metavar="N", help="N examples, a few steps: every part, in a minute"
+        )
+    result.add_argument("overrides", nargs="*", metavar="section.key=value", help="replace values of the config")
+    return result
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
+    return int(text)
+
+
+def load(kind: type[Config], path: Path, overrides: list[str] = (), smoke: int | None = None) -> Config:
+    """The validated config of `path`, with overrides and then `--smoke` applied.
+
+    Raises ConfigError with one line per mistake: file and line, dotted key, what was got and what to do.
+    """
+    tree, lines, mistakes = _read(path)
+    for text in overrides:
+        mistakes += _override(tree, lines, text)
+    config, found = _validate(kind, tree)
+    for key, message in found:
+        mistakes.append((lines.get(key) or lines.get(key.rpartition(".")[0]) or "", f"{key}: {message}"))
+    if mistakes:
+        where = [f"{line if isinstance(line, str) else f'{path}:{line}'}" for line, _ in mistakes]
+        text = "\n".join(f"{at or path}: {message}" for at, (_, message) in zip(where, mistakes, strict=True))
+        raise ConfigError(text)
+    return config.smoke(smoke) if smoke else config
+
+
+def dump(config: RunConfig) -> str:
+    """The resolved config as YAML that `load` reads back."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML whose scalars mean what people expect: `no` is text, `010` is 10, `1e-5` is a number."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list]] = {}
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|false|False)$"), list("tTfF"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:~|null|Null|)$"), ["~", "n", "N", ""])
+_Loader.add_implicit_resolver("tag:rematch:int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|nan)$"),
+    list("-+.0123456789"),
+)
+_Loader.add_constructor("tag:rematch:int", lambda loader, node: int(node.value))
+
+
+def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
+    """The tree of a YAML file, the line of every dotted key, and the duplicate keys found."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"{path}: the config can not be read ({reason}); give an existing YAML file") from error
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError(f"{path}: got no `key: value` lines, expected a config; see configs/ for examples")
+        lines: dict[str, Any] = {}
+        duplicates: list[tuple[Any, str]] = []
+        _index(root, "", lines, duplicates)
+        return loader.construct_document(root), lines, duplicates
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{path}:{line}: not YAML: {error.problem}; check indentation and quotes") from error
+    finally:
+        loader.dispose()
+
+
+def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicates: list[tuple[Any, str]]) -> None:
+    for key_node, value_node in node.value:
+        key = prefix + str(key_node.value)
+        line = key_node.start_mark.line + 1
+        if key in lines:
+            duplicates.append((line, f"{key}: given twice, first in line {lines[key]}: remove one of them"))
+        lines[key] = line
+        if isinstance(value_node, yaml.MappingNode):
+            _index(value_node, key + ".", lines, duplicates)
+
+
+def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
+    """Sets one `section.key=value` in the tree; returns the mistake, if it is one."""
+    where = f"override '{text}'"
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
+    *path, last = key.split(".")
+    node = tree
+    for part in path:
+        if not isinstance(node.get(part), dict):
+            node[part] = {}
+        node = node[part]
+    try:
+        node[last] = yaml.load(value, Loader=_Loader) if value else ""
+    except yaml.YAMLError:
+        node[last] = value
+    lines[key] = where
+    return []
+
+
+def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
+    """The config, or every mistake in it: pydantic's first, then the conflicts among the fields that are sound."""
+    found: list[tuple[str, str]] = []
+    config = None
+    for _ in range(3):  # what is wrong is taken out, so that the remaining fields can still be checked together
+        try:
+            config = kind.model_validate(tree)
+            break
+        except ValidationError as error:
+            tree, round_found = _explain(kind, tree, error)
+            found += [item for item in round_found if item not in found]
+    if config is not None:
+        bad = {key for key, _ in found}
+        found += [(keys[0], message) for keys, message in config.conflicts() if not bad.intersection(keys)]
+    return config, found
+
+
+def _explain(kind: type[BaseModel], tree: dict, error: ValidationError) -> tuple[dict, list[tuple[str, str]]]:
+    """Pydantic's errors as (dotted key, sentence), and the tree with the wrong values replaced by defaults."""
+    found: dict[str, str] = {}
+    tree = _copy(tree)
+    for problem in error.errors():
+        path, field = _locate(kind, problem["loc"], tree)
+        key = ".".join(path) or "config"
+        node = tree
+        for part in path[:-1]:
+            node = node.setdefault(part, {})
+        if problem["type"] == "extra_forbidden":
+            owner = _owner(kind, path)
+            known = list(owner.model_fields) if owner else []
+            found[key] = f"unknown key{did_you_mean(path[-1], known) or '; known here: ' + ', '.join(known)}"
+            node.pop(path[-1], None)
+        elif problem["type"] == "missing":
+            found[key] = "is missing and has no default: add it"
+            node[path[-1]] = {} if _is_section(field) else "unset"
+        else:
+            got = "" if problem["type"] == "value_error" else f", got {_short(problem['input'])}"
+            message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+            message = message[0].lower() + message[1:]
+            found[key] = found[key] if key in found else message + got
+            if field is not None and field.is_required() and not _is_section(field):
+                node[path[-1]] = "unset"
+            elif field is not None and _is_section(field) and isinstance(node.get(path[-1]), dict):
+                node[path[-1]] = {k: v for k, v in node[path[-1]].items() if k not in SAMPLER_TRICKS}
+            else:
+                node.pop(path[-1], None)
+    return tree, list(found.items())
+
+
+def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[str], Any]:
+    """The dotted path of a pydantic location, without its union and list parts, and the field it names."""
+    path: list[str] = []
+    owner: Any = kind
+    field = None
+    for part in location:
+        if owner is None or not isinstance(part, str):
+            break
+        path.append(part)
+        field = owner.model_fields.get(part)
+        owner = _section_of(field) if field is not None else None
+    return path, field
+
+
+def _owner(kind: type[BaseModel], path: list[str]) -> type[BaseModel] | None:
+    owner: Any = kind
+    for part in path[:-1]:
+        owner = _section_of(owner.model_fields[part])
+    return owner
+
+
+def _section_of(field: Any) -> type[BaseModel] | None:
+    """The Section class that a field holds, also behind `| None`."""
+    for option in (field.annotation, *getattr(field.annotation, "__args__", ())):
+        if isinstance(option, type) and issubclass(option, BaseModel):
+            return option
+    return None
+
+
+def _is_section(field: Any) -> bool:
+    return field is not None and _section_of(field) is not None
+
+
+def _copy(value: Any) -> Any:
+    return {key: _copy(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,96 @@
+"""What a person watches: one readable line per step, and the table of evaluations; rich in a terminal, plain in a file."""
+
+import time
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WHEN = {"pretrain": "pretrain", "after_stage1": "after stage I", "after_stage2": "after stage II"}
+
+
+def duration(seconds: float) -> str:
+    """`42s`, `3m05s`, `2h10m`."""
+    seconds = int(seconds)
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m{seconds % 60:02d}s"
+    return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
+
+
+class Screen:
+    """The terminal of the main process; elsewhere silent."""
+
+    def __init__(self, is_main: bool = True):
+        self._console = Console(quiet=not is_main, highlight=False, soft_wrap=True)
+        self._started = time.monotonic()
+        self._steps_seen = 0
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+        self._console.print(Text(text))
+
+    def heading(self, text: str) -> None:
+        """A rule with a title."""
+        self._console.rule(Text(text), align="left")
+
+    def warn(self, text: str) -> None:
+        """One line that must not be overlooked."""
+        self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
+
+    def step(self, row: dict, steps_left: int) -> None:
+        """The line of one optimizer step; `steps_left` counts those of all stages."""
+        self._steps_seen += 1
+        left = (time.monotonic() - self._started) / self._steps_seen * steps_left
+        self._console.print(
+            Text.assemble(
+                (f"stage {row['stage']} step {row['step']:>4}/{row['steps']}", "bold"),
+                f"  reward {row['reward_attempt1']:.3f} -> ",
+                (f"{row['reward_attempt2']:.3f}", "green"),
+                f"  match {row['acc_attempt1']:.2f} -> ",
+                (f"{row['acc_attempt2']:.2f}", "green"),
+                f" ({row['gap']:+.2f})",
+                f"  kl {row['kl_attempt1']:.4f} {row['kl_attempt2']:.4f}",
+                f"  len {row['length_attempt1']:.0f} {row['length_attempt2']:.0f}",
+                f"  cut {100 * row['truncated']:.0f}%",
+                f"  |g| {row['grad_norm']:.2g}",
+                f"  {row['tokens_per_second']:.0f} tok/s",
+                (f"  {duration(left)} left", "dim"),
+            )
+        )
+
+    def evaluation(self, row: dict) -> None:
+        """The line of one evaluation."""
+        low, high = row["delta_ci95"]
+        self._console.print(
+            Text(
+                f"eval {row['when']}: attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta "
+                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], n = {row['n']}, temperature {row['temperature']:g}",
+                style="bold cyan",
+            )
+        )
+
+    def table(self, rows: list[dict], title: str) -> None:
+        """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval; one row per evaluation."""
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
+        for column in ("", "attempt 1", "attempt 2", "delta", "i->c", "c->i"):
+            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        for row in rows:
+            cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
+            label = WHEN.get(row["when"]) or f"step {row['step']}"
+            table.add_row(label, *cells)
+        self._console.print(table)
+        if rows:
+            last = rows[-1]
+            self.say(
+                f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} held-out "
+                "questions; [ ] = 95 % interval"
+            )
+
+
+def _with_interval(row: dict, key: str) -> str:
+    sign = "+" if key == "delta" else ""
+    low, high = (f"{end:{sign}.3f}".replace("0.", ".", 1) for end in row[f"{key}_ci95"])
+    return f"{row[key]:{sign}.3f}\n[{low} {high}]"

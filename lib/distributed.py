@@ -1,0 +1,56 @@
+"""One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
+
+import importlib.util
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+
+from lib.config import Tracking
+from lib.errors import ConfigError
+
+Item = TypeVar("Item")
+
+
+def make_accelerator(tracking: Tracking, run_dir: Path) -> Accelerator:
+    """The accelerator of this process, with the dashboard the config names. ConfigError if that is not installed."""
+    name = tracking.backend
+    if name != "none" and importlib.util.find_spec(name) is None:
+        raise ConfigError(
+            f"tracking.backend: {name} is not installed; pip install {name}, or set tracking.backend=none"
+        )
+    return Accelerator(log_with=None if name == "none" else name, project_dir=str(run_dir))
+
+
+def start_trackers(accelerator: Accelerator, tracking: Tracking, run_dir: Path, config: dict) -> None:
+    """Opens the dashboard's run; a resumed run goes on in the same one. Nothing here waits for a network offline."""
+    if tracking.backend == "none":
+        return
+    extra = {
+        "wandb": {"id": run_dir.name, "resume": "allow", "mode": tracking.mode, "dir": str(run_dir)},
+        "trackio": {"name": run_dir.name, "resume": "allow"},
+        "tensorboard": {},
+    }[tracking.backend]
+    flat = {f"{section}.{key}": str(value) for section, values in config.items() if isinstance(values, dict)
+            for key, value in values.items()}  # fmt: skip
+    accelerator.init_trackers(tracking.project, flat, init_kwargs={tracking.backend: extra})
+
+
+def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
+    """This process's contiguous part; sizes differ by one at most. ConfigError when there are fewer items than parts."""
+    rank, count = accelerator.process_index, accelerator.num_processes
+    if len(items) < count:
+        raise ConfigError(f"{len(items)} prompts can not be shared by {count} processes: raise the batch size")
+    return items[len(items) * rank // count : len(items) * (rank + 1) // count]
+
+
+def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
+    """All processes' items, in rank order."""
+    return list(items) if accelerator.num_processes == 1 else gather_object(items)
+
+
+def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
+    """Elementwise sum over all processes."""
+    return accelerator.reduce(values, reduction="sum")

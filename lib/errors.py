@@ -1,0 +1,56 @@
+"""What can go wrong in a way the user can mend: one sentence, and an exit code that scripts can rely on.
+
+Every error answers three questions: where; what was got and what was expected; what to do about it.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+
+FINISHED = 0
+INTERRUPTED = 130  # Ctrl-C, after a checkpoint
+TERMINATED = 143  # SIGTERM, after a checkpoint
+
+
+class UserError(Exception):
+    """Base class: an entry script prints the message, without a traceback, and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class ConfigError(UserError):
+    """A mistake in the config, the command line or the data; found before anything is trained."""
+
+    exit_code = 2
+
+
+class NumericError(UserError):
+    """Training would go on with garbage: non-finite numbers, no gradient, an adapter that changes nothing."""
+
+    exit_code = 3
+
+
+class OutOfMemory(UserError):
+    """Memory ran out; the message names the knobs that help."""
+
+    exit_code = 4
+
+
+class StorageError(UserError):
+    """A checkpoint or a log could not be written; what was there before is untouched."""
+
+    exit_code = 74
+
+
+def run_script(main: Callable[[], int]) -> None:
+    """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
+
+    Called before torch is imported: on a busy machine, OpenMP threads that spin while they wait cost a factor of ten.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        code = main()
+    except UserError as error:
+        print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
+        code = error.exit_code
+    sys.exit(code)

@@ -1,0 +1,111 @@
+"""Held-out accuracy of both attempts: attempt 1, attempt 2, delta, i->c and c->i, each with a 95 % interval.
+
+Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so that
+delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+
+from lib import stats
+from lib.config import Eval
+from lib.distributed import collect, share
+from lib.model import Policy
+from lib.prompts import TwoTurnPrompts
+from lib.rewards import Judge
+from lib.rollout import Rollout, Sampling, two_attempts
+
+ROWS_AT_ONCE = 512  # prompts between two lines of progress
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Both attempts of every held-out prompt, `samples` of them each, as plain numbers."""
+
+    group: np.ndarray  # (n,) index of the prompt
+    match1: np.ndarray  # (n,) bool
+    match2: np.ndarray
+    reward1: np.ndarray
+    reward2: np.ndarray
+    length1: np.ndarray  # tokens
+    length2: np.ndarray
+    truncated1: np.ndarray  # bool
+    truncated2: np.ndarray
+    changed: np.ndarray  # bool, the two extracted answers differ
+    components: list[dict[str, float]]  # of attempt 2
+
+
+def evaluate(
+    policy: Policy,
+    prompts: TwoTurnPrompts,
+    rows: list[dict],
+    target_field: str,
+    judge: Judge,
+    sampling: Sampling,
+    settings: Eval,
+    accelerator: Accelerator,
+    on_progress=lambda done, of: None,
+) -> tuple[dict, list[Rollout]]:
+    """One row of metrics over the first `max_examples` rows, and this process's rollouts.
+
+    Draws from a generator of its own, so that an evaluation never moves the training's randomness.
+    """
+    generator = torch.Generator(policy.device).manual_seed(settings.seed + accelerator.process_index)
+    mine = share(rows[: settings.max_examples], accelerator)
+    rollouts: list[Rollout] = []
+    for start in range(0, len(mine), ROWS_AT_ONCE):
+        part = mine[start : start + ROWS_AT_ONCE]
+        rollouts += two_attempts(policy, prompts, part, target_field, judge, sampling, generator)
+        on_progress(start + len(part), len(mine))
+    per_rollout = [_numbers(rollout) for rollout in rollouts]
+    everything = collect(per_rollout, accelerator)
+    return summarise(_answers(everything, sampling.attempts), sampling.temperature), rollouts
+
+
+def _numbers(rollout: Rollout) -> tuple:
+    one, two = rollout.score1, rollout.score2
+    return (
+        one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
+        not rollout.y1.finished, not rollout.y2.finished, one.answer != two.answer, two.components,
+    )  # fmt: skip
+
+
+def _answers(numbers: list[tuple], samples: int) -> Answers:
+    *columns, components = zip(*numbers, strict=True)
+    group = np.arange(len(numbers)) // samples
+    return Answers(group, *(np.asarray(column) for column in columns), components=list(components))
+
+
+def summarise(answers: Answers, temperature: float) -> dict:
+    """The row of evaluations.jsonl, without `when` and `step`."""
+    one, two = answers.match1.astype(float), answers.match2.astype(float)
+    gained, lost = (1 - one) * two, one * (1 - two)
+    row = {
+        "n": len(one),
+        "prompts": int(answers.group.max()) + 1,
+        "temperature": temperature,
+    }
+    for name, values in (("acc_attempt1", one), ("acc_attempt2", two)):
+        row[name] = float(values.mean())
+        row[f"{name}_ci95"] = _interval(values, answers.group)
+    row["delta"] = float((two - one).mean())
+    row["delta_ci95"] = list(stats.paired_delta_interval(one.tolist(), two.tolist(), answers.group.tolist()))
+    for name, values in (("i_to_c", gained), ("c_to_i", lost)):
+        row[name] = float(values.mean())
+        row[f"{name}_ci95"] = _interval(values, answers.group)
+    row["mcnemar_p"] = stats.mcnemar(int(gained.sum()), int(lost.sum()))
+    for name in ("reward", "length", "truncated"):
+        for attempt in (1, 2):
+            row[f"{name}_attempt{attempt}"] = float(getattr(answers, f"{name}{attempt}").mean())
+    row["answer_changed"] = float(answers.changed.mean())
+    for name in sorted({name for parts in answers.components for name in parts}):
+        row[f"reward/{name}_attempt2"] = float(np.mean([parts.get(name, 0.0) for parts in answers.components]))
+    return row
+
+
+def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
+    n = stats.effective_n(values.tolist(), group.tolist())
+    return list(stats.wilson(values.mean() * n, n))

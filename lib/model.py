@@ -1,0 +1,318 @@
+"""The policy: a frozen base, one LoRA adapter, and the log-probs of tokens under it; plain transformers or Unsloth.
+
+Heavy packages are imported inside functions, because Unsloth must come before transformers, trl and peft.
+"""
+
+import contextlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lib.config import Lora, Model
+from lib.errors import ConfigError, NumericError
+from lib.head import Head, token_scores
+
+
+def start_backend(config: Model) -> str:
+    """Imports what must be imported first, and returns the backend in use: "unsloth" or "plain"."""
+    backend = config.backend
+    if backend == "auto":
+        backend = "unsloth" if torch.cuda.is_available() and importlib.util.find_spec("unsloth") else "plain"
+    if backend == "unsloth":
+        # a folder per process: several processes writing one compile cache race
+        os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
+        try:
+            import unsloth  # noqa: F401
+        except ImportError as error:
+            raise ConfigError(
+                f"model.backend: unsloth could not be imported ({error}); "
+                "pip install --no-deps -r requirements-unsloth.txt, or set model.backend=plain"
+            ) from error
+    from transformers.utils import logging as chatter
+
+    chatter.set_verbosity_error()
+    chatter.disable_progress_bar()
+    return backend
+
+
+def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
+    """The frozen base model and its tokenizer. ConfigError when it can not be loaded, with the reason."""
+    loader = _load_unsloth if backend == "unsloth" else _load_plain
+    with _explained(config):
+        model, tokenizer = loader(config)
+    for module in model.modules():  # dropout would give the KL a noise floor and the two passes different masks
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    if getattr(model.config, "attention_dropout", 0):
+        model.config.attention_dropout = 0.0
+    return model, _with_template(tokenizer, config)
+
+
+def load_skeleton(config: Model) -> tuple[nn.Module, object]:
+    """The architecture without weights (on the meta device) and the tokenizer, for estimates. ConfigError as above."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    with _explained(config):
+        tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
+        architecture = AutoConfig.from_pretrained(config.name, **shared)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(architecture, trust_remote_code=config.trust_remote_code)
+    return model, _with_template(tokenizer, config)
+
+
+def trainable_of(model: nn.Module, lora: Lora) -> int:
+    """How many parameters the adapter would have on `model`."""
+    head = model.get_output_embeddings()
+    linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
+    if isinstance(lora.targets, list):
+        linears = [(name, m) for name, m in linears if name.rpartition(".")[2] in lora.targets]
+    return sum(lora.r * (m.in_features + m.out_features) for _, m in linears)
+
+
+@contextlib.contextmanager
+def _explained(config: Model) -> Iterator[None]:
+    """Turns what the loaders raise into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise ConfigError(
+            f"model.name: '{config.name}' could not be loaded ({first_line}); give model.name=PATH of a local model "
+            "folder, or connect to the hub"
+        ) from error
+
+
+def _with_template(tokenizer: object, config: Model) -> object:
+    """The tokenizer with the config's chat template, or its own; ConfigError where there is none."""
+    if config.chat_template:
+        tokenizer.chat_template = _template_text(config.chat_template)
+    if not tokenizer.chat_template:
+        raise ConfigError(
+            f"model.chat_template: the tokenizer of '{config.name}' has no chat template; give one as Jinja text or file"
+        )
+    if tokenizer.pad_token_id is None:  # masks go by length, so any existing id will do; none is added
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _dtype(config: Model) -> torch.dtype:
+    if config.dtype != "auto":
+        return getattr(torch, config.dtype)
+    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if has_bfloat16 else torch.float32
+
+
+def _template_text(template: str) -> str:
+    path = Path(template)
+    is_file = "\n" not in template and "{" not in template
+    if is_file and not path.is_file():
+        raise ConfigError(f"model.chat_template: '{template}' is no file and no Jinja text; give one of the two")
+    return path.read_text(encoding="utf-8") if is_file else template
+
+
+def _load_plain(config: Model) -> tuple[nn.Module, object]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+    shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
+    dtype = _dtype(config)
+    if config.load_in_4bit:
+        shared["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+        )
+    if config.attn_implementation:
+        shared["attn_implementation"] = config.attn_implementation
+    device = {"": int(os.environ.get("LOCAL_RANK", 0))} if torch.cuda.is_available() else None
+    model = AutoModelForCausalLM.from_pretrained(config.name, dtype=dtype, device_map=device, **shared)
+    return model, tokenizer
+
+
+def _load_unsloth(config: Model) -> tuple[nn.Module, object]:
+    from unsloth import FastLanguageModel
+
+    return FastLanguageModel.from_pretrained(
+        model_name=config.name,
+        max_seq_length=config.max_seq_length,
+        dtype=_dtype(config),
+        load_in_4bit=config.load_in_4bit,
+        revision=config.revision,
+        trust_remote_code=config.trust_remote_code,
+        use_gradient_checkpointing=config.gradient_checkpointing,  # not "unsloth": host offload stalls some machines
+    )
+
+
+def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: int) -> nn.Module:
+    """`base` with one trainable LoRA adapter, equal for equal seeds whatever the backend. ConfigError if none fits."""
+    from peft import LoraConfig, get_peft_model
+
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    if backend == "unsloth":
+        from unsloth import FastLanguageModel
+
+        model = FastLanguageModel.get_peft_model(
+            base,
+            r=lora.r,
+            lora_alpha=lora.alpha,
+            target_modules=targets,
+            lora_dropout=0,
+            bias="none",
+            use_gradient_checkpointing=config.gradient_checkpointing,
+            random_state=seed,
+            max_seq_length=config.max_seq_length,
+        )
+    else:
+        lora_config = LoraConfig(
+            r=lora.r, lora_alpha=lora.alpha, target_modules=targets, lora_dropout=0.0, task_type="CAUSAL_LM"
+        )
+        try:
+            model = get_peft_model(base, lora_config)
+        except ValueError as error:  # peft: "Target modules ... not found in the base model"
+            raise ConfigError(
+                f"lora.targets: none of {targets} is a layer of '{config.name}'; name its linear layers, "
+                "or set lora.targets=all-linear"
+            ) from error
+        if config.gradient_checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            model.enable_input_require_grads()
+    _initialise(model, seed)
+    return model
+
+
+def _initialise(model: nn.Module, seed: int) -> None:
+    """LoRA's own initialisation, drawn from a generator of ours: the global one differs between the two loaders."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in sorted(model.named_parameters()):
+        if "lora_A" in name:
+            bound = parameter.shape[1] ** -0.5  # kaiming_uniform with a = sqrt(5)
+            values = torch.rand(parameter.shape, generator=generator) * (2 * bound) - bound
+            parameter.data.copy_(values)
+
+
+class Policy(nn.Module):
+    """The model under training. `forward` scores tokens; `reference_mode()` is the same model with adapters off."""
+
+    def __init__(self, model: nn.Module, temperature: float, backend: str = "plain"):
+        super().__init__()
+        self.model = model  # a PeftModel
+        self.temperature = temperature
+        self.backend = backend
+        self.train_mode()
+
+    @property
+    def language_model(self) -> nn.Module:
+        """The causal language model below the adapter's wrapper; LoRA layers are already inside it."""
+        return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def trainable(self) -> list[nn.Parameter]:
+        """The adapter's parameters. NumericError when there are none."""
+        found = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        if not found:
+            raise NumericError(
+                "no parameter is trainable: the adapter was loaded frozen or lora.targets matched nothing"
+            )
+        return found
+
+    @property
+    def head(self) -> Head:
+        """The frozen output layer, with the sampling temperature folded in."""
+        output, config = self.language_model.get_output_embeddings(), self.language_model.config
+        return Head(
+            weight=output.weight,
+            bias=getattr(output, "bias", None),
+            scale=_logit_scale(config),
+            softcap=getattr(config, "final_logit_softcapping", None),
+            temperature=self.temperature,
+        )
+
+    def hidden_states(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Last hidden states (B, T, d) of ids (B, T); the mask (B, T) may have its zeros left, right or nowhere."""
+        positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
+        backbone = getattr(self.language_model, self.language_model.base_model_prefix)
+        output = backbone(input_ids=input_ids, attention_mask=attention_mask, position_ids=positions, use_cache=False)
+        return output.last_hidden_state
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        scored: torch.Tensor,
+        ref_hidden: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Log-prob, entropy and exact KL, each (N,), of the N tokens where `scored` (B, T) is true, row by row.
+
+        Prompt, retry and pad positions are dropped before the head. `ref_hidden` (N, d) switches the KL on.
+        """
+        hidden = self.hidden_states(input_ids, attention_mask)[:, :-1][scored[:, 1:]]
+        return token_scores(hidden, self.head, input_ids[:, 1:][scored[:, 1:]], ref_hidden)
+
+    @torch.no_grad()
+    def reference(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, scored: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probs (N,) and hidden states (N, d) of the scored tokens under the reference policy, without gradient."""
+        with self.reference_mode():
+            hidden = self.hidden_states(input_ids, attention_mask)[:, :-1][scored[:, 1:]]
+        return token_scores(hidden, self.head, input_ids[:, 1:][scored[:, 1:]])[0], hidden
+
+    @contextlib.contextmanager
+    def reference_mode(self) -> Iterator[None]:
+        """Every adapter off: the frozen base answers. Restored on exceptions too."""
+        with self.model.disable_adapter():
+            yield
+
+    def train_mode(self) -> None:
+        """Ready for scoring with gradient. Dropout is zero everywhere, so train() matters to checkpointing alone."""
+        if self.backend == "unsloth":
+            from unsloth import FastLanguageModel
+
+            FastLanguageModel.for_training(self.model, use_gradient_checkpointing=self._checkpointing)
+        self.model.train()
+
+    @contextlib.contextmanager
+    def generation_mode(self) -> Iterator[nn.Module]:
+        """The language model, ready to sample: no gradient, cache on, checkpointing off; restored afterwards."""
+        if self.backend == "unsloth":
+            from unsloth import FastLanguageModel
+
+            FastLanguageModel.for_inference(self.model)
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                yield self.language_model
+        finally:
+            self.train_mode()
+
+    @property
+    def _checkpointing(self) -> bool:
+        return bool(getattr(self.language_model, "is_gradient_checkpointing", False))
+
+
+def _logit_scale(config: object) -> float:
+    """What the architecture multiplies its logits by: Cohere multiplies, Granite divides, others leave them."""
+    if getattr(config, "logit_scale", None):
+        return float(config.logit_scale)
+    if getattr(config, "logits_scaling", None):
+        return 1.0 / float(config.logits_scaling)
+    return 1.0
+
+
+def stop_ids(model: nn.Module, tokenizer: object) -> frozenset[int]:
+    """Every token id that ends an answer: the generation config's set, joined by the tokenizer's own."""
+    declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    ids = {declared} if isinstance(declared, int) else set(declared or ())
+    if tokenizer.eos_token_id is not None:
+        ids.add(tokenizer.eos_token_id)
+    if not ids:
+        raise ConfigError("model.name: neither the model nor its tokenizer names an end-of-sequence token; add one")
+    return frozenset(ids)

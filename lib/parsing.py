@@ -1,0 +1,140 @@
+r"""Text in, answer out: tags, `\boxed{}`, wrappers, numbers, and what makes two answers the same.
+
+One rule for tags, for rewards, extractors and evaluation alike: `<think>` and `<answer>` are matched case-sensitively;
+a block runs from a closing tag back to the nearest opening tag; the LAST closed `<answer>` block is the answer.
+
+Every function takes any string (lone surrogates, NUL, a megabyte of braces), never raises, and runs in linear time.
+"""
+
+import re
+from fractions import Fraction
+
+# An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
+_BRACES = re.compile(r"\\{1,2}boxed\s*\{|\\.|[{}]", re.DOTALL)
+_DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
+_COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|mathrm|mbox)\s*\{")
+_MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear
+
+_LONGEST_NUMBER = 1000  # characters; below Python's own limit on int digits, above any honest answer
+_DECIMAL = r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+_WORD = r"(?:[A-Za-z]{3,}|[ckm]m|[km]g|ml|ft|lb|oz)"  # any other pair of letters may be a product: 2 xy
+_NUMBER = re.compile(
+    rf"""(?P<sign>[+-]?\s*[$€£]?|[$€£]\s*[+-])\s*
+    (?:(?P<top>{_DECIMAL})(?:\s*/\s*(?P<bottom>{_DECIMAL}))?
+      |\\[dt]?frac\s*(?:\{{\s*(?P<frac_top>[+-]?{_DECIMAL})\s*\}}|(?P<digit_top>[0-9]))
+       \s*(?:\{{\s*(?P<frac_bottom>[+-]?{_DECIMAL})\s*\}}|(?P<digit_bottom>[0-9])))
+    (?:\s*[%$€£°]|\s*\^\{{?\\circ\}}?|(?P<unit>(?:\s+{_WORD}){{1,3}})(?:\^\{{?[23]\}}?)?)?\s*\.?""",
+    re.VERBOSE,
+)
+# After a number these words change its value, so they are no units.
+_VALUE_WORD = re.compile(
+    r"\b(?:pi|hundred|thousand|million|billion|trillion|dozen|half|halves|thirds?|quarters?|fifths|tenths|hundredths"
+    r"|plus|minus|times|over|and|divided|squared|cubed|factorial|root|sqrt|sin|cos|tan|log|mod)\b",
+    re.IGNORECASE,
+)
+_MINUS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "\u00a0": " ", "~": " "})
+_SPACING = re.compile(r"\\[!,;: ]")
+_UNIT_TEXT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
+
+
+def tag_blocks(text: str, tag: str) -> list[str]:
+    """Contents of all closed `<tag>...</tag>` blocks, in order, blanks kept."""
+    pieces = text.split(f"</{tag}>")[:-1]
+    parts = [piece.rpartition(f"<{tag}>") for piece in pieces]
+    return [inside for _, opening, inside in parts if opening]
+
+
+def last_boxed(text: str) -> str:
+    r"""Content of the `\boxed{}` that closes last, braces balanced; "" without one. An unclosed box does not count."""
+    if "boxed" not in text:
+        return ""
+    stack: list[int | None] = []  # start of the content for a box, None for any other brace
+    last = slice(0, 0)
+    for token in _BRACES.finditer(text):
+        if token[0] == "}":
+            start = stack.pop() if stack else None
+            if start is not None:
+                last = slice(start, token.start())
+        elif token[0].endswith("{") and token[0] != r"\{":
+            stack.append(None if token[0] == "{" else token.end())
+    return text[last]
+
+
+def peel(text: str) -> str:
+    r"""`text` without the wrappers that enclose all of it: `$ $`, `\[ \]`, `\( \)`, `\boxed{}`, `\text{}` and blanks.
+
+    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency in `$18`. At most 8 layers.
+    """
+    for _ in range(_MOST_LAYERS):
+        inside = _peel_layer(text)
+        if inside == text:
+            break
+        text = inside
+    return text
+
+
+def _peel_layer(text: str) -> str:
+    text = text.strip()
+    for opening, closing in _DELIMITERS:
+        inside = text[len(opening) : -len(closing)]
+        if text == opening + inside + closing and opening not in inside.replace(r"\$", ""):
+            return inside.strip()
+    command = _COMMAND.match(text)
+    if command and _closing_brace(text, command.end()) == len(text) - 1:
+        return text[command.end() : -1].strip()
+    return text
+
+
+def _closing_brace(text: str, start: int) -> int:
+    """Index of the brace that closes the one before `start`, or -1."""
+    depth = 1
+    for token in _BRACES.finditer(text, start):
+        if token[0] == "}":
+            depth -= 1
+        elif token[0].endswith("{") and token[0] != r"\{":
+            depth += 1
+        if depth == 0:
+            return token.start()
+    return -1
+
+
+def as_number(text: str) -> Fraction | None:
+    r"""The one number that `text` states, exactly, or None.
+
+    Read are decimals with correctly placed thousands commas, `2/3`, `\frac{1}{2}` (`\dfrac`, `\tfrac`, `\frac12`),
+    `1.5e3`, signs (the Unicode minus too), inside the wrappers of `peel`. Dropped are currency signs, degrees, up to
+    three words of unit, a final full stop, and the percent sign: 18% is 18, because the gold number of such data sets
+    leaves the sign out. Not read: products (`3\pi`, `2x`), `3 million`, chains (`1/2/2020`), division by zero, powers
+    of ten beyond 10^999, and anything longer than 1,000 characters.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    text = peel(text.removesuffix(".")).translate(_MINUS)
+    text = _SPACING.sub("", text).replace("{,}", ",").replace(r"\$", "$").replace(r"\%", "%")
+    found = _NUMBER.fullmatch(_UNIT_TEXT.sub(r" \1", text).strip())
+    if not found or _VALUE_WORD.search(found["unit"] or ""):
+        return None
+    top = _fraction(found["top"] or found["frac_top"] or found["digit_top"])
+    bottom = _fraction(found["bottom"] or found["frac_bottom"] or found["digit_bottom"] or "1")
+    if bottom == 0:
+        return None
+    return (-top if "-" in found["sign"] else top) / bottom
+
+
+def _fraction(decimal: str) -> Fraction:
+    return Fraction(decimal.replace(",", ""))
+
+
+def same_answer(a: str, b: str) -> bool:
+    """Whether two extracted answers agree: neither blank, and equal but for letter case, or equal as numbers.
+
+    Two empty extractions never match. Units are dropped, not compared: 18 dollars are 18.
+    """
+    a, b = a.strip(), b.strip()
+    if not a or not b:
+        return False
+    if a.lower() == b.lower():
+        return True
+    number = as_number(a)
+    return number is not None and number == as_number(b)

@@ -1,0 +1,143 @@
+"""The two prompts of an example, token in and token out: attempt 2 continues the very ids that attempt 1 sampled.
+
+Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So the
+template is asked only for what comes between the attempts: the end of the assistant turn, the instruction, the next turn.
+"""
+
+import re
+import string
+from dataclasses import dataclass
+
+from lib.config import Generation, Prompts
+from lib.errors import ConfigError
+from lib.generators import Completion
+from lib.registry import did_you_mean
+
+PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1 while the template is asked what follows it
+
+
+@dataclass(frozen=True)
+class SecondPrompt:
+    """The context of attempt 2."""
+
+    ids: list[int]
+    continues: bool  # the ids start with the first prompt and attempt 1 as sampled
+    cut: bool  # the middle of attempt 1 was left out to fit the budget
+
+
+def columns_of(template: str) -> list[str]:
+    """The `{column}` names in a user template. ConfigError when its braces do not pair up."""
+    try:
+        return [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
+    except ValueError as error:
+        raise ConfigError(f"prompts.user: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
+
+
+class TwoTurnPrompts:
+    """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts can not work."""
+
+    def __init__(self, tokenizer: object, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):
+        self.tokenizer = tokenizer
+        self.prompts = prompts
+        self.limits = limits
+        self.template_kwargs = template_kwargs or {}
+        self.retry_ids = self._encode(self._retry_text())
+        room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - len(self.retry_ids)
+        if room < 1:
+            raise ConfigError(
+                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for attempt 1 "
+                f"beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of {len(self.retry_ids)} "
+                f"tokens: raise it to at least {limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
+            )
+
+    def first(self, row: dict) -> list[int]:
+        """Token ids of the first prompt."""
+        return self._encode(self._render(self._first_messages(row)))
+
+    def second(self, row: dict, first_ids: list[int], attempt1: Completion) -> SecondPrompt:
+        """Token ids of the second prompt; a truncated attempt 1 is closed before the instruction."""
+        if self.prompts.history != "full":
+            return self._rendered_second(row, attempt1)
+        retry = self.retry_ids
+        room = self.limits.max_prompt_length_attempt2 - len(first_ids) - len(retry)
+        if len(attempt1.ids) > room:
+            middle_out = _without_middle(attempt1.text_ids(), room)
+            return SecondPrompt(first_ids + middle_out + retry, continues=False, cut=True)
+        if attempt1.finished and attempt1.ids[-1] == retry[0]:  # the sampled end token closes the turn already
+            retry = retry[1:]
+        return SecondPrompt(first_ids + attempt1.ids + retry, continues=True, cut=False)
+
+    def text(self, completion: Completion) -> str:
+        """What a completion says, without special tokens."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
+
+    def history_note(self) -> str:
+        """One sentence about what attempt 2 sees of attempt 1, and what the template alone would have done."""
+        reasoning = "<think>\nREASON\n</think>\n\nANSWER"
+        messages = [*self._turns("QUESTION", reasoning), {"role": "user", "content": self.prompts.self_correction}]
+        template_keeps = "REASON" in self._render(messages)
+        kept = {
+            "full": "attempt 2 continues the sampled tokens of attempt 1, its reasoning included",
+            "plain_text": "attempt 2 sees attempt 1 as text, without its think tags",
+            "answer_only": "attempt 2 sees attempt 1 without its think block",
+        }[self.prompts.history]
+        return kept + ("" if template_keeps else "; the chat template by itself would drop the reasoning")
+
+    def _first_messages(self, row: dict) -> list[dict]:
+        known = set(row)
+        for name in columns_of(self.prompts.user):
+            if name not in known:
+                raise ConfigError(
+                    f"prompts.user: the data has no column '{name}'{did_you_mean(name, known)} "
+                    f"Columns: {', '.join(sorted(known))}"
+                )
+        return self._turns(self.prompts.user.format_map(row))
+
+    def _turns(self, user: str, assistant: str | None = None) -> list[dict]:
+        messages = [{"role": "user", "content": user}]
+        if self.prompts.system:
+            messages.insert(0, {"role": "system", "content": self.prompts.system})
+        if assistant is not None:
+            messages.append({"role": "assistant", "content": assistant})
+        return messages
+
+    def _retry_text(self) -> str:
+        turns = [*self._turns("QUESTION", PLACEHOLDER), {"role": "user", "content": self.prompts.self_correction}]
+        rendered = self._render(turns)
+        if PLACEHOLDER not in rendered:
+            raise ConfigError(
+                "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1"
+            )
+        return rendered.rpartition(PLACEHOLDER)[2]
+
+    def _rendered_second(self, row: dict, attempt1: Completion) -> SecondPrompt:
+        """The second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
+        text = self.text(attempt1)
+        if self.prompts.history == "answer_only":
+            text = re.sub(r"<think>.*?(?:</think>|$)", "", text, flags=re.DOTALL)
+        else:
+            text = text.replace("<think>", "").replace("</think>", "")
+        first = self._first_messages(row)
+        turns = [*first, {"role": "assistant", "content": PLACEHOLDER},
+                 {"role": "user", "content": self.prompts.self_correction}]  # fmt: skip
+        before, _, after = self._render(turns).rpartition(PLACEHOLDER)
+        head, tail = self._encode(before), self._encode(after)
+        middle = self._encode(text.strip())
+        room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
+        cut = len(middle) > room
+        return SecondPrompt(head + (_without_middle(middle, room) if cut else middle) + tail, continues=False, cut=cut)
+
+    def _render(self, messages: list[dict]) -> str:
+        return self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
+        )
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def _without_middle(ids: list[int], room: int) -> list[int]:
+    """The first and the last part of `ids`, `room` of them in all: a question's start and an answer's end matter most."""
+    room = max(room, 0)
+    head = room // 2
+    return ids[:head] + (ids[len(ids) - (room - head) :] if room > head else [])

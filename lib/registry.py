@@ -1,0 +1,83 @@
+"""Named callables that YAML can pick: they refuse duplicates, explain unknown names, and accept dotted paths."""
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from lib.errors import ConfigError
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`"; did you mean 'learning_rate'?"`, or `""` where nothing known is close."""
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+class Registry:
+    """Callables by name. `kind` is the word used in messages ("reward", "extractor")."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        self._entries: dict[str, Callable] = {}
+
+    def register(self, name: str) -> Callable[[Callable], Callable]:
+        """Decorator: `@register_reward("exact_match")`. A second callable under the same name is a ConfigError."""
+
+        def add(function: Callable) -> Callable:
+            known = self._entries.get(name)
+            if known is not None and known.__qualname__ != function.__qualname__:
+                raise ConfigError(
+                    f"{self.kind} '{name}' is registered twice, by {known.__module__}.{known.__qualname__} and by "
+                    f"{function.__module__}.{function.__qualname__}: rename one of them"
+                )
+            self._entries[name] = function
+            return function
+
+        return add
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._entries))
+
+    def get(self, name: str) -> Callable:
+        """The callable registered as `name`, or the one at the dotted path `package.module.function`.
+
+        Raises ConfigError with the known names, or with what failed to import.
+        """
+        if name in self._entries:
+            return self._entries[name]
+        if "." in name:
+            return self._import(name)
+        raise ConfigError(
+            f"unknown {self.kind} '{name}'{did_you_mean(name, self)} Known: {', '.join(self)}; "
+            f"a dotted path such as my_rewards.{self.kind} works too"
+        )
+
+    def _import(self, path: str) -> Callable:
+        module_name, _, attribute = path.rpartition(".")
+        here = str(Path.cwd())
+        if here not in sys.path:  # a user's module lies beside their config, as `python -m` would find it
+            sys.path.insert(0, here)
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"{self.kind} '{path}': no module '{error.name}' here; run from the folder that holds it, or install it"
+            ) from error
+        function = getattr(module, attribute, None)
+        if not callable(function):
+            names = [name for name in vars(module) if callable(getattr(module, name)) and not name.startswith("_")]
+            raise ConfigError(
+                f"{self.kind} '{path}': module '{module_name}' has no callable '{attribute}'"
+                f"{did_you_mean(attribute, names)}"
+            )
+        return function
+
+
+rewards = Registry("reward")
+extractors = Registry("extractor")
+matchers = Registry("match")
+register_reward = rewards.register
+register_extractor = extractors.register
+register_matcher = matchers.register

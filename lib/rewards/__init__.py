@@ -1,0 +1,180 @@
+"""The shelf of rewards, and the judge that calls them.
+
+A reward is registered with `@register_reward("name")`. It is called once per batch, by keyword, and names as parameters
+what it needs:
+
+    predictions  list[str], what the model wrote (`completions` is the same list)
+    targets      list[str], as the data set has them
+    extractor    str -> str, the configured one; "" when nothing is found
+    match        (prediction_answer, target_answer) -> bool, the configured equality; blank answers never match
+    prompts      list, as they were given to the model
+    <column>     list, one value per prediction, for any column of the data set; `**kwargs` receives all columns
+
+It returns one finite number per prediction, or one dict of named components whose sum is the reward. Where a column has
+the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else that goes
+wrong raises, and the run stops.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite  # `import math` here would be the sibling of that name
+from numbers import Real
+from typing import Any, NamedTuple
+
+from lib import registry
+from lib.errors import ConfigError, NumericError
+from lib.registry import did_you_mean
+from lib.rewards import format, math  # noqa: F401  (they register themselves)
+
+_SUPPLIED = ("predictions", "completions", "targets", "extractor", "match", "prompts")
+
+
+class Score(NamedTuple):
+    """The verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
+
+    reward: float
+    components: dict[str, float]  # sums to `reward`
+    match: bool
+    answer: str  # extracted from the prediction; "" when nothing was found
+
+
+def text_of(value: Any) -> str:
+    """The text of a string, a chat (`[{"role", "content"}]`), its content parts, or a list of these, by lines.
+
+    In a chat only the assistant's messages count: what a tool or a user wrote is not the model's answer. None is "".
+    Raises ConfigError for anything else but a number.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        if value.get("role", "assistant") != "assistant":
+            return ""
+        return text_of(value.get("content", value.get("text")))
+    if isinstance(value, list | tuple):
+        return "\n".join(filter(None, map(text_of, value)))
+    raise ConfigError(f"got a {type(value).__name__} as text: expected a string or a list of chat messages")
+
+
+class Judge:
+    """A reward, an extractor and an equality by name, checked against the columns of a data set.
+
+    Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can fill, or a
+    package that the equality lacks.
+    """
+
+    def __init__(self, reward: str, extractor: str, match: str, columns: Sequence[str]):
+        self.reward_name = reward
+        self.columns = tuple(columns)
+        self._extractor_name = extractor
+        self._reward = registry.rewards.get(reward)
+        self._extractor = registry.extractors.get(extractor)
+        self._matcher = registry.matchers.get(match)
+        self._named, self._required, self._takes_all = self._read_signature()
+        self._matcher("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
+
+    def __call__(
+        self,
+        predictions: Sequence[Any],
+        targets: Sequence[Any],
+        columns: Mapping[str, Sequence[Any]],
+        prompts: Sequence[Any] | None = None,
+    ) -> list[Score]:
+        """One `Score` per prediction. Predictions and targets are anything that `text_of` reads.
+
+        Raises ConfigError for a column that is missing or for returns of the wrong number or type, NumericError for a
+        reward that is not finite.
+        """
+        texts, golds = [text_of(value) for value in predictions], [text_of(value) for value in targets]
+        lists = {**columns, "predictions": texts, "completions": texts, "targets": golds}
+        if prompts is not None:
+            lists["prompts"] = prompts
+        for name, values in lists.items():
+            if len(values) != len(texts):
+                raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
+        components = self._call(lists, columns, texts)
+        answers = [self._extract(text, index) for index, text in enumerate(texts)]
+        gold_answers = [self._extract(gold, index) for index, gold in enumerate(golds)]
+        return [
+            Score(sum(parts.values()), parts, self._match(answer, gold), answer)
+            for parts, answer, gold in zip(components, answers, gold_answers, strict=True)
+        ]
+
+    def unusable_targets(self, targets: Sequence[Any]) -> list[int]:
+        """Indices of targets from which nothing is extracted: no prediction can ever match them."""
+        return [index for index, target in enumerate(targets) if not self._extract(text_of(target), index).strip()]
+
+    def _read_signature(self) -> tuple[set[str], list[str], bool]:
+        """The reward's parameters, those of them without a default, and whether `**kwargs` takes every column."""
+        parameters = [p for p in inspect.signature(self._reward).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        available = {*_SUPPLIED, *self.columns}
+        missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
+        if missing:
+            raise ConfigError(
+                f"reward '{self.reward_name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
+                f"it. Available: {', '.join(sorted(available))}"
+            )
+        return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def _call(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[dict[str, float]]:
+        """The components of each prediction's reward, checked."""
+        supplied = {**lists, "extractor": self._extractor, "match": self._match}
+        absent = [name for name in self._required if name not in supplied]
+        if absent:
+            raise ConfigError(f"reward '{self.reward_name}' needs {', '.join(absent)}, which this batch lacks")
+        taken = self._named | set(columns) if self._takes_all else self._named
+        returned = self._reward(**{name: value for name, value in supplied.items() if name in taken})
+        if not isinstance(returned, list) or len(returned) != len(texts):
+            got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
+            raise ConfigError(
+                f"reward '{self.reward_name}' returned {got} for {len(texts)} predictions: expected a list with one "
+                "number, or one dict of numbers, for each"
+            )
+        return [self._components(value, index, texts[index]) for index, value in enumerate(returned)]
+
+    def _match(self, prediction: str, target: str) -> bool:
+        return bool(prediction.strip() and target.strip()) and bool(self._matcher(prediction, target))
+
+    def _extract(self, text: str, index: int) -> str:
+        answer = self._extractor(text)
+        if not isinstance(answer, str):
+            raise ConfigError(
+                f"extractor '{self._extractor_name}' returned {answer!r} for sample {index} ({text[:80]!r}): "
+                "expected a string, '' when nothing is found"
+            )
+        return answer
+
+    def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
+        parts = value if isinstance(value, Mapping) else {self.reward_name: value}
+        for name, part in parts.items():
+            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
+            wrong = f"reward '{self.reward_name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
+            if not isinstance(part, Real):
+                raise ConfigError(wrong)
+            if not isfinite(part):
+                raise NumericError(wrong)
+        return {name: float(part) for name, part in parts.items()}
+
+
+def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float]]:
+    """`judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
+
+    Raises ConfigError if `target_column` is no column of the judge's data set.
+    """
+    if target_column not in judge.columns:
+        raise ConfigError(
+            f"target column '{target_column}' is not in the data set{did_you_mean(target_column, judge.columns) or ';'}"
+            f" Columns: {', '.join(judge.columns)}"
+        )
+
+    def reward(prompts, completions, completion_ids=None, **columns) -> list[float]:
+        if target_column not in columns:
+            raise ConfigError(f"target column '{target_column}' was not passed by TRL; it passed {', '.join(columns)}")
+        known = {name: columns[name] for name in judge.columns if name in columns}  # TRL adds its own state
+        return [score.reward for score in judge(completions, columns[target_column], known, prompts)]
+
+    reward.__name__ = judge.reward_name.rpartition(".")[2]
+    return reward

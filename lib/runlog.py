@@ -1,0 +1,276 @@
+"""The run directory: one run at a time in it, its config, and four JSONL streams that survive a kill at any instant.
+
+metrics.jsonl       one row per optimizer step
+evaluations.jsonl   one row per evaluation
+generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
+failures.jsonl      solved by nobody, solved by the opponent only, broke a reward
+"""
+
+import fcntl
+import json
+import logging
+import math
+import mmap
+import os
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from lib.errors import ConfigError, StorageError
+
+logger = logging.getLogger(__name__)
+
+SCHEMA = 1
+STREAMS = ("metrics", "evaluations", "generations", "failures")
+RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
+WARN_SECONDS = 60
+
+
+class RunLog:
+    """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
+
+    Opening raises ConfigError when another process has the directory, or when it holds a run and `resume` is false;
+    StorageError when the directory cannot be written.
+    """
+
+    # Synchronous on purpose: a write and an fsync cost milliseconds a step, a thread would lose its queue at a kill.
+
+    def __init__(self, directory: Path, resume: bool, is_main: bool = True):
+        self.directory = Path(directory)
+        self._streams: dict[str, _Stream] = {}
+        self._lock: int | None = None
+        self._is_main = is_main
+        if not is_main:
+            return
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.directory)
+            self._refuse_existing(resume)
+            self._streams = {name: _Stream(self.directory, name) for name in STREAMS}
+            fsync_folder(self.directory)
+        except OSError as error:
+            self.close()
+            raise StorageError(
+                f"{self.directory}: cannot keep a run log here ({error}); free or choose another disk"
+            ) from error
+        except ConfigError:
+            self.close()
+            raise
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Sync every stream and let the next process have the directory."""
+        self.sync()
+        for stream in self._streams.values():
+            stream.close()
+        self._streams = {}
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def write(self, stream: str, row: Mapping[str, Any]) -> None:
+        """Append one row to a stream; `schema` and the UTC `time` are added, NaN and infinities become null.
+
+        A full disk does not stop the run: the row waits in memory and is tried again at the next write.
+        """
+        if self._is_main:
+            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            self._streams[stream].append(_encode({"schema": SCHEMA, "time": now, **row}))
+
+    def sync(self) -> None:
+        """Wait until every row written so far is on the disk; call it once per optimizer step."""
+        for stream in self._streams.values():
+            stream.sync()
+
+    def offsets(self) -> dict[str, int]:
+        """Length of every stream in bytes: what a checkpoint remembers, and `rewind` takes."""
+        return {name: stream.size() for name, stream in self._streams.items()}
+
+    def rewind(self, offsets: Mapping[str, int]) -> None:
+        """Forget rows after a checkpoint: its steps will be taken again. A stream that `offsets` lacks is emptied."""
+        for name, stream in self._streams.items():
+            stream.rewind(offsets.get(name, 0))
+
+    def write_config(self, text: str) -> None:
+        """Write `config.yaml` as a whole or not at all. Raises StorageError."""
+        if not self._is_main:
+            return
+        target = self.directory / "config.yaml"
+        aside = self.directory / "config.yaml.tmp"
+        try:
+            aside.write_text(text, encoding="utf-8")
+            fsync_file(aside)
+            os.replace(aside, target)
+            fsync_folder(self.directory)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise StorageError(f"{target}: cannot be written ({error}); free some space and start again") from error
+
+    def _refuse_existing(self, resume: bool) -> None:
+        if not resume and (self.directory / "config.yaml").exists():
+            raise ConfigError(
+                f"{self.directory} already holds a run: continue it with --resume, choose another run_name=..., "
+                f"or delete the folder"
+            )
+
+
+def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The rows of a JSONL file, and the number of lines that are no JSON object (torn or damaged) and were skipped."""
+    rows, bad = [], 0
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except ValueError:  # also bytes that are no UTF-8
+                row = None
+            if isinstance(row, dict):
+                rows.append(row)
+            else:
+                bad += 1
+    return rows, bad
+
+
+def fsync_file(path: Path) -> None:
+    """Wait until the file's bytes are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+fsync_folder = fsync_file  # a name that was created or moved is durable only once its folder is
+
+
+class _Stream:
+    """One JSONL file that only ever grows by whole lines."""
+
+    def __init__(self, directory: Path, name: str):
+        self.path = directory / f"{name}.jsonl"
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
+        self._lost = 0
+        self._dirty = False
+        self._warned = -math.inf  # monotonic seconds
+        self._cut_torn_tail(directory / f"{name}.torn")
+
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def append(self, line: bytes) -> None:
+        self._lost += len(self._waiting) == RING_ROWS
+        self._waiting.append(line)
+        self._flush()
+
+    def sync(self) -> None:
+        self._flush()
+        if self._dirty:
+            try:
+                os.fsync(self._file)
+                self._dirty = False
+            except OSError as error:
+                self._warn(error)
+
+    def rewind(self, offset: int) -> None:
+        if self.size() < offset:
+            logger.warning(
+                "%s: has %d bytes, the checkpoint remembers %d: rows are missing from it",
+                self.path,
+                self.size(),
+                offset,
+            )
+        else:
+            os.ftruncate(self._file, offset)
+            self._dirty = True
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _flush(self) -> None:
+        while self._waiting:
+            end = self.size()
+            try:
+                _write_all(self._file, self._waiting[0])
+            except OSError as error:
+                os.ftruncate(self._file, end)  # half a line would be glued to the next one
+                self._warn(error)
+                return
+            self._waiting.popleft()
+            self._dirty = True
+
+    def _warn(self, error: OSError) -> None:
+        if time.monotonic() - self._warned >= WARN_SECONDS:
+            self._warned = time.monotonic()
+            logger.warning(
+                "%s: cannot be written (%s); training goes on, %d rows wait in memory, %d are lost",
+                self.path, error, len(self._waiting), self._lost,
+            )  # fmt: skip
+
+    def _cut_torn_tail(self, torn: Path) -> None:
+        size = self.size()
+        if size == 0:
+            return
+        with mmap.mmap(self._file, size, access=mmap.ACCESS_READ) as data:
+            end = data.rfind(b"\n") + 1
+            tail = data[end:]
+        if tail:
+            with open(torn, "ab") as file:
+                file.write(tail + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.ftruncate(self._file, end)
+            logger.warning(
+                "%s: the last line was torn by a crash; its %d bytes are kept in %s", self.path, len(tail), torn
+            )
+
+
+def _lock(directory: Path) -> int:
+    """File descriptor that holds the directory's lock; the kernel frees it with the process, however that ends."""
+    descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        os.close(descriptor)
+        raise ConfigError(
+            f"{directory} is in use by process {owner or 'unknown'}: wait for it, stop it, or choose a new run_name=..."
+        ) from error
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte: `os.write` on a nearly full disk returns a short count before it raises."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _encode(row: Mapping[str, Any]) -> bytes:
+    text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
+    # a lone surrogate in a model's text has no UTF-8; as backslash escape it is still JSON and reads back the same
+    return (text + "\n").encode("utf-8", "backslashreplace")
+
+
+def _plain(value: Any) -> Any:
+    """`value` in JSON's types: scalars of numpy and torch as numbers, non-finite numbers as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    return value

@@ -1,0 +1,340 @@
+"""The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from lib.checkpoint import load_adapter
+from lib.config import ScoreConfig
+from lib.distributed import collect, make_accelerator, share, total
+from lib.evaluation import evaluate
+from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
+from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
+from lib.runlog import read_jsonl
+from lib.sampler import Sampler
+from lib.task import Task
+from lib.trainer import Stopwatch, Trainer, learning_rate
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the two stages: I anchors attempt 1 and pays attempt 2; II pays both and adds the bonus."""
+
+    number: int
+    steps: int
+    batch_size: int  # prompts per step, over all processes
+
+
+def plan(config: ScoreConfig, rows: int) -> list[Stage]:
+    """Both stages with their steps; epochs are turned into steps over `rows` training rows."""
+    train = config.train
+    stages = []
+    for number in (1, 2):
+        batch = getattr(train, f"stage{number}_batch_size")
+        steps = getattr(train, f"stage{number}_steps")
+        if steps is None:
+            steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
+        stages.append(Stage(number, steps, batch))
+    return stages
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Per rollout, (n,) each: what multiplies the log-prob and the KL of each attempt's tokens."""
+
+    advantage1: torch.Tensor
+    advantage2: torch.Tensor
+    weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
+    weight2: torch.Tensor
+
+
+class Score(Trainer):
+    """A SCoRe run: the state, and one method per step of the algorithm."""
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        start_stage: int = 1,
+        adapter: Path | None = None,
+        resume: bool = False,
+        allow_change: bool = False,
+    ):
+        config = task.config
+        if adapter:
+            load_adapter(task.policy.model, adapter)
+        accelerator = make_accelerator(config.tracking, config.run_dir)
+        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change)
+        self.task = task
+        self.stages = plan(config, len(task.train))
+        self.sampler = Sampler(len(task.train), config.seed)
+        self.progress.stage = start_stage
+        self.progress.beta2 = config.train.beta2
+        self.micro_batch_size = config.train.micro_batch_size
+        self._clock = Stopwatch()
+        for note in task.notes:
+            self.screen.say(note)
+
+    def open(self):
+        """The run directory and the signal handlers, as a context."""
+        return self.opened(self.task.splits.fingerprint, self.config.train.keep_checkpoints, sampler=self.sampler)
+
+    def remaining(self) -> Iterator[Stage]:
+        """The stages that are still to be done, each entered with a fresh optimizer unless the config keeps it."""
+        for stage in self.stages[self.progress.stage - 1 :]:
+            if self.progress.step == 0 and self.config.train.fresh_optimizer_per_stage:
+                self.fresh_optimizer()
+            yield stage
+
+    def sample(self, stage: Stage) -> list[Rollout]:
+        """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt."""
+        train = self.config.train
+        self._clock.lap()
+        rows = [self.task.train[i] for i in self.sampler.take(stage.batch_size)]
+        sampling = self.task.sampling(
+            self.config.generation.temperature,
+            train.attempts_per_prompt,
+            train.revisions_per_attempt,
+            train.base_first_attempts,
+        )
+        return two_attempts(
+            self._bare_policy(), self.task.prompts, share(rows, self.accelerator), self.config.dataset.target_field,
+            self.task.judge, sampling, self.generator,
+        )  # fmt: skip
+
+    def credit(self, stage: Stage, rollouts: list[Rollout]) -> Credit:
+        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II)."""
+        train, device = self.config.train, self.accelerator.device
+        tree = (-1, train.attempts_per_prompt, train.revisions_per_attempt)
+
+        def of(values: list[float]) -> torch.Tensor:
+            return torch.tensor(values, dtype=torch.float32, device=device)
+
+        r1, r2 = of([r.score1.reward for r in rollouts]), of([r.score2.reward for r in rollouts])
+        if train.bonus_on == "match":
+            bonus = of([float(r.score2.match) - float(r.score1.match) for r in rollouts])
+        else:
+            bonus = r2 - r1
+        lengths = [of([len(getattr(r, name).ids) for r in rollouts]) for name in ("y1", "y2")]
+        budgets = self.config.generation.max_new_tokens_attempt1, self.config.generation.max_new_tokens_attempt2
+        weights = [
+            length_weights(train.length_norm, own, budget, of(collect(own.tolist(), self.accelerator)))
+            for own, budget in zip(lengths, budgets, strict=True)
+        ]
+        weights[0] = weights[0] * train.revisions_per_attempt
+        penalties = self._kl_in_reward(stage, rollouts, weights) if train.kl == "k1_in_reward" else (of([0.0]),) * 2
+        penalty1, penalty2 = (p.reshape(tree) if p.numel() > 1 else p for p in penalties)
+        advantage1, advantage2 = score_advantages(
+            stage.number, r1.reshape(tree)[..., 0], r2.reshape(tree), bonus.reshape(tree), train.alpha, train.baseline,
+            penalty1[..., 0], penalty2,
+        )  # fmt: skip
+        shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
+        return Credit(shared1, advantage2.reshape(-1), weights[0], weights[1])
+
+    def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
+        """One optimizer step on the rollouts, and its row in metrics.jsonl."""
+        seconds_sampling = self._clock.lap()
+        train = self.config.train
+        leaves = stage.batch_size * train.attempts_per_prompt * train.revisions_per_attempt  # over all processes
+        paid = (credit.advantage2, credit.advantage1) if stage.number == 2 else (credit.advantage2,)
+        idle = all(bool((advantage == 0).all()) for advantage in paid)
+        idle = total(torch.tensor(float(not idle), device=self.accelerator.device), self.accelerator) == 0
+        numbers = self.step(
+            lambda: self._accumulate(stage, rollouts, credit, leaves),
+            rate=learning_rate(self.config.optimizer, self.progress.step, stage.steps),
+            max_grad_norm=self.config.optimizer.max_grad_norm,
+            expects_gradient=not idle,
+        )
+        self.progress.step += 1
+        self.note_rewards(bool(idle))
+        if train.adaptive_beta2 and stage.number == 1:
+            adaptive = train.adaptive_beta2
+            self.progress.beta2 = adapted_beta(
+                self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
+            )
+        seconds = {"seconds_sampling": seconds_sampling, "seconds_update": self._clock.lap()}
+        row = self._metrics(stage, rollouts, credit) | numbers | seconds
+        row["tokens_per_second"] = row["tokens"] / sum(seconds.values())
+        self._keep_texts("train", rollouts)
+        self.log_step(row)
+        done = sum(earlier.steps for earlier in self.stages[: stage.number - 1]) + self.progress.step
+        self.screen.step(row, sum(each.steps for each in self.stages) - done)
+        return row
+
+    def evaluate(self, when: str) -> dict:
+        """Held-out accuracy now, as a row of evaluations.jsonl."""
+        settings = self.config.eval
+        sampling = self.task.sampling(settings.temperature, settings.samples_per_prompt)
+        row, texts = evaluate(
+            self._bare_policy(), self.task.prompts, self.task.test, self.config.dataset.target_field,
+            self.task.judge, sampling, settings, self.accelerator,
+        )  # fmt: skip
+        row = {"when": when, "stage": self.progress.stage, "step": self.progress.step} | row
+        self.log.write("evaluations", row)
+        self._keep_texts(when, texts)
+        self.log.sync()
+        if self.config.tracking.backend != "none":
+            self.accelerator.log({f"eval_{when}/{k}": v for k, v in row.items() if isinstance(v, float)})
+        self.screen.evaluation(row)
+        self.progress.fresh = False
+        return row
+
+    def when_due(self, stage: Stage) -> None:
+        """Evaluations and checkpoints in the middle of a stage; its end has its own."""
+        step = self.progress.step
+        if step == stage.steps:
+            return
+        if self.config.eval.every_steps and step % self.config.eval.every_steps == 0:
+            self.evaluate("step")
+        if self.config.train.checkpoint_every and step % self.config.train.checkpoint_every == 0:
+            self.save()
+
+    def finish(self, stage: Stage) -> None:
+        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next one starts."""
+        self.evaluate(f"after_stage{stage.number}")
+        if self.accelerator.is_main_process:
+            folder = self.config.run_dir / f"stage{stage.number}"
+            self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
+            self.task.tokenizer.save_pretrained(folder)
+        step, self.progress.stage, self.progress.step = self.progress.step, stage.number + 1, 0
+        self.checkpoints.save(stage.number, step)
+
+    def show_results(self) -> None:
+        """The table of this run's evaluations."""
+        if self.accelerator.is_main_process:
+            rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
+            self.screen.table(
+                [row for row in rows if row["when"] != "step"], f"{self.config.run_name}, held-out answers"
+            )
+
+    def _bare_policy(self):
+        return self.accelerator.unwrap_model(self.policy)
+
+    def _betas(self, stage: Stage) -> tuple[float, float]:
+        """KL weights of attempt 1 and attempt 2."""
+        train = self.config.train
+        if stage.number == 2:
+            return train.beta1, train.beta1
+        small = train.beta1 if train.beta1_in_stage1 else 0.0
+        return self.progress.beta2 + small, small
+
+    def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
+        pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
+        return micro_batches(sequences(rollouts), self.micro_batch_size, pad, device)
+
+    def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
+        """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
+        kind, betas = self.config.train.kl, self._betas(stage)
+        betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
+        sums = torch.zeros(6, device=self.accelerator.device)
+        batches = list(self._batches(rollouts))
+        for index, batch in enumerate(batches):
+            is_last = index == len(batches) - 1
+            inputs = (batch.ids, batch.mask, batch.scored)
+            ref_logp, ref_hidden = self._bare_policy().reference(*inputs)
+            with self.accelerator.no_sync(self.policy) if not is_last else contextlib.nullcontext():
+                logp, entropy, exact = self.policy(*inputs, ref_hidden if kind == "exact" else None)
+                kl = kl_per_token(kind, logp, ref_logp, exact)
+                first = batch.attempt == 1
+                advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
+                weight = torch.where(first, credit.weight1[batch.rollout], credit.weight2[batch.rollout])
+                loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas_in_loss)
+                # DDP averages gradients over processes; the sum is wanted
+                self.accelerator.backward(loss * self.accelerator.num_processes / leaves)
+            with torch.no_grad():
+                shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
+                sums += torch.stack(
+                    [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum()]
+                )
+        loss, kl1, tokens1, kl2, tokens2, entropy = total(sums, self.accelerator).tolist()
+        return {
+            "loss": loss / leaves,
+            "kl_attempt1": kl1 / max(tokens1, 1),
+            "kl_attempt2": kl2 / max(tokens2, 1),
+            "entropy": entropy / max(tokens1 + tokens2, 1),
+            "beta_attempt1": betas[0],
+            "beta_attempt2": betas[1],
+        }
+
+    @torch.no_grad()
+    def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout], weights: list[torch.Tensor]) -> list[torch.Tensor]:
+        """beta * sum of k1 per attempt, (n,) each, for `kl: k1_in_reward` (Ahmadian et al. 2024, arXiv 2402.14740)."""
+        sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
+        for batch in self._batches(rollouts):
+            inputs = (batch.ids, batch.mask, batch.scored)
+            ref_logp, _ = self._bare_policy().reference(*inputs)
+            k1 = kl_per_token("k1_in_reward", self._bare_policy()(*inputs)[0], ref_logp)
+            for attempt in (1, 2):
+                chosen = batch.attempt == attempt
+                sums[attempt - 1].index_add_(0, batch.rollout[chosen], k1[chosen])
+        k2 = self.config.train.revisions_per_attempt
+        weights = [weights[0] / k2, weights[1]]
+        return [beta * own * summed for beta, own, summed in zip(self._betas(stage), weights, sums, strict=True)]
+
+    def _metrics(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
+        """What a step's rollouts say, averaged over all processes."""
+        numbers = [
+            {
+                "reward_attempt1": r.score1.reward,
+                "reward_attempt2": r.score2.reward,
+                "acc_attempt1": float(r.score1.match),
+                "acc_attempt2": float(r.score2.match),
+                "length_attempt1": float(len(r.y1.ids)),
+                "length_attempt2": float(len(r.y2.ids)),
+                "truncated_attempt1": float(not r.y1.finished),
+                "truncated_attempt2": float(not r.y2.finished),
+                "context_cut": float(r.prompt2.cut),
+                "answer_changed": float(r.score1.answer != r.score2.answer),
+                "zero_advantage": float(credit.advantage2[i] == 0),
+                **{f"reward/{name}_attempt1": value for name, value in r.score1.components.items()},
+                **{f"reward/{name}_attempt2": value for name, value in r.score2.components.items()},
+            }
+            for i, r in enumerate(rollouts)
+        ]
+        everything = collect(numbers, self.accelerator)
+        names = sorted({name for each in everything for name in each})
+        means = {name: sum(each.get(name, 0.0) for each in everything) / len(everything) for name in names}
+        tokens = sum(each["length_attempt1"] / self.config.train.revisions_per_attempt + each["length_attempt2"]
+                     for each in everything)  # fmt: skip
+        before = sum(earlier.steps for earlier in self.stages[: stage.number - 1])
+        return {
+            "stage": stage.number,
+            "step": self.progress.step,
+            "steps": stage.steps,
+            "global_step": before + self.progress.step,
+            **means,
+            "gap": means["acc_attempt2"] - means["acc_attempt1"],
+            "truncated": 0.5 * (means["truncated_attempt1"] + means["truncated_attempt2"]),
+            "tokens": int(tokens),
+            "epoch": self.sampler.epoch + self.sampler.position / self.sampler.size,
+        }
+
+    def _keep_texts(self, when: str, rollouts: list[Rollout]) -> None:
+        """Every text the policy wrote, and the prompts that nobody solved."""
+        where = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
+        unsolved: dict[int, bool] = {}
+        rows = []
+        for r in rollouts:
+            target = r.row[self.config.dataset.target_field]
+            solved = r.score1.match or r.score2.match
+            unsolved[id(r.row)] = unsolved.get(id(r.row), True) and not solved
+            rows.append(
+                where
+                | {
+                    "prompt": self.config.prompts.user.format_map(r.row), "target": target,
+                    "attempt1": r.text1, "attempt2": r.text2,
+                    "match1": r.score1.match, "match2": r.score2.match,
+                    "reward1": r.score1.components, "reward2": r.score2.components,
+                    "length1": len(r.y1.ids), "length2": len(r.y2.ids),
+                    "finished1": r.y1.finished, "finished2": r.y2.finished,
+                }
+            )  # fmt: skip
+        for row in collect(rows, self.accelerator):
+            self.log.write("generations", row)
+        failures = {id(r.row): r.row for r in rollouts if unsolved[id(r.row)]}
+        for row in collect(list(failures.values()), self.accelerator):
+            self.log.write("failures", where | {"why": "solved by nobody", "row": row})

@@ -1,0 +1,118 @@
+"""How sure a number is: intervals, a paired test, pass@k. All intervals are two-sided at 95 %.
+
+Answers to the same problem are not independent, so every function that takes `groups` (one hashable id per value, such
+as the problem's index) treats a problem as one cluster. scipy is imported where it is used: this module loads at once.
+"""
+
+from collections.abc import Hashable, Sequence
+from math import comb, fsum, nan, sqrt
+from statistics import NormalDist
+
+_Z = NormalDist().inv_cdf(0.975)
+
+
+def wilson(successes: float, n: float) -> tuple[float, float]:
+    """Wilson's score interval of a rate (Wilson 1927). `n` may be an effective sample size; n = 0 gives (0, 1).
+
+    Raises ValueError unless 0 <= successes <= n.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"wilson({successes}, {n}): expected 0 <= successes <= n")
+    if n == 0:
+        return 0.0, 1.0
+    rate = successes / n
+    scale = 1 + _Z**2 / n
+    centre = (rate + _Z**2 / (2 * n)) / scale
+    half = _Z / scale * sqrt(rate * (1 - rate) / n + _Z**2 / (4 * n**2))
+    return max(0.0, min(centre - half, rate)), min(1.0, max(centre + half, rate))
+
+
+def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> tuple[float, float]:
+    """Student's interval of the mean, robust to clusters; with equally large groups, the one over per-group means.
+
+    Fewer than two groups say nothing about spread: (nan, nan). All values equal give an interval of width zero.
+    """
+    mean, error, clusters = _mean_and_error(values, groups)
+    if clusters < 2:
+        return nan, nan
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(clusters - 1, 0.975)) * error
+    return mean - half, mean + half
+
+
+def paired_delta_interval(
+    first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None
+) -> tuple[float, float]:
+    """Interval of mean(second - first), pair by pair; clusters and degenerate cases as in `mean_interval`."""
+    return mean_interval([after - before for before, after in zip(first, second, strict=True)], groups)
+
+
+def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
+    """Number of independent values worth as much as these clustered ones: n / design effect (Kish 1965), at most n.
+
+    Use it with `wilson`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
+    of groups. No values give 0.
+    """
+    n = len(values)
+    _, error, clusters = _mean_and_error(values, groups)
+    _, independent_error, _ = _mean_and_error(values, None)
+    if clusters < 2 or independent_error == 0:
+        return float(clusters)
+    if error <= independent_error:
+        return float(n)
+    return n * (independent_error / error) ** 2
+
+
+def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[float, float, int]:
+    """Mean, its cluster-robust standard error (nan below two clusters), number of clusters."""
+    groups = range(len(values)) if groups is None else groups
+    if not values:
+        return nan, nan, 0
+    mean = fsum(values) / len(values)
+    residuals: dict[Hashable, list[float]] = {}
+    for value, group in zip(values, groups, strict=True):
+        residuals.setdefault(group, []).append(value - mean)
+    clusters = len(residuals)
+    if clusters < 2:
+        return mean, nan, clusters
+    squares = 0.0 if len(set(values)) == 1 else fsum(fsum(rest) ** 2 for rest in residuals.values())
+    return mean, sqrt(squares * clusters / (clusters - 1)) / len(values), clusters
+
+
+def mcnemar(i_to_c: int, c_to_i: int) -> float:
+    """Exact two-sided p-value that incorrect -> correct is as likely as correct -> incorrect; 1 without any change.
+
+    Raises ValueError for negative counts.
+    """
+    if min(i_to_c, c_to_i) < 0:
+        raise ValueError(f"mcnemar({i_to_c}, {c_to_i}): expected counts of at least 0")
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(i_to_c, c_to_i), i_to_c + c_to_i, 0.5)))
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Unbiased chance that one of `k` samples is correct when `c` of `n` are (Chen et al. 2021, eq. 1).
+
+    nan where it has no unbiased estimate: n < k. Raises ValueError unless 0 <= c <= n and k >= 1.
+    """
+    if not 0 <= c <= n or k < 1:
+        raise ValueError(f"pass_at_k({n}, {c}, {k}): expected 0 <= c <= n and k >= 1")
+    if n < k:
+        return nan
+    return (comb(n, k) - comb(n - c, k)) / comb(n, k)
+
+
+def percentiles(values: Sequence[float], points: Sequence[float] = (5, 25, 50, 75, 95)) -> dict[float, float]:
+    """Percentiles by linear interpolation, keyed by point (0 to 100); nan for no values. Values must be finite."""
+    ordered = sorted(values)
+    return {point: _interpolate(ordered, (len(ordered) - 1) * point / 100) for point in points}
+
+
+def _interpolate(ordered: list[float], position: float) -> float:
+    if not ordered:
+        return nan
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))

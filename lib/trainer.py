@@ -1,0 +1,225 @@
+"""What every RL script does around its algorithm: open the run, resume, step the optimizer safely, evaluate, save, leave."""
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+
+from lib.checkpoint import Checkpoints, Interrupts, check_config
+from lib.config import Optimizer, RunConfig, dump
+from lib.console import Screen
+from lib.distributed import start_trackers
+from lib.errors import ConfigError, NumericError, OutOfMemory
+from lib.runlog import RunLog
+
+MAY_CHANGE = ("output_dir", "tracking")  # keys that do not touch the numbers
+SKIPS_IN_A_ROW = 3
+
+
+@dataclasses.dataclass
+class Progress:
+    """Where the run stands; saved and restored as a whole."""
+
+    stage: int = 1
+    step: int = 0  # optimizer steps done in this stage
+    fresh: bool = True  # nothing has been evaluated or trained yet
+    beta2: float = 0.0  # the current one, where it adapts
+    identical_rewards: int = 0  # steps in a row in which no completion differed from its group
+    skipped: int = 0  # non-finite steps in a row
+    proven: bool = False  # a gradient has reached the adapter and moved it
+
+    def state_dict(self) -> dict:
+        """Every field."""
+        return dataclasses.asdict(self)
+
+    def load_state_dict(self, state: dict) -> None:
+        """Sets every field."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def make_optimizer(settings: Optimizer, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """AdamW over the adapter, or its 8-bit version. ConfigError where bitsandbytes is missing."""
+    options = {"lr": settings.learning_rate, "betas": tuple(settings.betas), "weight_decay": settings.weight_decay}
+    if settings.name == "adamw":
+        return torch.optim.AdamW(parameters, **options)
+    try:
+        from bitsandbytes.optim import AdamW8bit
+    except ImportError as error:
+        raise ConfigError(
+            f"optimizer.name: adamw_8bit needs bitsandbytes ({error}); install it or use adamw"
+        ) from error
+    return AdamW8bit(parameters, **options)
+
+
+def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
+    """Rate of optimizer step `step` (0-based) of `steps`: linear warm-up, then constant, linear or cosine to zero."""
+    if step < settings.warmup_steps:
+        return settings.learning_rate * (step + 1) / settings.warmup_steps
+    done = (step - settings.warmup_steps) / max(1, steps - settings.warmup_steps)
+    factor = {"constant": 1.0, "linear": 1 - done, "cosine": 0.5 * (1 + math.cos(math.pi * done))}[settings.schedule]
+    return settings.learning_rate * factor
+
+
+class Trainer:
+    """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass."""
+
+    def __init__(self, config: RunConfig, policy: torch.nn.Module, accelerator, *, resume: bool, allow_change: bool):
+        self.config = config
+        self.accelerator = accelerator
+        self.screen = Screen(accelerator.is_main_process)
+        parameters = policy.trainable
+        self.policy = accelerator.prepare(policy)
+        self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
+        self._fresh_optimizer = self.optimizer.state_dict()
+        self.progress = Progress()
+        self.generator = torch.Generator(accelerator.device)
+        self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
+        self._resume = resume
+        self._allow_change = allow_change
+        self.log: RunLog
+        self.checkpoints: Checkpoints
+
+    @contextlib.contextmanager
+    def opened(self, dataset: str, keep: int, **moving: object) -> Iterator[Interrupts]:
+        """The run directory, locked; its state restored where `--resume` finds one; signals caught."""
+        config, text = self.config, dump(self.config)
+        if self._resume and (config.run_dir / "config.yaml").exists():
+            check_config(config.run_dir, text, self._allow_change, MAY_CHANGE)
+        with (
+            RunLog(config.run_dir, self._resume, self.accelerator.is_main_process) as self.log,
+            Interrupts() as signals,
+        ):
+            self.log.write_config(text)
+            start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
+            self.checkpoints = Checkpoints(
+                config.run_dir, self.accelerator, self.policy, self.optimizer, self.log,
+                dataset=dataset, keep=keep, allow_change=self._allow_change,
+            )  # fmt: skip
+            self.checkpoints.register(progress=self.progress, sampling=self.generator, **moving)
+            if self._resume:
+                path = self.checkpoints.resume()
+                self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
+            else:
+                self.log.rewind({})
+            self.signals = signals
+            yield signals
+            self.accelerator.end_training()
+
+    def fresh_optimizer(self) -> None:
+        """Forget the moments of an earlier stage."""
+        self.optimizer.load_state_dict(self._fresh_optimizer)
+
+    def step(self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, expects_gradient: bool) -> dict:
+        """One optimizer step: gradients by `accumulate()`, clipped, checked, applied. Returns its numbers and the norm.
+
+        `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        numbers = self._within_memory(accumulate)
+        parameters = self.accelerator.unwrap_model(self.policy).trainable
+        norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
+        numbers["grad_norm"], numbers["learning_rate"] = norm, rate
+        if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
+            self._skip_or_stop(numbers)
+            return numbers
+        self.progress.skipped = 0
+        if self.progress.proven or not expects_gradient:
+            self.optimizer.step()
+        else:
+            self._first_step(parameters, norm)
+        return numbers
+
+    def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
+        """The first step that has something to learn must reach the adapter and move it."""
+        if norm == 0:
+            raise NumericError(
+                "the gradient is exactly zero although rewards differ: the adapter is cut off from the loss; check "
+                "model.gradient_checkpointing, model.load_in_4bit and lora.targets"
+            )
+        before = [parameter.detach().clone() for parameter in parameters]
+        self.optimizer.step()
+        if all(torch.equal(old, new) for old, new in zip(before, parameters, strict=True)):
+            raise NumericError(
+                f"the first optimizer step changed no weight (gradient norm {norm:.3g}): raise optimizer.learning_rate"
+            )
+        self.progress.proven = True
+
+    def _skip_or_stop(self, numbers: dict) -> None:
+        self.optimizer.zero_grad()
+        self.progress.skipped += 1
+        what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
+        if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
+            raise NumericError(
+                f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; lower optimizer.learning_rate or "
+                "train.alpha, then --resume from the last checkpoint"
+            )
+        self.screen.warn(f"step skipped: {what}")
+
+    def _within_memory(self, accumulate: Callable[[], dict]) -> dict:
+        """`accumulate()`, once more with half the micro-batch where memory ran out: the update stays the same."""
+        try:
+            return accumulate()
+        except torch.OutOfMemoryError:
+            self.micro_batch_size = max(1, self.micro_batch_size // 2)
+        self.screen.warn(f"out of memory: train.micro_batch_size is {self.micro_batch_size} from now on")
+        self.optimizer.zero_grad()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        try:
+            return accumulate()
+        except torch.OutOfMemoryError as error:
+            raise OutOfMemory(
+                f"out of memory with train.micro_batch_size = {self.micro_batch_size}: lower it, lower "
+                "generation.max_new_tokens_attempt1/2, or set model.gradient_checkpointing=true"
+            ) from error
+
+    def note_rewards(self, all_identical: bool) -> None:
+        """Counts steps in which no completion differed from its group; warns, and stops where the config says so."""
+        progress, settings = self.progress, self.config.train
+        progress.identical_rewards = progress.identical_rewards + 1 if all_identical else 0
+        if progress.identical_rewards and progress.identical_rewards % settings.identical_rewards_warning == 0:
+            text = (
+                f"{progress.identical_rewards} steps in a row in which all completions of every prompt earned the same: "
+                "nothing is learned; check the reward, the extractor and the token budgets"
+            )
+            if settings.stop_on_identical_rewards:
+                raise NumericError(text)
+            self.screen.warn(text)
+
+    def log_step(self, row: dict) -> None:
+        """One row in metrics.jsonl and one call to the dashboard."""
+        self.log.write("metrics", row)
+        self.log.sync()
+        if self.config.tracking.backend != "none":
+            stage = row["stage"]
+            values = {f"stage{stage}/{key}": value for key, value in row.items() if isinstance(value, float)}
+            self.accelerator.log(values, step=row["global_step"])
+
+    def leave(self) -> int:
+        """After a signal: save the finished step and say how to go on. Returns the exit code."""
+        self.save()
+        self.screen.say(f"saved at stage {self.progress.stage} step {self.progress.step}; go on with --resume")
+        return self.signals.exit_code
+
+    def save(self) -> None:
+        """A checkpoint of this very moment."""
+        self.checkpoints.save(self.progress.stage, self.progress.step)
+
+
+class Stopwatch:
+    """Seconds since the last look."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        """Seconds since the last call."""
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        return seconds

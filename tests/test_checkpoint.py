@@ -1,0 +1,637 @@
+import copy
+import functools
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import threading
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import peft
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, PartialState
+from test_runlog import exit_code, fork, in_child
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from lib import checkpoint
+from lib.checkpoint import MANIFEST, Checkpoints, Interrupts, check_config, load_adapter, problems
+from lib.errors import ConfigError, NumericError, StorageError
+from lib.runlog import RunLog, read_jsonl
+
+torch.set_num_threads(1)
+
+
+@functools.cache
+def base_model(hidden: int = 16) -> Qwen3ForCausalLM:
+    shape = {"hidden_size": hidden, "intermediate_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
+    torch.manual_seed(0)
+    return Qwen3ForCausalLM(Qwen3Config(vocab_size=32, num_hidden_layers=2, head_dim=8, **shape))
+
+
+def adapted(seed: int = 0, hidden: int = 16, gain: bool = False, **lora) -> peft.PeftModel:
+    base = copy.deepcopy(base_model(hidden))
+    torch.manual_seed(seed)
+    settings = {"r": 2, "lora_alpha": 4, "lora_dropout": 0.1, "target_modules": ["q_proj", "v_proj"], **lora}
+    model = peft.get_peft_model(base, peft.LoraConfig(**settings))
+    model.base_model.model.model.norm.weight.requires_grad_(gain)
+    return model
+
+
+class Policy(torch.nn.Module):
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.model(input_ids=ids, labels=ids).loss
+
+
+class Counter:
+    def __init__(self):
+        self.step = 0
+
+    def state_dict(self):
+        return {"step": self.step}
+
+    def load_state_dict(self, state):
+        self.step = state["step"]
+
+
+class Run:
+    """A training run in which every step draws from every source of randomness."""
+
+    def __init__(self, directory: Path, resume: bool = False, keep: int = 2, **options):
+        self.accelerator = Accelerator(cpu=True)
+        rank = self.accelerator.process_index
+        self.policy = Policy(adapted(gain=True))
+        trained = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained, lr=0.01)
+        schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (1 + step))
+        self.policy, self.optimizer, self.schedule = self.accelerator.prepare(self.policy, self.optimizer, schedule)
+        random.seed(rank), np.random.seed(rank), torch.manual_seed(rank)
+        self.noise = torch.Generator().manual_seed(rank)
+        self.counter = Counter()
+        self.log = RunLog(directory, resume=resume, is_main=self.accelerator.is_main_process)
+        self.log.write_config("seed: 0\n")
+        self.checkpoints = Checkpoints(
+            directory, self.accelerator, self.policy, self.optimizer, self.log, keep=keep, **options
+        )
+        self.checkpoints.register(noise=self.noise, counter=self.counter)
+        self.resumed = self.checkpoints.resume() if resume else None
+
+    def train(self, until: int, save_every: int = 0) -> "Run":
+        while self.counter.step < until:
+            self.counter.step += 1
+            offset = random.randrange(8) + np.random.randint(8) + int(torch.randint(8, (), generator=self.noise))
+            ids = (torch.randint(32, (2, 5)) + offset) % 32
+            loss = self.policy(ids)
+            self.accelerator.backward(loss)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            self.schedule.step()
+            self.log.write("metrics", {"step": self.counter.step, "loss": loss})
+            self.log.sync()
+            if save_every and self.counter.step % save_every == 0:
+                self.save()
+        return self
+
+    def save(self, stage: int = 1) -> Path:
+        return self.checkpoints.save(stage, self.counter.step)
+
+    def state(self) -> dict:
+        numpy_state = np.random.get_state()
+        return {
+            "weights": self.accelerator.unwrap_model(self.policy).state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "random": list(map(str, random.getstate())),
+            "numpy": [numpy_state[1].tolist(), *map(str, numpy_state[2:])],
+            "torch": torch.get_rng_state(),
+            "noise": self.noise.get_state(),
+            "step": self.counter.step,
+        }
+
+    def close(self) -> dict:
+        self.log.close()
+        return copy.deepcopy(self.state())
+
+
+def same(left, right) -> bool:
+    """Equal to the last bit, at any depth."""
+    if torch.is_tensor(left):
+        return left.dtype == right.dtype and torch.equal(left, right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right
+
+
+def rows_of(directory: Path) -> list[dict]:
+    rows, bad = read_jsonl(directory / "metrics.jsonl")
+    assert bad == 0
+    return [{key: value for key, value in row.items() if key != "time"} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory) -> tuple[dict, list[dict]]:
+    """State and log of six uninterrupted steps."""
+    directory = tmp_path_factory.mktemp("straight")
+    return Run(directory).train(6).close(), rows_of(directory)
+
+
+@pytest.fixture(scope="module")
+def two_saved(tmp_path_factory) -> Path:
+    """A run folder with checkpoints at steps 1 and 2."""
+    directory = tmp_path_factory.mktemp("saved")
+    Run(directory).train(2, save_every=1).close()
+    return directory
+
+
+@pytest.fixture
+def run_dir(two_saved, tmp_path) -> Path:
+    return shutil.copytree(two_saved, tmp_path / "run")
+
+
+def test_resume_is_bit_exact(tmp_path, straight):
+    Run(tmp_path).train(3, save_every=3).train(5).close()
+    random.seed(99), np.random.seed(99), torch.manual_seed(99)
+    resumed = Run(tmp_path, resume=True)
+    assert resumed.resumed == tmp_path / "stage1" / "step_3"
+    assert same(resumed.train(6).close(), straight[0])
+    assert rows_of(tmp_path) == straight[1]
+
+
+def test_saving_changes_nothing(tmp_path, straight):
+    assert same(Run(tmp_path).train(6, save_every=1).close(), straight[0])
+
+
+def test_every_item_of_the_state_matters(run_dir, straight):
+    """Without one item the resumed run ends elsewhere: the comparison above can see each of them."""
+    changes = {
+        "random": lambda run: random.seed(5),
+        "numpy": lambda run: np.random.seed(5),
+        "torch": lambda run: torch.manual_seed(5),
+        "noise": lambda run: run.noise.manual_seed(5),
+        "schedule": lambda run: run.schedule.load_state_dict({**run.schedule.state_dict(), "last_epoch": 0}),
+        "optimizer": lambda run: run.optimizer.state.clear(),
+        "gain": lambda run: run.policy.model.base_model.model.model.norm.weight.data.add_(0.01),
+    }
+    for name, change in changes.items():
+        run = Run(shutil.copytree(run_dir, run_dir.parent / name), resume=True)
+        change(run)
+        assert not same(run.train(6).close()["weights"], straight[0]["weights"]), name
+
+
+def test_random_state_that_cannot_be_restored_is_an_error(run_dir, monkeypatch):
+    def refuse(state):
+        raise TypeError("not a state")
+
+    monkeypatch.setattr(np.random, "set_state", refuse)
+    with pytest.raises(TypeError, match="not a state"):
+        Run(run_dir, resume=True)
+
+
+def test_the_adapter_is_standard_and_small(run_dir):
+    run = Run(run_dir, resume=True)
+    folder = run.resumed
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".md") == [
+        MANIFEST, "adapter_config.json", "adapter_model.safetensors", "extra_adapters.safetensors",
+        "objects_0.bin", "optimizer.bin", "random_states_0.pkl", "scheduler.bin",
+    ]  # fmt: skip
+    loaded = peft.PeftModel.from_pretrained(copy.deepcopy(base_model()), folder)
+    here = peft.get_peft_model_state_dict(run.policy.model)
+    assert same(dict(peft.get_peft_model_state_dict(loaded)), dict(here)) and len(here) == 8
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["environment"].keys() == {"torch", "transformers", "peft", "accelerate", "device"}
+    assert manifest["log_offsets"]["metrics"] == (run_dir / "metrics.jsonl").stat().st_size
+
+
+def test_a_second_adapter_is_not_part_of_the_state(run_dir):
+    run = Run(run_dir, resume=True)
+    run.policy.model.add_adapter("opponent", peft.LoraConfig(r=4, target_modules=["q_proj"]))
+    folder = run.train(3).save()
+    assert not (folder / "opponent").exists()
+    load_adapter(adapted(gain=True), folder)
+
+
+def test_stages_order_and_pruning(tmp_path):
+    run = Run(tmp_path, keep=3).train(4, save_every=2)
+    run.save(stage=2)
+    run.train(5).save(stage=2)
+    left = [f"{path.parent.name}/{path.name}" for path in checkpoint._found(tmp_path)]
+    assert left == ["stage2/step_5", "stage2/step_4", "stage1/step_4"]
+    assert run.checkpoints.newest() == tmp_path / "stage2" / "step_5"
+
+
+def test_saving_the_same_step_twice_writes_once(run_dir):
+    run = Run(run_dir, resume=True)
+    before = (run.resumed / MANIFEST).stat().st_mtime_ns
+    assert run.save() == run.resumed and (run.resumed / MANIFEST).stat().st_mtime_ns == before
+
+
+def test_without_checkpoints_resume_starts_over(tmp_path, straight):
+    Run(tmp_path).train(2).close()
+    run = Run(tmp_path, resume=True)
+    assert run.resumed is None
+    assert same(run.train(6).close(), straight[0]) and rows_of(tmp_path) == straight[1]
+
+
+def test_going_back_sets_newer_checkpoints_aside(run_dir):
+    run = Run(run_dir, resume=True)
+    run.checkpoints.load(run_dir / "stage1" / "step_1")
+    assert (run_dir / "stage1" / "step_2.aside" / MANIFEST).exists()
+    run.train(2).save()
+    assert run.checkpoints.newest() == run_dir / "stage1" / "step_2"
+
+
+# -- damage
+
+
+def flip(path: Path, position: float = 0.5) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(position * (len(data) - 1))] ^= 4
+    path.write_bytes(data)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def only_weights(folder: Path) -> None:
+    for path in folder.iterdir():
+        if not path.name.startswith("adapter_"):
+            path.unlink()
+
+
+def empty(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+DAMAGE = {
+    "empty folder": (empty, "the folder is empty"),
+    "truncated weights": (lambda f: truncate(f / "adapter_model.safetensors"), "adapter_model.safetensors has "),
+    "truncated optimizer": (lambda f: truncate(f / "optimizer.bin"), "optimizer.bin has "),
+    "missing optimizer": (lambda f: (f / "optimizer.bin").unlink(), "optimizer.bin is missing"),
+    "missing rng": (lambda f: (f / "random_states_0.pkl").unlink(), "random_states_0.pkl is missing"),
+    "missing scheduler": (lambda f: (f / "scheduler.bin").unlink(), "scheduler.bin is missing"),
+    "missing objects": (lambda f: (f / "objects_0.bin").unlink(), "objects_0.bin is missing"),
+    "only weights": (only_weights, "MANIFEST.json is missing"),
+    "flipped bit in weights": (lambda f: flip(f / "adapter_model.safetensors"), "adapter_model.safetensors is damaged"),
+    "flipped bit in optimizer": (lambda f: flip(f / "optimizer.bin"), "optimizer.bin is damaged"),
+    "missing manifest": (lambda f: (f / MANIFEST).unlink(), "MANIFEST.json is missing"),
+    "truncated manifest": (lambda f: truncate(f / MANIFEST), "MANIFEST.json is damaged"),
+    "unreadable weights": (
+        lambda f: [(f / "adapter_model.safetensors").unlink(), (f / "adapter_model.safetensors").mkdir()],
+        "adapter_model.safetensors ",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_named_and_the_previous_checkpoint_is_used(run_dir, straight, caplog, kind):
+    damage, reason = DAMAGE[kind]
+    damage(run_dir / "stage1" / "step_2")
+    run = Run(run_dir, resume=True)
+    assert run.resumed == run_dir / "stage1" / "step_1"
+    assert "step_2 IS BROKEN" in caplog.text and reason in caplog.text
+    assert same(run.train(6, save_every=2).close(), straight[0])
+    assert rows_of(run_dir) == straight[1]
+
+
+def test_every_flipped_bit_is_seen(two_saved, tmp_path):
+    folder = two_saved / "stage1" / "step_2"
+    for path in folder.iterdir():
+        for position in (0, 0.01, 0.3, 0.77, 1):
+            shutil.copytree(folder, tmp_path / "copy")
+            flip(tmp_path / "copy" / path.name, position)
+            assert path.name in problems(tmp_path / "copy")[0], (path.name, position)
+            shutil.rmtree(tmp_path / "copy")
+    assert problems(folder) == []
+
+
+def test_all_broken_is_an_error_not_a_fresh_start(run_dir):
+    for folder in (run_dir / "stage1").iterdir():
+        flip(folder / "optimizer.bin")
+    with pytest.raises(ConfigError, match="every checkpoint is broken"):
+        Run(run_dir, resume=True)
+    assert len(rows_of(run_dir)) == 2
+
+
+def test_broken_ones_do_not_count_when_pruning(run_dir):
+    run = Run(run_dir, resume=True)
+    flip(run_dir / "stage1" / "step_2" / "optimizer.bin")
+    run.train(3).save()
+    assert [path.name for path in checkpoint._found(run_dir)] == ["step_3", "step_2", "step_1"]
+
+
+# -- kill -9
+
+
+EVENTS = [(os, name) for name in ("fsync", "replace", "unlink", "rmdir", "mkdir", "write")] + [(torch, "save")]
+
+
+def kill_at(patch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Count calls that change the disk; the `number`-th one never happens, for the process is killed."""
+    calls = [0]
+
+    def wrap(real):
+        def call(*arguments, **options):
+            calls[0] += 1
+            if calls[0] == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **options)
+
+        return call
+
+    patch.setattr(os, "fsync", lambda _: None)  # slow, and of no effect on what another process sees after a kill
+    for module, name in EVENTS:
+        patch.setattr(module, name, wrap(getattr(module, name)))
+    return calls
+
+
+def count_events(directory: Path, until: int, save_every: int) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        calls = kill_at(patch, 0)
+        Run(directory, resume=True).train(until, save_every).close()
+    return calls[0]
+
+
+def killed_run(directory: Path, number: int, until: int, save_every: int) -> None:
+    def child():
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, number)
+            Run(directory, resume=True).train(until, save_every)
+
+    assert in_child(child) == -signal.SIGKILL
+
+
+def test_kill_in_every_phase_of_saving_leaves_whole_checkpoints(two_saved, tmp_path):
+    events = count_events(shutil.copytree(two_saved, tmp_path / "count"), 3, 1)
+    assert events > 20
+    newest = set()
+    for number in range(1, events + 1):
+        directory = shutil.copytree(two_saved, tmp_path / str(number))
+        killed_run(directory, number, 3, 1)
+        found = list(checkpoint._found(directory))
+        assert len(found) >= 2 and [problems(folder) for folder in found] == [[]] * len(found), number
+        newest.add(found[0].name)
+        shutil.rmtree(directory)
+    assert newest == {"step_2", "step_3"}
+
+
+def test_kill_anywhere_and_the_same_command_ends_with_the_same_bits(tmp_path, straight):
+    events = count_events(tmp_path / "count", 6, 2)
+    points = random.Random(1).sample(range(1, events + 1), 20)
+    for number in points:
+        directory = tmp_path / str(number)
+        killed_run(directory, number, 6, 2)
+        assert same(Run(directory, resume=True).train(6, save_every=2).close(), straight[0]), number
+        assert rows_of(directory) == straight[1], number
+        assert not list(directory.glob("stage*/*.tmp"))
+
+
+# -- disk full
+
+
+@pytest.mark.parametrize("largest", [0, 500, 2_500, 9_000])
+def test_disk_full_keeps_the_old_checkpoint(run_dir, largest):
+    def child():
+        run = Run(run_dir, resume=True).train(3)
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
+        with pytest.raises(StorageError, match=r"MB free .*older checkpoints are untouched") as caught:
+            run.save()
+        assert caught.value.exit_code == 74
+        assert not list(run_dir.glob("stage1/*.tmp"))
+        assert run.checkpoints.newest() == run_dir / "stage1" / "step_2"
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        assert problems(run.save()) == []
+
+    sizes = sorted(path.stat().st_size for path in (run_dir / "stage1" / "step_2").iterdir())
+    assert largest < sizes[-1]
+    assert in_child(child) == 0
+
+
+def test_too_little_space_is_refused_before_writing(run_dir, monkeypatch):
+    run = Run(run_dir, resume=True).train(3)
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1_000))
+    monkeypatch.setattr(run.accelerator, "save_state", None)
+    with pytest.raises(StorageError, match="twice that must be free"):
+        run.save()
+
+
+def test_a_disk_that_lies_is_noticed(run_dir, monkeypatch):
+    run = Run(run_dir, resume=True).train(3)
+    real = os.replace
+
+    def replace(source, target):
+        flip(Path(source) / "optimizer.bin")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(StorageError, match="otherwise than written"):
+        run.save()
+    assert (run_dir / "stage1" / "step_1").exists()
+
+
+def test_other_errors_are_not_called_storage_errors(run_dir, monkeypatch):
+    run = Run(run_dir, resume=True).train(3)
+    run.checkpoints.register(bad=type("Bad", (), {"state_dict": lambda self: {"x": Counter()}})())
+    with pytest.raises(Exception, match=r"Weights only load failed|Can't pickle"):
+        run.save()
+
+
+# -- numbers
+
+
+@pytest.mark.parametrize("where", ["weights", "optimizer"])
+def test_non_finite_numbers_never_reach_the_disk(run_dir, where):
+    run = Run(run_dir, resume=True).train(3)
+    parameter = next(value for value in run.policy.parameters() if value.requires_grad)
+    with torch.no_grad():
+        (parameter if where == "weights" else run.optimizer.state[parameter]["exp_avg"])[0, 0] = float("nan")
+    with pytest.raises(NumericError, match=r"lora_A.*non-finite"):
+        run.save()
+    assert run.checkpoints.newest().name == "step_2"
+
+
+# -- other runs
+
+
+def test_other_data_ranks_and_objects_are_refused(run_dir, monkeypatch):
+    run = Run(run_dir, resume=True)
+    run.checkpoints.dataset = "other"
+    with pytest.raises(ConfigError, match=r"training data has changed .*--allow-config-change"):
+        run.checkpoints.load(run.resumed)
+    run.checkpoints.allow_change = True
+    run.checkpoints.load(run.resumed)
+    run.checkpoints.register(extra=Counter())
+    with pytest.raises(
+        ConfigError, match=r"\['counter', 'noise'\], the script registers \['counter', 'extra', 'noise'\]"
+    ):
+        run.checkpoints.load(run.resumed)
+    monkeypatch.setattr(Accelerator, "num_processes", 2)
+    with pytest.raises(ConfigError, match="saved by 1 processes, this run has 2"):
+        run.checkpoints.load(run.resumed)
+
+
+def test_other_versions_are_only_warned_about(run_dir, monkeypatch, caplog):
+    monkeypatch.setattr(checkpoint, "version", lambda name: "0.1")
+    assert Run(run_dir, resume=True).resumed
+    assert "torch" in caplog.text and "now 0.1" in caplog.text
+
+
+def test_what_would_not_be_saved_is_refused(tmp_path):
+    policy = Policy(adapted())
+    policy.gate = torch.nn.Parameter(torch.ones(()))
+    optimizer = torch.optim.SGD(policy.parameters())
+    with pytest.raises(ConfigError, match="gate is trained outside"):
+        Checkpoints(tmp_path, Accelerator(cpu=True), policy, optimizer, RunLog(tmp_path, resume=False))
+
+
+def test_changed_config_is_refused_by_key(tmp_path):
+    (tmp_path / "config.yaml").write_text("seed: 1\noptimizer: {lr: 1.0e-05, beta: 0.9}\neval: {n: 3}\nold: 1\n")
+    now = "seed: 1\noptimizer: {lr: 2.0e-05, beta: 0.9}\neval: {n: 4}\nnew: [1]\n"
+    with pytest.raises(ConfigError) as caught:
+        check_config(tmp_path, now, may_differ=["eval"])
+    message = str(caught.value)
+    assert "optimizer.lr: 1e-05 -> 2e-05; old: 1 -> 'absent'; new: 'absent' -> [1]" in message and "eval" not in message
+    check_config(tmp_path, now, allow_change=True)
+    check_config(tmp_path, now, may_differ=["eval.n", "optimizer.lr", "old", "new"])
+    with pytest.raises(ConfigError, match=r"eval\.n"):
+        check_config(tmp_path, now, may_differ=["eval.number", "optimizer", "old", "new"])
+
+
+# -- warm start
+
+
+def test_load_adapter_loads_weights_and_nothing_else(run_dir):
+    run = Run(run_dir, resume=True)
+    fresh = adapted(seed=7, gain=True)
+    before = torch.get_rng_state()
+    load_adapter(fresh, run.resumed)
+    assert same(dict(fresh.state_dict()), dict(run.policy.model.state_dict()))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        ({"r": 4}, r"r is 2 there and 4 here; 8 tensors have other shapes, such as .*: \[2, 16\] there and \[4, 16\]"),
+        ({"lora_alpha": 8}, "lora_alpha is 4 there and 8 here"),
+        ({"hidden": 32}, "4 tensors have other shapes"),
+        ({"target_modules": ["q_proj"]}, "4 tensors are only there, such as .*v_proj"),
+        ({"target_modules": ["q_proj", "k_proj", "v_proj"]}, "4 tensors are only here, such as .*k_proj"),
+        ({"gain": False}, "1 tensors are only there, such as .*norm.weight"),
+    ],
+)
+def test_an_adapter_that_does_not_fit_changes_nothing(run_dir, model, reason):
+    target = adapted(**{"gain": True, **model})
+    before = copy.deepcopy(target.state_dict())
+    folder = run_dir / "stage1" / "step_2"
+    with pytest.raises(ConfigError, match=reason) as caught:
+        load_adapter(target, folder)
+    assert str(folder) in str(caught.value)
+    assert same(dict(target.state_dict()), dict(before))
+
+
+def test_a_folder_without_adapter_is_named(run_dir):
+    with pytest.raises(ConfigError, match=r"adapter_config.json and adapter_model.safetensors missing"):
+        load_adapter(adapted(), run_dir / "stage1")
+    truncate(run_dir / "stage1" / "step_2" / "adapter_model.safetensors")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_adapter(adapted(), run_dir / "stage1" / "step_2")
+
+
+def test_weights_that_do_not_arrive_are_noticed(run_dir, monkeypatch):
+    monkeypatch.setattr(peft, "set_peft_model_state_dict", lambda *_, **__: None)
+    with pytest.raises(ConfigError, match="did not arrive"):
+        load_adapter(adapted(seed=7, gain=True), run_dir / "stage1" / "step_2")
+
+
+# -- signals
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_first_signal_finishes_the_step_second_leaves_at_once(number, code, capfd):
+    def once():
+        with Interrupts() as interrupts:
+            assert (interrupts.received, interrupts.exit_code) == (None, 0)
+            os.kill(os.getpid(), number)
+            assert interrupts.received == number
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        return interrupts.exit_code
+
+    def twice():
+        with Interrupts():
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+    assert in_child(once) == code
+    assert capfd.readouterr().err == "\nfinishing the step, then saving; press again to stop at once\n"
+    assert in_child(twice) == code
+
+
+def test_outside_the_main_thread_signals_are_left_alone():
+    seen = []
+
+    def enter():
+        with Interrupts() as interrupts:
+            seen.append((signal.getsignal(signal.SIGTERM), interrupts.exit_code))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [(before, 0)]
+
+
+# -- two ranks
+
+
+def test_two_ranks_resume_with_their_own_state(tmp_path):
+    def rank_of(rank: int, port: int) -> None:
+        AcceleratorState._reset_state(reset_partial_state=True)
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        run = Run(tmp_path).train(2, save_every=1).train(4)
+        expected = run.close()
+        run.accelerator.wait_for_everyone()
+        again = Run(tmp_path, resume=True)
+        assert again.accelerator.num_processes == 2 and again.resumed.name == "step_2"
+        assert same(again.train(4).state(), expected)
+        again.checkpoints.register(full=Full(rank))
+        with pytest.raises(StorageError, match="No space left"):
+            again.save()
+        assert not list(tmp_path.glob("stage1/*.tmp"))
+        again.close()
+        PartialState().destroy_process_group()
+
+    port = 20_000 + os.getpid() % 20_000
+    pids = [fork(functools.partial(rank_of, rank, port)) for rank in (0, 1)]
+    assert [exit_code(pid) for pid in pids] == [0, 0]
+    names = {path.name for path in (tmp_path / "stage1" / "step_2").iterdir()}
+    assert {"random_states_0.pkl", "random_states_1.pkl", "objects_0.bin", "objects_1.bin"} <= names
+
+
+class Full:
+    """Stands for a rank whose disk is full."""
+
+    def __init__(self, rank: int):
+        self.rank = rank
+
+    def state_dict(self):
+        if self.rank == 1:
+            raise OSError(28, "No space left on device")
+        return {}

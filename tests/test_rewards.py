@@ -1,0 +1,396 @@
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from lib import registry
+from lib.errors import ConfigError, NumericError
+from lib.registry import register_extractor, register_matcher, register_reward
+from lib.rewards import Judge, as_trl_reward, text_of
+from lib.rewards.math import gsm8k_hash, math_final_answer
+from lib.rewards.math import math as math_match
+
+GOOD = "<think>6 + 12</think>\n<answer>18</answer>"
+
+
+@pytest.fixture
+def shelf(monkeypatch):
+    """Whatever a test registers is gone afterwards."""
+    for names in (registry.rewards, registry.extractors, registry.matchers):
+        monkeypatch.setattr(names, "_entries", dict(names._entries))
+
+
+def judged(function):
+    """The scores that `function` gives to the predictions a and b."""
+    register_reward(function.__name__)(function)
+    return Judge(function.__name__, "identity", "exact", [])(["a", "b"], ["a", "c"], {})
+
+
+# --- extractors
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<answer>1</answer> <answer> 2 </answer> #### 3", "2"),
+        ("<answer>1</answer> <answer></answer> 3", ""),  # the last block counts, even an empty one
+        ("so #### 1,000 and 7", "1000"),
+        ("#### 5\n#### $18.", "18"),
+        ("It costs $18.", "18"),
+        ("from 3 to -4.5.", "-4.5"),
+        ("pages 10-20", "20"),
+        ("−3 degrees", "−3"),
+        ("#### none, 12 perhaps", "12"),
+        ("nothing", ""),
+        ("", ""),
+    ],
+)
+def test_gsm8k_hash(text, answer):
+    assert gsm8k_hash(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"\boxed{1} <answer> $\boxed{\frac{1}{2}}$ </answer>", r"\frac{1}{2}"),
+        (r"first \boxed{1}, then \boxed{2}", "2"),
+        (r"\boxed{\sqrt{\frac{1}{2}}}", r"\sqrt{\frac{1}{2}}"),
+        ("The final answer is 3.14.", "3.14"),  # decimals kept at the end of a sentence
+        ("The final answer is 3.14. I hope it is correct.", "3.14"),
+        ("The Final Answer is: $x = 3. 5$. I hope", "x = 3. 5"),
+        ("the final answer is 1. No, the final answer is 2", "2"),
+        ("the final answer is $18, not $20.", "$18, not $20"),
+        (r"the final answer is $\$18$.", r"\$18"),
+        ("the final answer is\n\n7\nbecause", "7"),
+        ("it is 5", ""),
+    ],
+)
+def test_math_final_answer(text, answer):
+    assert math_final_answer(text) == answer
+
+
+@pytest.mark.parametrize("piece", ["####", "#### ", "1,", "-1", "final answer is ", "$1 ", "\\boxed{", "\ud800", "\0"])
+def test_extractors_are_linear_and_raise_nothing(piece):
+    text = piece * (100_000 // len(piece))
+    start = perf_counter()
+    for value in (text, "final answer is $" + text):
+        gsm8k_hash(value), math_final_answer(value)
+    assert perf_counter() - start < 5
+
+
+# --- the three rewards
+
+
+@pytest.mark.parametrize(
+    ("prediction", "plain", "parts", "strict"),
+    [
+        (GOOD, 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
+        ("  " + GOOD + "\n", 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
+        (GOOD.replace("18", "19"), 0, (0.25, 0.25, 0), (0.5, 0)),
+        (GOOD.replace("18", "$18.00"), 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
+        (GOOD + "done", 1, (0.25, 0.25, 0.5), (0, 0.5)),
+        ("so: " + GOOD, 1, (0.25, 0.25, 0.5), (0, 0.5)),
+        (GOOD.replace("\n", " thus "), 1, (0.25, 0.25, 0.5), (0, 0.5)),
+        ("<think>a</think>" + GOOD, 1, (0, 0.25, 0.5), (0, 0.5)),  # two think pairs
+        ("<think>a</think><think>b</think><answer>18</answer>", 1, (0, 0.25, 0.5), (0, 0.5)),
+        (GOOD + GOOD, 1, (0, 0, 0.5), (0, 0.5)),
+        (GOOD.replace("6 +", "<think>6 +"), 1, (0.25, 0.25, 0.5), (0, 0.5)),  # one pair, but three tags
+        ("<answer>18</answer><think>a</think>", 1, (0.25, 0.25, 0.5), (0, 0.5)),  # wrong order
+        ("<Think>a</Think><Answer>18</Answer>", 1, (0, 0, 0.5), (0, 0.5)),  # last number; the tags do not count
+        ("<think>18", 1, (0, 0, 0.5), (0, 0.5)),
+        ("", 0, (0, 0, 0), (0, 0)),
+    ],
+)
+def test_the_rewards(prediction, plain, parts, strict):
+    batch = ([prediction], ["#### 18"], {})
+    scores = [Judge(n, "gsm8k_hash", "exact", [])(*batch)[0] for n in ("exact_match", "format_and_match")]
+    assert scores[0].reward == scores[0].match == scores[1].match == plain
+    assert scores[1].components == dict(zip(("think", "answer", "match"), parts, strict=True))
+    assert scores[1].reward == sum(parts)
+    score = Judge("strict_format_and_match", "gsm8k_hash", "exact", [])(*batch)[0]
+    assert tuple(score.components.values()) == strict
+
+
+def test_two_empty_extractions_earn_nothing():
+    score = Judge("format_and_match", "gsm8k_hash", "exact", [])(["<answer></answer>"], ["no number"], {})[0]
+    assert (score.components["match"], score.match, score.answer) == (0, False, "")
+
+
+def test_blanks_never_match_whatever_the_matcher_says(shelf):
+    register_matcher("always")(lambda prediction, target: True)
+    scores = Judge("exact_match", "identity", "always", [])(["", "a", " "], ["", "b", "c"], {})
+    assert [score.reward for score in scores] == [0, 1, 0]
+    assert [score.match for score in scores] == [False, True, False]
+
+
+def test_unusable_targets():
+    judge = Judge("exact_match", "gsm8k_hash", "exact", [])
+    assert judge.unusable_targets(["#### 1", "none", None, 3, "<answer> </answer>"]) == [1, 2, 4]
+
+
+# --- math-verify
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "same"),
+    [
+        (r"2\sqrt{3}", r"\sqrt{12}", True),
+        ("x^2+2x+1", "(x+1)^2", True),
+        (r"\frac{x}{2}", r"\dfrac{x}{2}", True),
+        ("(1, 2)", "(1,2)", True),
+        ("(1,2)", "(2,1)", False),
+        ("x=5", "5", True),
+        ("$18", "18", True),
+        ("East", "east", True),
+        ("seat", "east", False),  # as products of letters they are equal
+        ("", "", False),
+        (r"\sqrt{2}", "", False),
+        ("\ud800\0 + 1", "1", False),
+        ("(" * 3000 + "x", "1", False),
+    ],
+)
+def test_math_equality(prediction, target, same):
+    assert math_match(prediction, target) is same
+
+
+def test_a_formula_that_never_ends_costs_two_seconds_and_works_outside_the_main_thread():
+    verdicts = []
+
+    def ask():
+        verdicts.extend([math_match(r"9^{9^{9^9}}", "2"), math_match(r"\sqrt{8}", r"2\sqrt{2}")])
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(timeout=30)
+    assert verdicts == [False, True]  # the child was killed, and the next question answered by a new one
+
+
+def test_an_interrupted_question_does_not_answer_the_next(monkeypatch):
+    from lib.rewards.math import _child
+
+    math_match("x + 3", "3 + x")
+    real = _child._process.stdout
+
+    class Interrupted:
+        def readline(self):
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+    monkeypatch.setattr(_child._process, "stdout", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        math_match("x + 4", "4 + x")  # True would lie in the pipe
+    assert math_match("x + 4", "5 + x") is False
+
+
+def test_without_math_verify_the_judge_names_the_package(monkeypatch):
+    from lib.rewards.math import _Child
+
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    monkeypatch.setattr("lib.rewards.math._child", _Child())
+    monkeypatch.setattr("lib.rewards.math._equivalent", lambda a, b: sys.modules["lib.rewards.math"]._child.ask(a, b))
+    with pytest.raises(ConfigError, match="pip install math-verify"):
+        Judge("exact_match", "identity", "math", [])
+    assert Judge("exact_match", "identity", "exact", [])(["1/2"], ["0.5"], {})[0].match
+
+
+# --- the judge's contract
+
+
+def test_unknown_names_are_explained():
+    with pytest.raises(ConfigError, match="did you mean 'exact_match'"):
+        Judge("exact_mach", "identity", "exact", [])
+    with pytest.raises(ConfigError, match="unknown extractor 'gsm8k'"):
+        Judge("exact_match", "gsm8k", "exact", [])
+    with pytest.raises(ConfigError, match="'maths'; did you mean 'math'"):
+        Judge("exact_match", "identity", "maths", [])
+
+
+def test_a_second_reward_of_the_same_name_is_refused(shelf):
+    with pytest.raises(ConfigError, match="'exact_match' is registered twice"):
+
+        @register_reward("exact_match")
+        def another(predictions):
+            return [0.0] * len(predictions)
+
+
+def test_dotted_paths(tmp_path, monkeypatch):
+    code = "def half(completions, **kwargs): return [0.5] * len(completions)\ndef first(text): return text[:1]"
+    (tmp_path / "my_own_rewards.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    judge = Judge("my_own_rewards.half", "my_own_rewards.first", "exact", ["answer"])
+    (score,) = judge(["abc"], ["axy"], {})
+    assert (score.reward, score.match, score.answer) == (0.5, True, "a")
+    assert as_trl_reward(judge, "answer").__name__ == "half"
+
+
+def test_a_reward_gets_what_it_names(shelf):
+    seen = {}
+
+    def needy(completions, board, prompts, size=3, missing="default", *, match, **kwargs):
+        seen.update(board=board, prompts=prompts, size=size, missing=missing, kwargs=kwargs)
+        return [float(match(text, "a")) for text in completions]
+
+    columns = {"board": [1, 2], "size": [4, 5], "other": ["x", "y"]}
+    register_reward("needy")(needy)
+    scores = Judge("needy", "identity", "exact", list(columns))(["a", "b"], ["a", "c"], columns, ["p", "q"])
+    assert [score.reward for score in scores] == [1, 0]
+    assert seen == {
+        "board": [1, 2],
+        "prompts": ["p", "q"],
+        "size": [4, 5],
+        "missing": "default",
+        "kwargs": {"other": ["x", "y"]},
+    }
+
+
+def test_a_column_that_is_missing_is_found_before_training(shelf):
+    @register_reward("rush")
+    def rush(predictions, bord, moves):
+        raise AssertionError("never called")
+
+    with pytest.raises(ConfigError, match=r"'bord'; did you mean 'board'\?.*'moves'.*Available: board, completions"):
+        Judge("rush", "identity", "exact", ["board"])
+    with pytest.raises(ConfigError, match="needs bord, which this batch lacks"):
+        Judge("rush", "identity", "exact", ["bord", "moves"])(["a"], ["a"], {"moves": [1]})
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        ([1.0, float("nan")], NumericError, r"'fake' returned nan for sample 1 \('b'\): expected a finite number"),
+        ([float("-inf"), 0.0], NumericError, "returned -inf for sample 0"),
+        ([{"a": 1.0}, {"a": float("inf")}], NumericError, "returned inf for sample 1, component 'a'"),
+        ([1.0, None], ConfigError, "returned None for sample 1"),
+        ([1.0, "1"], ConfigError, "returned '1' for sample 1"),
+        ([1.0], ConfigError, "returned 1 values for 2 predictions"),
+        (1.0, ConfigError, "returned a float for 2 predictions"),
+        (None, ConfigError, "returned a NoneType for 2 predictions"),
+    ],
+)
+def test_wrong_returns_name_the_sample(shelf, returned, error, message):
+    def fake(predictions):
+        return returned
+
+    with pytest.raises(error, match=message):
+        judged(fake)
+
+
+def test_bad_code_stops_the_run(shelf):
+    def fake(predictions):
+        return [1 / 0 for _ in predictions]
+
+    with pytest.raises(ZeroDivisionError):
+        judged(fake)
+
+
+def test_an_extractor_that_forgets_to_return_is_named(shelf):
+    register_extractor("forgetful")(lambda text: None)
+    register_reward("one")(lambda predictions: [1.0] * len(predictions))
+    with pytest.raises(ConfigError, match="extractor 'forgetful' returned None for sample 0"):
+        Judge("one", "forgetful", "exact", [])(["a"], ["b"], {})
+
+
+def test_lists_of_different_length_are_a_bug_of_the_caller():
+    judge = Judge("exact_match", "identity", "exact", ["x"])
+    for targets, columns in [(["a"], {}), (["a", "b"], {"x": [1]})]:
+        with pytest.raises(ValueError, match="1 values for 2 predictions"):
+            judge(["a", "b"], targets, columns)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"),
+        (None, ""),
+        (18, "18"),
+        ([{"role": "assistant", "content": "a"}], "a"),
+        ([[{"role": "assistant", "content": "a"}]], "a"),
+        ({"role": "assistant", "content": [{"type": "text", "text": "a"}]}, "a"),
+        (["a", ["b"]], "a\nb"),
+        (
+            [
+                {"role": "assistant", "content": None, "tool_calls": []},
+                {"role": "tool", "content": "<answer>1</answer>"},  # not the model's words
+                {"role": "assistant", "content": "b"},
+            ],
+            "b",
+        ),
+    ],
+)
+def test_text_of(value, text):
+    assert text_of(value) == text
+
+
+def test_text_of_refuses_what_is_no_text():
+    with pytest.raises(ConfigError, match="got a set as text"):
+        text_of({1})
+
+
+# --- TRL
+
+
+def test_trl_calls_rewards_by_these_keywords():
+    path = Path(importlib.util.find_spec("trl").origin).parent / "trainer" / "grpo_trainer.py"
+    calls = [
+        {keyword.arg for keyword in node.keywords}
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "reward_func"
+    ]
+    assert {"prompts", "completions", "completion_ids", None} in calls  # None stands for **reward_kwargs
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_judge_serves_as_a_trl_reward(chat):
+    judge = Judge("format_and_match", "gsm8k_hash", "exact", ["question", "answer", "prompt"])
+    reward = as_trl_reward(judge, "answer")
+    texts = [GOOD, "I think 18", "no idea"]
+    rewards = reward(
+        prompts=[[{"role": "user", "content": "?"}]] * 3 if chat else ["?"] * 3,
+        completions=[[{"role": "assistant", "content": text}] for text in texts] if chat else texts,
+        completion_ids=[[1], [2], [3]],
+        answer=["#### 18"] * 3,
+        question=["q"] * 3,
+        trainer_state=object(),
+        log_extra=print,
+        log_metric=print,
+    )
+    assert rewards == [1.0, 0.5, 0.0]
+    assert reward.__name__ == "format_and_match"
+
+
+def test_trl_without_the_target_column():
+    judge = Judge("exact_match", "identity", "exact", ["answer"])
+    with pytest.raises(ConfigError, match="'answr' is not in the data set; did you mean 'answer'"):
+        as_trl_reward(judge, "answr")
+    with pytest.raises(ConfigError, match="not passed by TRL"):
+        as_trl_reward(judge, "answer")(prompts=["?"], completions=["a"], question=["q"])
+
+
+# --- reward_function.py
+
+
+def test_reward_function_registers_the_shelf_without_torch():
+    code = (
+        "import reward_function, sys; from lib.rewards import Judge; Judge('exact_match', 'identity', 'exact', []);"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'scipy', 'math_verify', 'trl')))"
+    )
+    root = Path(__file__).parents[1]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, env=os.environ, check=False).returncode == 0
+
+
+def test_the_examples_in_its_docstring_work(shelf):
+    import reward_function
+
+    example = reward_function.__doc__.split("Six lines each:")[1].split("and in the config:")[0]
+    exec(textwrap.dedent(example), dict(vars(reward_function)))
+    judge = Judge("brief_match", "last_line", "exact", [])
+    assert [s.reward for s in judge(["so\n18", "19", "", "a" * 400 + "\n18"], ["18"] * 4, {})] == [1, 0, 0, 0]

@@ -1,0 +1,121 @@
+import subprocess
+import sys
+from itertools import combinations
+from math import isnan, nan
+from random import Random
+
+import pytest
+
+from lib.stats import effective_n, mcnemar, mean_interval, paired_delta_interval, pass_at_k, percentiles, wilson
+
+
+def test_wilson_matches_a_published_example():
+    # Newcombe (1998), table I: 81 of 263 and 0 of 20
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+
+
+def test_wilson_at_the_edges():
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson(0, 7)[0] == 0.0
+    assert wilson(7, 7)[1] == 1.0
+    assert wilson(1, 2.5)[0] < 0.4 < wilson(1, 2.5)[1]  # an effective sample size
+    for successes, n in [(-1, 2), (3, 2), (nan, 2)]:
+        with pytest.raises(ValueError):
+            wilson(successes, n)
+
+
+def test_mean_interval_is_students():
+    # mean 2, standard deviation 1, n = 3, t(2, 0.975) = 4.3027: half-width 4.3027 / sqrt(3) = 2.4841
+    assert mean_interval([1, 2, 3]) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-4)
+
+
+def test_samples_of_one_problem_are_one_cluster():
+    means = [1, 2, 3]
+    values, groups = [m + d for m in means for d in (-0.5, 0.5)], [g for g in "abc" for _ in range(2)]
+    assert mean_interval(values, groups) == pytest.approx(mean_interval(means))
+    copies = [m for m in means for _ in range(100)]  # copying an answer adds no knowledge
+    assert mean_interval(copies, [g for g in "abc" for _ in range(100)]) == pytest.approx(mean_interval(means))
+
+
+def test_unequal_clusters_are_centred_on_the_overall_mean():
+    # mean 3; residuals summed per problem: -4, 3, 1; V = (16 + 9 + 1) * 3/2 / 4^2 = 2.4375
+    low, high = mean_interval([1, 1, 6, 4], ["a", "a", "b", "c"])
+    assert (low + high) / 2 == pytest.approx(3)
+    assert (high - low) / 2 == pytest.approx(4.3027 * 2.4375**0.5, abs=1e-3)
+
+
+def test_paired_delta():
+    first, second = [0, 1, 0, 1], [1, 1, 1, 0]
+    assert paired_delta_interval(first, second) == mean_interval([1, 0, 1, -1])
+    assert paired_delta_interval(first, second, [1, 1, 2, 2]) == mean_interval([1, 0, 1, -1], [1, 1, 2, 2])
+    with pytest.raises(ValueError):
+        paired_delta_interval([1], [1, 2])
+
+
+def test_intervals_without_spread():
+    assert all(map(isnan, mean_interval([])))
+    assert all(map(isnan, mean_interval([1.0])))
+    assert all(map(isnan, mean_interval([1, 2], ["a", "a"])))
+    assert mean_interval([0.1] * 7) == (pytest.approx(0.1), pytest.approx(0.1))
+
+
+def test_effective_n():
+    groups = [g for g in range(50) for _ in range(4)]
+    assert effective_n([float(g % 2) for g in groups], groups) == pytest.approx(50, rel=0.02)  # perfectly correlated
+    independent = [float(Random(i).random() < 0.5) for i in range(200)]
+    assert 120 < effective_n(independent, groups) <= 200
+    assert effective_n([0.0, 0.0, 1.0, 1.0] * 50, groups) == 200  # negative correlation earns no extra
+    assert effective_n([1.0] * 200, groups) == 50
+    assert effective_n([1.0, 0.0], ["a", "a"]) == 1
+    assert effective_n([], []) == 0
+
+
+def test_intervals_cover_as_often_as_they_claim():
+    random = Random(0)
+    hits = 0
+    for _ in range(400):
+        rates = [random.betavariate(2, 2) for _ in range(60)]
+        values = [float(random.random() < rate) for rate in rates for _ in range(4)]
+        groups = [g for g in range(60) for _ in range(4)]
+        n = effective_n(values, groups)
+        low, high = wilson(sum(values) / len(values) * n, n)
+        hits += low <= 0.5 <= high
+    assert 0.92 <= hits / 400 <= 0.98  # ignoring the clusters covers 87 %
+
+
+def test_mcnemar():
+    # 2 * (C(10,0) + C(10,1)) / 2^10 = 22 / 1024
+    assert mcnemar(9, 1) == mcnemar(1, 9) == pytest.approx(22 / 1024)
+    assert mcnemar(0, 0) == 1.0
+    assert mcnemar(5, 5) == 1.0
+    assert mcnemar(0, 1) == 1.0
+    assert 0 < mcnemar(600, 500) < 0.01
+    with pytest.raises(ValueError):
+        mcnemar(-1, 0)
+
+
+def test_pass_at_k_counts_subsets():
+    for n, c, k in [(5, 2, 1), (5, 2, 3), (6, 1, 4), (4, 4, 2), (4, 0, 4), (5, 3, 4)]:
+        subsets = list(combinations(range(n), k))
+        assert pass_at_k(n, c, k) == pytest.approx(sum(min(s) < c for s in subsets) / len(subsets))
+
+
+def test_pass_at_k_at_the_edges():
+    assert isnan(pass_at_k(0, 0, 1))
+    assert isnan(pass_at_k(2, 1, 3))
+    assert pass_at_k(100_000, 1, 1) == pytest.approx(1e-5)
+    for n, c, k in [(1, 2, 1), (1, -1, 1), (1, 1, 0)]:
+        with pytest.raises(ValueError):
+            pass_at_k(n, c, k)
+
+
+def test_percentiles():
+    assert percentiles([40, 10, 20, 30], (0, 50, 90, 100)) == {0: 10, 50: 25, 90: pytest.approx(37), 100: 40}
+    assert percentiles([7]) == {5: 7, 25: 7, 50: 7, 75: 7, 95: 7}
+    assert isnan(percentiles([], [50])[50])
+
+
+def test_importing_stats_imports_no_scipy():
+    code = "import sys, lib.stats; sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
