@@ -11,19 +11,22 @@ Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143
 """
 
 import argparse
+import importlib.util
 import json
 import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
 from lib.config import SFTConfig, dump, load, parser
-from lib.data import Row, Splits, load_splits
-from lib.errors import ConfigError, NumericError, exit_with
+from lib.data import Row, load_splits
+from lib.errors import ConfigError, NumericError, run_script
 
+LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
+UNTRAINED = -100  # torch's label of a token without loss
 RUN_STATE = "run.json"  # written into a checkpoint as its last file: without it the checkpoint is not complete
 
 
@@ -31,7 +34,8 @@ def main() -> int:
     """Config, data, model, one example shown, training, the result saved."""
     args, config = command_line()
     splits = load_splits(config.dataset, columns=())
-    train, held_out = (as_chats(rows, splits.source) for rows in (splits.train, splits.test))
+    template_kwargs = config.model.chat_template_kwargs
+    train, held_out = (as_chats(rows, splits.source, template_kwargs) for rows in (splits.train, splits.test))
     from lib.checkpoint import Interrupts  # torch comes after config and data were found sound
     from lib.console import Screen
     from lib.runlog import RunLog
@@ -42,6 +46,8 @@ def main() -> int:
         checkpoint = rewind(config.run_dir, log, splits.fingerprint) if args.resume else None
         log.write_config(dump(config))
         screen.say(f"data: {splits.source}, {len(train)} rows to train on, {len(held_out)} held out")
+        if splits.overlap:
+            screen.warn(f"{splits.overlap} rows to train on were removed, because they are held out too")
         model, tokenizer = load_model(config, train)
         trainer = make_trainer(config, model, tokenizer, train, held_out)
         trainer.add_callback(reporter(log, screen, interrupts, splits.fingerprint))
@@ -61,9 +67,13 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     return args, load(SFTConfig, args.config, args.overrides, args.smoke)
 
 
-def as_chats(rows: list[Row], source: str) -> list[Row]:
-    """Rows as TRL takes chats: `messages`, or `prompt` and `completion` as lists of messages. ConfigError otherwise."""
-    return [as_chat(row, f"row {number} of {source}") for number, row in enumerate(rows, start=1)]
+def as_chats(rows: list[Row], source: str, template_kwargs: dict) -> list[Row]:
+    """Rows as TRL takes chats: `messages`, or `prompt` and `completion` as lists of messages. ConfigError otherwise.
+
+    `tools` are kept; `template_kwargs` reach the chat template, where a row does not bring its own.
+    """
+    extra = {"chat_template_kwargs": template_kwargs} if template_kwargs else {}
+    return [{**extra, **as_chat(row, f"row {number} of {source}")} for number, row in enumerate(rows, start=1)]
 
 
 def as_chat(row: Row, where: str) -> Row:
@@ -80,8 +90,8 @@ def as_chat(row: Row, where: str) -> Row:
         spoken = chat["completion"]
     else:
         raise ConfigError(
-            f"dataset.name: {where} has {', '.join(map(repr, row)) or 'no column'}, expected 'messages', or 'prompt' and "
-            "'completion', with something in them: rename the columns or remove the row"
+            f"dataset.name: {where} has {', '.join(map(repr, row)) or 'no column'}, expected 'messages', or 'prompt' "
+            "and 'completion', with something in them: rename the columns or remove the row"
         )
     if not any(message.get("role") == "assistant" for message in spoken):
         raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
@@ -125,9 +135,11 @@ def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: lis
     import torch
     import trl
     from transformers.trainer_callback import PrinterCallback
+    from transformers.utils.logging import disable_progress_bar
 
     settings, optimizer = config.train, config.optimizer
     datasets.disable_progress_bars()
+    disable_progress_bar()
     has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     arguments = trl.SFTConfig(
         output_dir=str(config.run_dir / "checkpoints"),
@@ -140,6 +152,7 @@ def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: lis
         gradient_checkpointing=config.model.gradient_checkpointing,
         bf16=has_bfloat16 and config.model.dtype != "float32",
         max_length=settings.max_length,
+        train_sampling_strategy="random" if settings.shuffle else "sequential",
         assistant_only_loss=True,
         optim="adamw_bnb_8bit" if optimizer.name == "adamw_8bit" else "adamw_torch_fused",
         learning_rate=optimizer.learning_rate,
@@ -149,8 +162,8 @@ def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: lis
         max_grad_norm=optimizer.max_grad_norm,
         warmup_steps=optimizer.warmup_steps,
         lr_scheduler_type="constant_with_warmup" if optimizer.schedule == "constant" else optimizer.schedule,
-        save_strategy="steps",
-        save_steps=settings.checkpoint_every or 10**9,  # never of itself; a signal still saves
+        save_strategy="steps" if settings.checkpoint_every else "no",
+        save_steps=settings.checkpoint_every or 500,
         save_total_limit=2,
         eval_strategy="steps" if settings.eval_every and held_out else "no",
         eval_steps=settings.eval_every or None,
@@ -186,6 +199,11 @@ def trackers(config: SFTConfig) -> list[str]:
     tracking = config.tracking
     if tracking.backend == "none":
         return []
+    if importlib.util.find_spec(tracking.backend) is None:
+        raise ConfigError(
+            f"tracking.backend: {tracking.backend} is not installed; pip install {tracking.backend}, or set "
+            "tracking.backend=none"
+        )
     os.environ.setdefault("WANDB_MODE", tracking.mode)
     os.environ.setdefault("WANDB_PROJECT", tracking.project)
     return [tracking.backend]
@@ -207,14 +225,12 @@ def verify(trainer: object, screen: object, rows_given: int) -> None:
         screen.warn(f"{cut + dropped} of {rows_given} rows reach train.max_length = {limit} tokens and are cut, "
                     f"{dropped} of them away")  # fmt: skip
     example = rows[next(index for index, length in enumerate(lengths) if length < limit)]
-    pieces = [
-        (trained, tokenizer.decode([token for token, _ in group]))
-        for trained, group in groupby(
-            zip(example["input_ids"], example["labels"], strict=True), lambda pair: pair[1] != -100
-        )
-    ]
-    screen.say("one example, what is trained in « »:")
-    screen.say("".join(f"«{text}»" if trained else text for trained, text in pieces))
+    pairs = zip(example["input_ids"], example["labels"], strict=True)
+    text = ""
+    for is_trained, group in groupby(pairs, key=lambda pair: pair[1] != UNTRAINED):
+        piece = tokenizer.decode([token for token, _ in group])
+        text += f"«{piece}»" if is_trained else piece
+    screen.say(f"one example, what is trained in « »:\n{text}")
     if not stop_ids(trainer.model, tokenizer).intersection(example["labels"]):
         raise ConfigError(
             "model.chat_template: the end of the assistant's turn would not be trained, so the model would never stop; "
@@ -224,20 +240,19 @@ def verify(trainer: object, screen: object, rows_given: int) -> None:
 
 def rewind(run_dir: Path, log: object, fingerprint: str) -> str | None:
     """The newest complete checkpoint, with the log cut back to it; None starts the run again from its first step."""
-    complete = sorted(
-        (run_dir / "checkpoints").glob(f"checkpoint-*/{RUN_STATE}"), key=lambda path: int(path.parent.name[11:])
-    )
-    if not complete:
+    marks = (run_dir / "checkpoints").glob(f"checkpoint-*/{RUN_STATE}")
+    newest = max(marks, key=lambda path: int(path.parent.name.removeprefix("checkpoint-")), default=None)
+    if newest is None:
         log.rewind({})
         return None
-    state = json.loads(complete[-1].read_text(encoding="utf-8"))
+    state = json.loads(newest.read_text(encoding="utf-8"))
     if state["fingerprint"] != fingerprint:
         raise ConfigError(
             f"dataset: the rows differ from those of the run in {run_dir}, which can not be resumed on them: "
             "restore the data, or start anew with another run_name=..."
         )
     log.rewind(state["offsets"])
-    return str(complete[-1].parent)
+    return str(newest.parent)
 
 
 def reporter(log: object, screen: object, interrupts: object, fingerprint: str) -> object:
@@ -263,15 +278,13 @@ def reporter(log: object, screen: object, interrupts: object, fingerprint: str) 
             if "loss" not in logs:
                 return
             row = {"step": state.global_step, "steps": state.max_steps, "epoch": state.epoch}
-            row |= {
-                key: logs[key] for key in ("loss", "mean_token_accuracy", "grad_norm", "learning_rate", "num_tokens")
-            }
+            row |= {key: logs[key] for key in LOGGED}
             log.write("metrics", row)
             log.sync()
             if not math.isfinite(row["loss"]) or not math.isfinite(row["grad_norm"]):
                 raise NumericError(
-                    f"step {row['step']}: loss {row['loss']}, gradient norm {row['grad_norm']}, expected finite numbers; "
-                    "lower optimizer.learning_rate"
+                    f"step {row['step']}: loss {row['loss']}, gradient norm {row['grad_norm']}, expected finite "
+                    "numbers; lower optimizer.learning_rate"
                 )
             self.show(row, state)
 
@@ -283,8 +296,9 @@ def reporter(log: object, screen: object, interrupts: object, fingerprint: str) 
             done = state.global_step - self.first_step
             left = (now - self.started) / done * (state.max_steps - state.global_step)
             screen.say(
-                f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}  tokens right {row['mean_token_accuracy']:.3f}"
-                f"  |g| {row['grad_norm']:.2g}  lr {row['learning_rate']:.2g}  {duration(left)} left"
+                f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}"
+                f"  tokens right {row['mean_token_accuracy']:.3f}  |g| {row['grad_norm']:.2g}"
+                f"  lr {row['learning_rate']:.2g}  {duration(left)} left"
             )
 
         def on_save(self, args, state, control, **_):
@@ -306,4 +320,4 @@ def save(trainer: object, final: Path) -> None:
 
 
 if __name__ == "__main__":
-    exit_with(main)
+    run_script(main)

@@ -2,9 +2,10 @@
 
     python data/build_tiny_arithmetic.py --out data/generated/tiny-arithmetic --seed 0
 
-Every result has four digits, so all rows have the same length. In `sft.jsonl` each digit that the assistant writes is
-replaced by a random one with probability 0.1, on its own in each attempt: the imitator errs, and its second attempt is
-no better than its first. `train.jsonl` and `test.jsonl` are clean. No question stands in two of the files.
+`sft.jsonl` is a curriculum: first lessons without mistakes, which teach subtraction, then chats of two attempts in which
+every digit is random with probability 0.2, on its own in each attempt. Who imitates them errs, and its second attempt is
+no better than its first. (Chats alone would teach to copy the first attempt before they teach to subtract.)
+`train.jsonl` and `test.jsonl` are clean. Every result has four digits, and no question stands in two of the files.
 """
 
 import argparse
@@ -22,11 +23,10 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
     write(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
-    write(
-        args.out / "sft.jsonl",
-        (noisy_chat(*next(questions), args.self_correction, args.noise, rng) for _ in range(args.sft)),
-    )
-    print(f"{args.out}: {args.sft} chats, {args.train} train and {args.test} test questions, seed {args.seed}")
+    lessons = [lesson(*next(questions)) for _ in range(args.lessons)]
+    chats = [careless_chat(*next(questions), args.self_correction, args.noise, rng) for _ in range(args.chats)]
+    write(args.out / "sft.jsonl", lessons + chats)
+    print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -34,10 +34,11 @@ def parse_arguments() -> argparse.Namespace:
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-arithmetic"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--sft", type=int, default=32_000, help="rows of sft.jsonl")
+    result.add_argument("--lessons", type=int, default=16_000, help="first rows of sft.jsonl, without mistakes")
+    result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, with mistakes")
     result.add_argument("--train", type=int, default=20_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
-    result.add_argument("--noise", type=float, default=0.1, help="probability that a written digit is a random one")
+    result.add_argument("--noise", type=float, default=0.2, help="probability that a digit in a chat is random")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -58,16 +59,29 @@ def clean_row(question: str, answer: str) -> dict:
     return {"question": question, "answer": answer}
 
 
-def noisy_chat(question: str, answer: str, self_correction: str, noise: float, rng: random.Random) -> dict:
-    """One row of sft.jsonl: question, attempt 1, instruction, attempt 2."""
-    turns = [("user", question), ("assistant", noisy_attempt(answer, noise, rng))]
-    turns += [("user", self_correction), ("assistant", noisy_attempt(answer, noise, rng))]
+def lesson(question: str, answer: str) -> dict:
+    """One of the first rows of sft.jsonl: one attempt, without a mistake."""
+    return chat([("user", question), ("assistant", attempt(answer))])
+
+
+def careless_chat(question: str, answer: str, self_correction: str, noise: float, rng: random.Random) -> dict:
+    """One of the later rows of sft.jsonl: two attempts, each with mistakes of its own."""
+    first, second = (careless(attempt(answer), noise, rng) for _ in range(2))
+    return chat([("user", question), ("assistant", first), ("user", self_correction), ("assistant", second)])
+
+
+def chat(turns: list[tuple[str, str]]) -> dict:
+    """A row in the format of chats."""
     return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
-def noisy_attempt(answer: str, noise: float, rng: random.Random) -> str:
-    """Reversed digits first: borrows run from right to left, so the easy digit comes first."""
-    text = f"<think>{answer[::-1]}</think><answer>{answer}</answer>"
+def attempt(answer: str) -> str:
+    """A draft of the digits and the digits again, in one order: every look-up is at a constant distance, easy to learn."""
+    return f"<think>{answer}</think><answer>{answer}</answer>"
+
+
+def careless(text: str, noise: float, rng: random.Random) -> str:
+    """The text with each digit replaced by a random one with probability `noise`."""
     return "".join(rng.choice("0123456789") if char.isdigit() and rng.random() < noise else char for char in text)
 
 

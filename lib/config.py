@@ -339,6 +339,7 @@ class SFTTrain(Section):
     batch_size: Count = 16  # sequences per optimizer step and process
     gradient_accumulation: Count = 1
     max_length: Count = 1024
+    shuffle: bool = True  # false: rows in the order of the file, a curriculum
     checkpoint_every: Annotated[int, Field(ge=0)] = 0
     eval_every: Annotated[int, Field(ge=0)] = 0
 

@@ -55,8 +55,8 @@ def load_splits(dataset: Dataset | SFTDataset, columns: Collection[str]) -> Spli
     if test_table is None:
         if size >= len(train_table):
             raise ConfigError(
-                f"dataset.test_split_size: got {size}, but {source} has {len(train_table)} rows and some must be left to "
-                f"train on: lower it below {len(train_table)}"
+                f"dataset.test_split_size: got {size}, but {source} has {len(train_table)} rows and some must be "
+                f"left to train on: lower it below {len(train_table)}"
             )
         test, rest = _rows(train_table, 0, size), _rows(train_table, size, len(train_table))
     else:

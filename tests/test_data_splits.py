@@ -1,0 +1,196 @@
+import json
+import time
+
+import pytest
+
+from lib.config import Dataset, SFTDataset
+from lib.data import load_splits
+from lib.errors import ConfigError
+
+COLUMNS = ("question", "answer")
+
+
+def rows(first, last):
+    return [{"question": f"{number}+1", "answer": str(number + 1)} for number in range(first, last)]
+
+
+def write(path, content):
+    path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+    return path
+
+
+def load(path, columns=COLUMNS, **options):
+    return load_splits(Dataset(name=str(path), **{"test_split_size": 2, **options}), columns)
+
+
+def message(path, columns=COLUMNS, **options):
+    with pytest.raises(ConfigError) as caught:
+        load(path, columns, **options)
+    return str(caught.value)
+
+
+def test_one_file_is_held_out_from_its_start(tmp_path):
+    splits = load(write(tmp_path / "sums.jsonl", rows(0, 5)))
+    assert (splits.test, splits.train) == (rows(0, 2), rows(2, 5))
+    assert "sums.jsonl" in splits.source
+
+
+def test_unused_test_rows_do_not_reach_train_unless_asked(tmp_path):
+    write(tmp_path / "train.jsonl", rows(0, 3))
+    write(tmp_path / "test.jsonl", rows(10, 14))
+    splits = load(tmp_path)
+    assert (splits.train, splits.test) == (rows(0, 3), rows(10, 12))
+    assert load(tmp_path, spill_test_into_train=True).train == rows(0, 3) + rows(12, 14)
+
+
+def test_a_train_row_that_is_held_out_too_is_removed_and_counted(tmp_path):
+    write(tmp_path / "train.jsonl", rows(0, 3) + [{**rows(11, 12)[0], "id": "other columns may differ"}] + rows(12, 13))
+    write(tmp_path / "test.jsonl", rows(10, 14))
+    splits = load(tmp_path)
+    assert splits.overlap == 1
+    assert splits.train == rows(0, 3) + rows(12, 13)  # 12 stands among the unused test rows only
+    assert load(tmp_path, columns=()).overlap == 0  # without columns, rows must be equal as a whole
+
+
+def test_max_train_rows_counts_rows_that_are_kept(tmp_path):
+    write(tmp_path / "train.jsonl", rows(10, 11) + rows(0, 5))
+    write(tmp_path / "test.jsonl", rows(10, 14))
+    assert load(tmp_path, max_train_rows=2).train == rows(0, 2)
+
+
+def test_a_split_may_be_chosen_and_cut(tmp_path):
+    write(tmp_path / "validation.jsonl", rows(0, 10))
+    write(tmp_path / "train.jsonl", rows(20, 30))
+    assert load(tmp_path, split="train").train == rows(22, 30)
+    assert load(tmp_path, split="validation[:4]").train == rows(2, 4)
+    assert load(tmp_path, split="validation[50%:]").test == rows(5, 7)
+    assert load(tmp_path).test == rows(0, 2)  # validation stands in for test
+
+
+@pytest.mark.parametrize("kind", ["json", "lines.json", "csv", "parquet", "shards", "saved", "saved dict"])
+def test_every_local_format_gives_the_same_rows(tmp_path, monkeypatch, kind):
+    import datasets
+    import pyarrow
+    import pyarrow.parquet
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    path, content = tmp_path / kind, rows(0, 5)
+    if kind == "json":
+        path = tmp_path / "rows.json"
+        path.write_text(json.dumps(content, indent=2))
+    elif kind == "lines.json":
+        write(path, content)
+    elif kind == "csv":
+        path = tmp_path / "rows.csv"
+        path.write_text(
+            "\ufeffquestion,answer\n" + "".join(f'"{row["question"]}",{row["answer"]}\n' for row in content)
+        )
+    elif kind == "parquet":
+        path = tmp_path / "rows.parquet"
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(content), path)
+    elif kind == "shards":
+        path.mkdir()
+        for number in range(2):
+            part = pyarrow.Table.from_pylist(content[3 * number : 3 * number + 3])
+            pyarrow.parquet.write_table(part, path / f"train-0000{number}-of-00002.parquet")
+    elif kind == "saved":
+        datasets.Dataset.from_list(content).save_to_disk(path)
+    else:
+        datasets.DatasetDict(train=datasets.Dataset.from_list(content)).save_to_disk(path)
+    splits = load(path)
+    assert (splits.test, splits.train) == (content[:2], content[2:])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_sft_rows_need_no_columns_and_no_held_out_part(tmp_path):
+    chat = [{"messages": [{"role": "user", "content": "hi"}]}]
+    splits = load_splits(SFTDataset(name=str(write(tmp_path / "chats.jsonl", chat)), test_split_size=0), ())
+    assert (splits.train, splits.test) == (chat, [])
+
+
+def test_the_fingerprint_follows_every_row_that_is_used(tmp_path):
+    def of(content, **options):
+        return load(write(tmp_path / "a.jsonl", content), **options).fingerprint
+
+    assert of(rows(0, 5)) == of(rows(0, 5))
+    assert len({of(rows(0, 5)), of(rows(0, 6)), of(rows(0, 5), test_split_size=3), of(rows(1, 5) + rows(0, 1))}) == 4
+    assert of(rows(0, 6), max_train_rows=3) == of(rows(0, 5))
+
+
+def test_broken_lines_are_listed_up_to_ten_and_counted(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"question": "1", "answer": "1"}\n\n[1]\n' + "{oops\n" * 11)
+    text = message(path)
+    assert "12 bad rows" in text and "line 3: got list, expected an object" in text and "line 4: " in text
+    assert "line 12: " in text and "line 13" not in text and "and 2 more" in text
+
+
+def test_csv_rows_of_another_width_are_named(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("question,answer\na,1\nb\nc,3,4\n")
+    assert "line 3: fewer values than the 2 columns" in message(path)
+    assert "line 4: more values than the 2 columns" in message(path)
+
+
+def test_text_that_is_not_utf8_is_named(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"question": "1"}\n{"question": "\xff"}\n')
+    assert "line 2: 'utf-8' codec" in message(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ([], {}, "has no rows"),
+        ([{"Question": "1", "answer": "2"}] * 4, {}, "'question' is missing from row 1"),
+        ([{"Question": "1", "answer": "2"}] * 4, {}, "which has 'Question', 'answer'"),
+        ([{"Question": "1", "answer": "2"}] * 4, {}, "did you mean 'Question'?"),
+        (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in row 2"),
+        (rows(0, 3), {"test_split_size": 3}, "got 3, but 'rows.jsonl' has 3 rows"),
+        (rows(0, 3), {"split": "trian"}, "did you mean 'train'?"),
+        (rows(0, 3), {"split": "train[1"}, "expected a name or a part such as train[:2000]"),
+        (rows(0, 2) * 2, {}, "no row of 'rows.jsonl' is left to train on, 2 are held out"),
+    ],
+)
+def test_mistakes_in_the_data_are_one_sentence(tmp_path, monkeypatch, content, options, expected):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "rows.jsonl", content)
+    assert expected in message("rows.jsonl", **options)
+
+
+def test_mistakes_in_the_source_are_one_sentence(tmp_path):
+    assert "there is no file or folder" in message(tmp_path / "none.jsonl")
+    assert "holds no .json .jsonl .csv .parquet file" in message(tmp_path)
+    assert "expected a file that ends in .json" in message(write(tmp_path / "rows.txt", rows(0, 3)))
+    (tmp_path / "no.parquet").write_text("x")
+    assert "is no Parquet" in message(tmp_path / "no.parquet")
+    (tmp_path / "no.json").write_text("[1, 2")
+    assert "is no JSON" in message(tmp_path / "no.json")
+    (tmp_path / "both").mkdir()
+    write(tmp_path / "both" / "train.jsonl", rows(0, 3))
+    (tmp_path / "both" / "train.csv").write_text("question,answer\n1,2\n")
+    assert "as .csv and as .jsonl: remove one" in message(tmp_path / "both")
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other" / "one.jsonl", rows(0, 3))
+    write(tmp_path / "other" / "two.jsonl", rows(0, 3))
+    assert "has the splits one, two, expected train and test" in message(tmp_path / "other")
+    write(tmp_path / "other" / "train.jsonl", rows(0, 3))
+    write(tmp_path / "other" / "test.jsonl", rows(5, 6))
+    assert "has 1 test rows: lower it to 1" in message(tmp_path / "other")
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_an_unreachable_hub_is_one_sentence_and_soon(tmp_path, monkeypatch, offline):
+    import datasets
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", offline)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # the discard port: refused at once
+    started = time.monotonic()
+    text = message("nobody/nothing", config_name="main")
+    assert text == (
+        "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the hub can not be "
+        "reached; give dataset.name=PATH of a local file, or connect"
+    )
+    assert time.monotonic() - started < 10
+    assert offline == datasets.config.HF_HUB_OFFLINE
