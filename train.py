@@ -8,7 +8,7 @@
     python train.py --config configs/gsm8k.yaml train.alpha=5 optimizer.learning_rate=1e-5
     accelerate launch --num_processes 4 train.py --config configs/gsm8k.yaml
 
-Paper: Kumar et al., "Training Language Models to Self-Correct via Reinforcement Learning", arXiv 2409.12917 (ICLR 2025).
+Paper: Kumar et al., "Training Language Models to Self-Correct via Reinforcement Learning", arXiv 2409.12917, ICLR 2025.
 Departures from it, each a key of the config:
   1. A tree of K1 first attempts x K2 revisions with leave-one-out baselines (`train.baseline`); the paper gives no K.
   2. The KL penalty is k3 per token in the loss (`train.kl`); the paper's follows Ahmadian et al., in the reward.
@@ -21,8 +21,9 @@ import argparse
 from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, load, parser
+from lib.config import ScoreConfig, dump, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
+from lib.runlog import check_directory
 
 
 def main() -> int:
@@ -39,16 +40,16 @@ def main() -> int:
         load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change,
     )  # fmt: skip
-    with run.open() as interrupts:
-        if run.progress.fresh:
-            run.evaluate("pretrain")
+    with run.open():
+        if run.progress.due:  # "pretrain" at first
+            run.evaluate(run.progress.due)
             run.save()
         for stage in run.remaining():
             while run.progress.step < stage.steps:
                 rollouts = run.sample(stage)
                 credit = run.credit(stage, rollouts)
                 run.update(stage, rollouts, credit)
-                if interrupts.received:
+                if run.interrupted():
                     return run.leave()
                 run.when_due(stage)
             run.finish(stage)
@@ -60,16 +61,17 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
     options = parser(__doc__)
     options.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
-    options.add_argument(
-        "--resume", action="store_true", help="go on with the run, exactly where its last checkpoint is"
-    )
+    options.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
     options.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
     options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
     options.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
-    args = options.parse_args()
+    args = options.parse_intermixed_args()  # overrides may stand anywhere
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
-    return args, load(ScoreConfig, args.config, args.overrides, args.smoke)
+    config = load(ScoreConfig, args.config, args.overrides, args.smoke)
+    if not args.dry_run:
+        check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
+    return args, config
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python data/build_tiny_arithmetic.py --out data/generated/tiny-arithmetic --seed 0
 
 `sft.jsonl` is a curriculum: first lessons without mistakes, which teach subtraction, then chats of two attempts in which
-every digit is random with probability 0.2, on its own in each attempt. Who imitates them errs, and its second attempt is
+every digit is random with probability 0.12, on its own in each attempt. Who imitates them errs, and its second attempt is
 no better than its first. (Chats alone would teach to copy the first attempt before they teach to subtract.)
 `train.jsonl` and `test.jsonl` are clean. Every result has four digits, and no question stands in two of the files.
 """
@@ -36,9 +36,9 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--lessons", type=int, default=16_000, help="first rows of sft.jsonl, without mistakes")
     result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, with mistakes")
-    result.add_argument("--train", type=int, default=20_000, help="rows of train.jsonl")
+    result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
-    result.add_argument("--noise", type=float, default=0.2, help="probability that a digit in a chat is random")
+    result.add_argument("--noise", type=float, default=0.12, help="probability that a digit in a chat is random")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 

@@ -10,6 +10,7 @@ A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.
 from which a run was resumed.
 """
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -20,14 +21,14 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-import yaml
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, broadcast_object_list, gather_object
 from accelerate.utils import load as load_plain_data
@@ -45,7 +46,7 @@ ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
-DISK_FULL = ("inline_container", "iostream")  # torch.save has no error class of its own for a write that failed
+DISK_FULL = ("inline_container", "iostream", "os error")  # failed writes of torch and tokenizers have no error class
 EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -93,7 +94,6 @@ class Checkpoints:
         self.keep = keep
         self.allow_change = allow_change
         self._objects: dict[str, Stateful | torch.Generator] = {}
-        self._current: Path | None = None  # the checkpoint that equals what is in memory, while no step is taken
         accelerator.register_save_state_pre_hook(self._save_adapter)
         accelerator.register_load_state_pre_hook(self._load_adapter)
         if accelerator.is_main_process:
@@ -115,14 +115,11 @@ class Checkpoints:
         both leave the older checkpoints as they were.
         """
         final = self.run_dir / f"stage{stage}" / f"step_{step}"
-        if final == self._current:
-            return final
         self._check_finite(final)
         temporary = final.with_name(final.name + ".tmp")
         self._together(temporary, lambda: self._make_room(temporary), main_only=True)
         self._together(temporary, lambda: self._write_state(temporary))
         self._together(temporary, lambda: self._publish(temporary, final), main_only=True)
-        self._current = final
         return final
 
     def resume(self) -> Path | None:
@@ -166,7 +163,6 @@ class Checkpoints:
             self.log.rewind(manifest["log_offsets"])
             self._set_newer_aside(path)
         self.accelerator.wait_for_everyone()
-        self._current = path
 
     def _refuse_strays(self) -> None:
         named = self.accelerator.unwrap_model(self.policy).named_parameters()
@@ -226,12 +222,13 @@ class Checkpoints:
                 "files": {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files},
                 "environment": self._environment(),
                 "world_size": self.accelerator.num_processes,
-                "config_sha256": _sha256(self.run_dir / "config.yaml"),
                 "dataset": self.dataset,
                 "log_offsets": self.log.offsets(),
             },
         )
         fsync_folder(temporary)
+        if final.exists():  # a signal had this step saved before its evaluation
+            _delete(final)
         os.replace(temporary, final)
         fsync_folder(final.parent)
         broken = problems(final)
@@ -243,9 +240,7 @@ class Checkpoints:
         valid = 0
         for folder in _found(self.run_dir):
             if valid >= self.keep:
-                doomed = folder.with_name(folder.name + ".tmp")  # half deleted, it must not look like a checkpoint
-                os.replace(folder, doomed)
-                shutil.rmtree(doomed)
+                _delete(folder)
             elif not problems(folder):
                 valid += 1
 
@@ -254,21 +249,16 @@ class Checkpoints:
         failure = None
         if self.accelerator.is_main_process or not main_only:
             try:
-                action()
-            except (OSError, SafetensorError, RuntimeError) as error:
-                if isinstance(error, RuntimeError) and not any(word in str(error) for word in DISK_FULL):
-                    raise
+                with storage_errors(temporary.with_suffix("")):
+                    action()
+            except StorageError as error:
                 failure = str(error)
         failures = [text for text in gather_object([failure]) if text]
         if failures:
             if self.accelerator.is_main_process:
                 shutil.rmtree(temporary, ignore_errors=True)
             self.accelerator.wait_for_everyone()  # the first rank that exits makes the launcher kill the others
-            free = shutil.disk_usage(self.run_dir).free
-            raise StorageError(
-                f"{temporary.with_suffix('')}: cannot be saved with {_megabytes(free)} free ({failures[0]}); older "
-                f"checkpoints are untouched: free some space, then --resume"
-            )
+            raise StorageError(failures[0])
 
     # -- loading
 
@@ -355,6 +345,22 @@ def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
             raise ConfigError(f"{directory}: {name} did not arrive in the model; is the installed peft the pinned one?")
 
 
+@contextlib.contextmanager
+def storage_errors(target: Path) -> Iterator[None]:
+    """Turns a failed write of `target` into a StorageError; other exceptions pass."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError | SafetensorError) and not any(word in str(error) for word in DISK_FULL):
+            raise
+        there = next(folder for folder in (target, *target.parents) if folder.exists())
+        free = _megabytes(shutil.disk_usage(there).free)
+        raise StorageError(
+            f"{target}: cannot be saved with {free} free ({error}); older checkpoints are untouched: free some space, "
+            "then --resume"
+        ) from error
+
+
 def problems(folder: Path) -> list[str]:
     """What is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
     try:
@@ -367,38 +373,17 @@ def problems(folder: Path) -> list[str]:
     return [f"{name} {problem}" for name, problem in found if problem]
 
 
-def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
-    """Compare the run's `config.yaml` with the YAML that this start would write there.
-
-    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError with the others that
-    differ; `allow_change` makes it a warning.
-    """
-    path = run_dir / "config.yaml"
-    before = dict(_flatten(yaml.safe_load(path.read_text(encoding="utf-8"))))
-    now = dict(_flatten(yaml.safe_load(text)))
-    changed = [
-        f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}"
-        for key in {**before, **now}
-        if before.get(key, "absent") != now.get(key, "absent")
-        and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
-    ]
-    if changed and not allow_change:
-        raise ConfigError(
-            f"{path}: the run was started with another config: {'; '.join(changed)}; undo the change, "
-            f"or accept it with --allow-config-change"
-        )
-    if changed:
-        logger.warning("%s: goes on with a changed config: %s", path, "; ".join(changed))
-
-
 class Interrupts:
     """While it is open, the first SIGINT or SIGTERM only sets `received`, so that the loop can save and leave.
 
-    The second one ends the process at once and touches no checkpoint. Outside the main thread it does nothing.
+    The second one ends the process at once and touches no checkpoint, unless it comes within `patience` seconds: then
+    it is taken for an echo of the first. Outside the main thread signals are left alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0.0) -> None:
         self.received: int | None = None
+        self._patience = patience
+        self._since = 0.0  # monotonic seconds
         self._old: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
@@ -415,12 +400,17 @@ class Interrupts:
         """What the process should exit with: 0, 130 after SIGINT, 143 after SIGTERM."""
         return EXIT_CODES.get(self.received, FINISHED)
 
+    def note(self, number: int) -> None:
+        """Takes a signal as received, here or by another process."""
+        self.received, self._since = number, time.monotonic()
+
     def _handle(self, number: int, _: object) -> None:
-        if self.received is not None:
+        if self.received is None:
+            self.note(number)
+            # print() is not safe here: the signal may have come in the middle of another print
+            os.write(2, b"\nfinishing the step, then saving; press again to stop at once\n")
+        elif time.monotonic() - self._since >= self._patience:
             os._exit(EXIT_CODES[number])
-        self.received = number
-        # print() is not safe here: the signal may have come in the middle of another print
-        os.write(2, b"\nfinishing the step, then saving; press again to stop at once\n")
 
 
 def _found(run_dir: Path) -> Iterator[Path]:
@@ -431,6 +421,12 @@ def _found(run_dir: Path) -> Iterator[Path]:
         if match and folder.is_dir():
             numbered.append((int(match[1]), int(match[2]), folder))
     return iter([folder for _, _, folder in sorted(numbered, reverse=True)])
+
+
+def _delete(folder: Path) -> None:
+    doomed = folder.with_name(folder.name + ".old.tmp")  # half deleted, it must not look like a checkpoint
+    os.replace(folder, doomed)
+    shutil.rmtree(doomed)
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -489,9 +485,7 @@ def _restore_rng(path: Path) -> None:
     random.setstate(states["random_state"])
     np.random.set_state(states["numpy_random_seed"])
     torch.set_rng_state(states["torch_manual_seed"])
-    if (
-        torch.cuda.is_available() and "torch_cuda_manual_seed" in states
-    ):  # absent: saved on a CPU, which was warned about
+    if torch.cuda.is_available() and "torch_cuda_manual_seed" in states:  # absent: saved on a CPU, and warned about
         torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
 
 
@@ -547,14 +541,6 @@ def _same_bits(value: torch.Tensor, saved: torch.Tensor) -> bool:
         tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8) for tensor in (value, saved.to(value.dtype))
     ]
     return torch.equal(*bits)
-
-
-def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _megabytes(size: int) -> str:

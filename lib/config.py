@@ -257,8 +257,9 @@ class ScoreConfig(RunConfig):
             yield (
                 keys,
                 (
-                    f"max_prompt_length_attempt2 = {gen.max_prompt_length_attempt2} is below max_prompt_length_attempt1 = "
-                    f"{gen.max_prompt_length_attempt1}, but its prompt holds the first one: raise it"
+                    f"max_prompt_length_attempt2 = {gen.max_prompt_length_attempt2} is below "
+                    f"max_prompt_length_attempt1 = {gen.max_prompt_length_attempt1}, but the second prompt holds the "
+                    "first one: raise it"
                 ),
             )
         group = train.attempts_per_prompt * train.revisions_per_attempt
@@ -451,7 +452,11 @@ def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError(f"{path}: the config can not be read ({reason}); give an existing YAML file") from error
-    loader = _Loader(text)
+    try:
+        loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(f"{path}:{line}: not YAML: {error.reason}; remove that character") from error
     try:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
@@ -459,7 +464,7 @@ def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
         lines: dict[str, Any] = {}
         duplicates: list[tuple[Any, str]] = []
         _index(root, "", lines, duplicates)
-        return loader.construct_document(root), lines, duplicates
+        return _copy(loader.construct_document(root)), lines, duplicates
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{path}:{line}: not YAML: {error.problem}; check indentation and quotes") from error
@@ -486,9 +491,10 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
         return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
     *path, last = key.split(".")
     node = tree
-    for part in path:
+    for depth, part in enumerate(path, start=1):
         if not isinstance(node.get(part), dict):
             node[part] = {}
+            lines[".".join(path[:depth])] = where
         node = node[part]
     try:
         node[last] = yaml.load(value, Loader=_Loader) if value else ""
@@ -501,23 +507,28 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
 def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
     """The config, or every mistake in it: pydantic's first, then the conflicts among the fields that are sound."""
     found: list[tuple[str, str]] = []
+    stubs: list[str] = []  # keys whose value is ours: what is wrong with it, or below it, has been told
     config = None
     for _ in range(3):  # what is wrong is taken out, so that the remaining fields can still be checked together
         try:
             config = kind.model_validate(tree)
             break
         except ValidationError as error:
-            tree, round_found = _explain(kind, tree, error)
-            found += [item for item in round_found if item not in found]
+            tree, round_found, round_stubs = _explain(kind, tree, error)
+            found += [(key, text) for key, text in round_found if not any(f"{key}.".startswith(f"{s}.") for s in stubs)]
+            stubs += round_stubs
     if config is not None:
         bad = {key for key, _ in found}
         found += [(keys[0], message) for keys, message in config.conflicts() if not bad.intersection(keys)]
     return config, found
 
 
-def _explain(kind: type[BaseModel], tree: dict, error: ValidationError) -> tuple[dict, list[tuple[str, str]]]:
-    """Pydantic's errors as (dotted key, sentence), and the tree with the wrong values replaced by defaults."""
+def _explain(
+    kind: type[BaseModel], tree: dict, error: ValidationError
+) -> tuple[dict, list[tuple[str, str]], list[str]]:
+    """The tree with wrong values replaced, pydantic's errors as (dotted key, sentence), and the keys of stubs."""
     found: dict[str, str] = {}
+    stubs: list[str] = []
     tree = _copy(tree)
     for problem in error.errors():
         path, field = _locate(kind, problem["loc"], tree)
@@ -530,9 +541,10 @@ def _explain(kind: type[BaseModel], tree: dict, error: ValidationError) -> tuple
             known = list(owner.model_fields) if owner else []
             found[key] = f"unknown key{did_you_mean(path[-1], known) or '; known here: ' + ', '.join(known)}"
             node.pop(path[-1], None)
-        elif problem["type"] == "missing":
+        elif problem["type"] == "missing" and isinstance(problem["loc"][-1], str):
             found[key] = "is missing and has no default: add it"
             node[path[-1]] = {} if _is_section(field) else "unset"
+            stubs.append(key)
         else:
             got = "" if problem["type"] == "value_error" else f", got {_short(problem['input'])}"
             message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
@@ -540,11 +552,13 @@ def _explain(kind: type[BaseModel], tree: dict, error: ValidationError) -> tuple
             found[key] = found[key] if key in found else message + got
             if field is not None and field.is_required() and not _is_section(field):
                 node[path[-1]] = "unset"
+                stubs.append(key)
             elif field is not None and _is_section(field) and isinstance(node.get(path[-1]), dict):
                 node[path[-1]] = {k: v for k, v in node[path[-1]].items() if k not in SAMPLER_TRICKS}
             else:
                 node.pop(path[-1], None)
-    return tree, list(found.items())
+                stubs.append(key)
+    return tree, list(found.items()), stubs
 
 
 def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[str], Any]:
@@ -581,7 +595,8 @@ def _is_section(field: Any) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    return {key: _copy(item) for key, item in value.items()} if isinstance(value, dict) else value
+    """A copy in which every key is text, so that a key such as `1` is unknown like any other."""
+    return {str(key): _copy(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _short(value: Any) -> str:

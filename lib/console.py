@@ -1,4 +1,4 @@
-"""What a person watches: one readable line per step, and the table of evaluations; rich in a terminal, plain in a file."""
+"""What a person watches: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
 
@@ -73,7 +73,7 @@ class Screen:
         )
 
     def table(self, rows: list[dict], title: str) -> None:
-        """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval; one row per evaluation."""
+        """Attempt 1, attempt 2, delta, i->c and c->i, each with its 95 % interval below; one row per evaluation."""
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
         for column in ("", "attempt 1", "attempt 2", "delta", "i->c", "c->i"):
             table.add_column(column, justify="left" if not column else "right", no_wrap=True)
@@ -85,12 +85,12 @@ class Screen:
         if rows:
             last = rows[-1]
             self.say(
-                f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} held-out "
-                "questions; [ ] = 95 % interval"
+                f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} "
+                "held-out questions; below each value its 95 % interval"
             )
 
 
 def _with_interval(row: dict, key: str) -> str:
     sign = "+" if key == "delta" else ""
     low, high = (f"{end:{sign}.3f}".replace("0.", ".", 1) for end in row[f"{key}_ci95"])
-    return f"{row[key]:{sign}.3f}\n[{low} {high}]"
+    return f"{row[key]:{sign}.3f}\n{low} {high}"

@@ -1,6 +1,7 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +22,9 @@ def make_accelerator(tracking: Tracking, run_dir: Path) -> Accelerator:
         raise ConfigError(
             f"tracking.backend: {name} is not installed; pip install {name}, or set tracking.backend=none"
         )
-    return Accelerator(log_with=None if name == "none" else name, project_dir=str(run_dir))
+    # without being told, accelerate would let every process of a launch on CPUs train on its own
+    cpu = "LOCAL_RANK" in os.environ and not torch.cuda.is_available()
+    return Accelerator(cpu=cpu, log_with=None if name == "none" else name, project_dir=str(run_dir))
 
 
 def start_trackers(accelerator: Accelerator, tracking: Tracking, run_dir: Path, config: dict) -> None:
@@ -39,7 +42,7 @@ def start_trackers(accelerator: Accelerator, tracking: Tracking, run_dir: Path, 
 
 
 def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
-    """This process's contiguous part; sizes differ by one at most. ConfigError when there are fewer items than parts."""
+    """This process's contiguous part; sizes differ by one at most. ConfigError for fewer items than parts."""
     rank, count = accelerator.process_index, accelerator.num_processes
     if len(items) < count:
         raise ConfigError(f"{len(items)} prompts can not be shared by {count} processes: raise the batch size")
@@ -49,6 +52,13 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
 def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """All processes' items, in rank order."""
     return list(items) if accelerator.num_processes == 1 else gather_object(items)
+
+
+def highest(value: int, accelerator: Accelerator) -> int:
+    """The largest of all processes' values."""
+    if accelerator.num_processes == 1:
+        return value
+    return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
 
 
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:

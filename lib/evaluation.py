@@ -1,9 +1,10 @@
 """Held-out accuracy of both attempts: attempt 1, attempt 2, delta, i->c and c->i, each with a 95 % interval.
 
-Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so that
-delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
+Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so
+that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,3 +110,79 @@ def summarise(answers: Answers, temperature: float) -> dict:
 def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
     n = stats.effective_n(values.tolist(), group.tolist())
     return list(stats.wilson(values.mean() * n, n))
+
+
+def pass_at_k(rollouts: list[Rollout], samples: int, accelerator: Accelerator) -> list[dict]:
+    """Chance that one of k first attempts is right, for k = 1, 2, 4, ... up to `samples`, with its interval."""
+    right = collect([rollout.score1.match for rollout in rollouts], accelerator)
+    counts = [sum(right[start : start + samples]) for start in range(0, len(right), samples)]
+    rows = []
+    for k in _doublings(samples):
+        chances = np.array([stats.pass_at_k(samples, count, k) for count in counts])
+        rows.append({"k": k, "pass": float(chances.mean()), "pass_ci95": _interval_of_chances(chances)})
+    return rows
+
+
+def majority_votes(
+    rollouts: list[Rollout], samples: int, same: Callable[[str, str], bool], accelerator: Accelerator
+) -> list[dict]:
+    """Majority votes at equal budgets, for K = 1, 2, 4, ... `samples` // 2 (SCoRe, section 6.2).
+
+    Parallel: a vote over 2K first attempts. Sequential: over the second attempts that correct K first ones. Both use
+    the samples at hand, in blocks; a prompt's value is the mean over its blocks.
+    """
+    verdicts = [((r.score1.answer, r.score1.match), (r.score2.answer, r.score2.match)) for r in rollouts]
+    verdicts = collect(verdicts, accelerator)
+    firsts, seconds = ([pair[attempt] for pair in verdicts] for attempt in (0, 1))
+    rows = []
+    for k in _doublings(samples // 2):
+        used = samples // (2 * k) * 2 * k  # both sides see the same samples
+
+        def accuracy(answers: list[tuple[str, bool]], block: int, used: int = used) -> np.ndarray:
+            votes = [
+                [vote(answers[start + i : start + i + block], same) for i in range(0, used, block)]
+                for start in range(0, len(answers), samples)
+            ]
+            return np.array(votes).mean(axis=1)
+
+        parallel, sequential = accuracy(firsts, 2 * k), accuracy(seconds, k)
+        rows.append(
+            {
+                "k": k,
+                "attempts": 2 * k,
+                "acc_parallel": float(parallel.mean()),
+                "acc_parallel_ci95": _interval_of_chances(parallel),
+                "acc_sequential": float(sequential.mean()),
+                "acc_sequential_ci95": _interval_of_chances(sequential),
+                "gain": float((sequential - parallel).mean()),
+                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist())),
+            }
+        )
+    return rows
+
+
+def vote(answers: list[tuple[str, bool]], same: Callable[[str, str], bool]) -> float:
+    """Chance that the most frequent of (answer, is it right) is right; ties go by lot, an empty answer has no vote."""
+    camps: list[tuple[str, bool, list[str]]] = []
+    for answer, is_right in answers:
+        if answer.strip():
+            camp = next((camp for camp in camps if same(camp[0], answer)), None)
+            if camp is None:
+                camps.append(camp := (answer, is_right, []))
+            camp[2].append(answer)
+    most = max((len(voters) for _, _, voters in camps), default=0)
+    winners = [is_right for _, is_right, voters in camps if len(voters) == most]
+    return sum(winners) / len(winners) if winners else 0.0
+
+
+def _interval_of_chances(values: np.ndarray) -> list[float]:
+    """Wilson's, of one number between 0 and 1 per prompt: these spread less than zeros and ones, so they count more."""
+    mean, n = values.mean(), len(values)
+    variance = values.var(ddof=1) / n if n > 1 else 0.0
+    if variance > 0:
+        n = mean * (1 - mean) / variance
+    return list(stats.wilson(mean * n, n))
+
+
+def _doublings(limit: int) -> list[int]:
+    return [2**i for i in range(limit.bit_length())]

@@ -52,7 +52,13 @@ def leave_one_out(rewards: torch.Tensor) -> torch.Tensor:
     count = rewards.shape[-1]
     if count < 2:
         raise ValueError("leave_one_out needs at least two rewards in a group")
-    return (rewards - rewards.mean(-1, keepdim=True)) * (count / (count - 1))
+    return _centred(rewards) * (count / (count - 1))
+
+
+def _centred(rewards: torch.Tensor) -> torch.Tensor:
+    """Rewards minus their mean, exactly 0 where all are equal: Adam would turn the rounding of 0.1 into a full step."""
+    shifted = rewards - rewards[..., :1]
+    return shifted - shifted.mean(-1, keepdim=True)
 
 
 def score_advantages(
@@ -79,7 +85,7 @@ def score_advantages(
     if baseline == "none":
         return reward1, reward2
     if baseline == "batch":
-        return reward1 - reward1.mean(), reward2 - reward2.mean()
+        return _centred(reward1.flatten()).view_as(reward1), _centred(reward2.flatten()).view_as(reward2)
     if reward2.shape[-1] > 1:
         return leave_one_out(reward1), leave_one_out(reward2)
     return leave_one_out(reward1), leave_one_out(reward2[..., 0])[..., None]

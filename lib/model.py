@@ -78,10 +78,12 @@ def trainable_of(model: nn.Module, lora: Lora) -> int:
 @contextlib.contextmanager
 def _explained(config: Model) -> Iterator[None]:
     """Turns what the loaders raise into one sentence."""
+    from safetensors import SafetensorError
+
     try:
         yield
-    except (OSError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f"model.name: '{config.name}' could not be loaded ({first_line}); give model.name=PATH of a local model "
             "folder, or connect to the hub"
@@ -94,7 +96,7 @@ def _with_template(tokenizer: object, config: Model) -> object:
         tokenizer.chat_template = _template_text(config.chat_template)
     if not tokenizer.chat_template:
         raise ConfigError(
-            f"model.chat_template: the tokenizer of '{config.name}' has no chat template; give one as Jinja text or file"
+            f"model.chat_template: the tokenizer of '{config.name}' has none; give one as Jinja text or as a file"
         )
     if tokenizer.pad_token_id is None:  # masks go by length, so any existing id will do; none is added
         tokenizer.pad_token = tokenizer.eos_token
@@ -152,34 +154,32 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
     from peft import LoraConfig, get_peft_model
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
-    if backend == "unsloth":
-        from unsloth import FastLanguageModel
+    try:
+        if backend == "unsloth":
+            from unsloth import FastLanguageModel
 
-        model = FastLanguageModel.get_peft_model(
-            base,
-            r=lora.r,
-            lora_alpha=lora.alpha,
-            target_modules=targets,
-            lora_dropout=0,
-            bias="none",
-            use_gradient_checkpointing=config.gradient_checkpointing,
-            random_state=seed,
-            max_seq_length=config.max_seq_length,
-        )
-    else:
-        lora_config = LoraConfig(
-            r=lora.r, lora_alpha=lora.alpha, target_modules=targets, lora_dropout=0.0, task_type="CAUSAL_LM"
-        )
-        try:
-            model = get_peft_model(base, lora_config)
-        except ValueError as error:  # peft: "Target modules ... not found in the base model"
-            raise ConfigError(
-                f"lora.targets: none of {targets} is a layer of '{config.name}'; name its linear layers, "
-                "or set lora.targets=all-linear"
-            ) from error
-        if config.gradient_checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-            model.enable_input_require_grads()
+            model = FastLanguageModel.get_peft_model(
+                base,
+                r=lora.r,
+                lora_alpha=lora.alpha,
+                target_modules=targets,
+                lora_dropout=0,
+                bias="none",
+                use_gradient_checkpointing=config.gradient_checkpointing,
+                random_state=seed,
+                max_seq_length=config.max_seq_length,
+            )
+        else:
+            settings = {"r": lora.r, "lora_alpha": lora.alpha, "target_modules": targets, "lora_dropout": 0.0}
+            model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
+    except ValueError as error:  # peft: "Target modules ... not found in the base model"
+        raise ConfigError(
+            f"lora.targets: none of {targets} is a layer of '{config.name}'; name its linear layers, "
+            "or set lora.targets=all-linear"
+        ) from error
+    if backend == "plain" and config.gradient_checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.enable_input_require_grads()
     _initialise(model, seed)
     return model
 

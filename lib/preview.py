@@ -1,4 +1,4 @@
-"""What a run would do, without training: the config as resolved, both prompts with what is masked, plan, tokens, memory."""
+"""What a run would do, without training: resolved config, both prompts with what is masked, plan, tokens, memory."""
 
 import torch
 
@@ -47,7 +47,7 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
     lines = [
         f"[prompt 1: {len(first)} tokens, masked]",
         decode(first),
-        f">>> attempt 1, at most {budgets.max_new_tokens_attempt1} tokens: KL in stage I; reward and KL in stage II <<<",
+        f">>> attempt 1, at most {budgets.max_new_tokens_attempt1} tokens; stage I: KL, stage II: reward and KL <<<",
     ]
     if config.prompts.history == "full":
         retry = rest[len(first) + 1 :]
@@ -58,7 +58,7 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
             decode(rest),
         ]
     lines.append(
-        f">>> attempt 2, at most {budgets.max_new_tokens_attempt2} tokens: reward (stage II: and bonus), KL <<<"
+        f">>> attempt 2, at most {budgets.max_new_tokens_attempt2} tokens; reward and KL, stage II: bonus too <<<"
     )
     target = str(row[config.dataset.target_field])
     return "\n".join([*lines, f"[target: {target[:200]}]"])
@@ -110,9 +110,9 @@ def _memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
         * config.train.attempts_per_prompt * config.train.revisions_per_attempt,
     )  # fmt: skip
     cache = 2 * shape.num_hidden_layers * keys * bytes_each * rows * width
-    per_layer = shape.hidden_size if config.model.gradient_checkpointing else (
-        4 * shape.hidden_size + 2 * (queries + 2 * keys) + queries + 4 * getattr(shape, "intermediate_size", 4 * queries)
-    )  # fmt: skip
+    wide = getattr(shape, "intermediate_size", 4 * shape.hidden_size)
+    kept = 4 * shape.hidden_size + 3 * queries + 4 * keys + 4 * wide  # numbers a layer keeps of a token for backward
+    per_layer = shape.hidden_size if config.model.gradient_checkpointing else kept
     activations = config.train.micro_batch_size * width * shape.num_hidden_layers * per_layer * bytes_each
     sizes = {
         "weights": weights,

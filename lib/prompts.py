@@ -1,7 +1,8 @@
 """The two prompts of an example, token in and token out: attempt 2 continues the very ids that attempt 1 sampled.
 
-Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So the
-template is asked only for what comes between the attempts: the end of the assistant turn, the instruction, the next turn.
+Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So
+the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction, and the
+start of the next turn.
 """
 
 import re
@@ -13,6 +14,8 @@ from lib.errors import ConfigError
 from lib.generators import Completion
 from lib.registry import did_you_mean
 
+# where the prompt opens the block already, an answer starts within it
+THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
 PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1 while the template is asked what follows it
 
 
@@ -41,13 +44,14 @@ class TwoTurnPrompts:
         self.prompts = prompts
         self.limits = limits
         self.template_kwargs = template_kwargs or {}
-        self.retry_ids = self._encode(self._retry_text())
+        self.retry_ids = self._encode(self._around_attempt1(self._turns("QUESTION"))[1])
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - len(self.retry_ids)
         if room < 1:
             raise ConfigError(
-                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for attempt 1 "
-                f"beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of {len(self.retry_ids)} "
-                f"tokens: raise it to at least {limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
+                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for attempt "
+                f"1 beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
+                f"{len(self.retry_ids)} tokens: raise it to at least "
+                f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
 
     def first(self, row: dict) -> list[int]:
@@ -74,7 +78,8 @@ class TwoTurnPrompts:
     def history_note(self) -> str:
         """One sentence about what attempt 2 sees of attempt 1, and what the template alone would have done."""
         reasoning = "<think>\nREASON\n</think>\n\nANSWER"
-        messages = [*self._turns("QUESTION", reasoning), {"role": "user", "content": self.prompts.self_correction}]
+        correction = {"role": "user", "content": self.prompts.self_correction}
+        messages = [*self._turns("QUESTION"), {"role": "assistant", "content": reasoning}, correction]
         template_keeps = "REASON" in self._render(messages)
         kept = {
             "full": "attempt 2 continues the sampled tokens of attempt 1, its reasoning included",
@@ -93,51 +98,53 @@ class TwoTurnPrompts:
                 )
         return self._turns(self.prompts.user.format_map(row))
 
-    def _turns(self, user: str, assistant: str | None = None) -> list[dict]:
-        messages = [{"role": "user", "content": user}]
-        if self.prompts.system:
-            messages.insert(0, {"role": "system", "content": self.prompts.system})
-        if assistant is not None:
-            messages.append({"role": "assistant", "content": assistant})
-        return messages
+    def _turns(self, user: str) -> list[dict]:
+        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
+        return [*system, {"role": "user", "content": user}]
 
-    def _retry_text(self) -> str:
-        turns = [*self._turns("QUESTION", PLACEHOLDER), {"role": "user", "content": self.prompts.self_correction}]
-        rendered = self._render(turns)
-        if PLACEHOLDER not in rendered:
+    def _around_attempt1(self, first: list[dict]) -> tuple[str, str]:
+        """What the template writes before and after attempt 1 in a chat that asks for attempt 2."""
+        correction = {"role": "user", "content": self.prompts.self_correction}
+        rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
+        before, found, after = rendered.rpartition(PLACEHOLDER)
+        if not found:
             raise ConfigError(
-                "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1"
+                "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1; "
+                "give another template"
             )
-        return rendered.rpartition(PLACEHOLDER)[2]
+        return before, after
 
     def _rendered_second(self, row: dict, attempt1: Completion) -> SecondPrompt:
         """The second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
         text = self.text(attempt1)
         if self.prompts.history == "answer_only":
-            text = re.sub(r"<think>.*?(?:</think>|$)", "", text, flags=re.DOTALL)
+            text = THINK_BLOCK.sub("", text)
         else:
             text = text.replace("<think>", "").replace("</think>", "")
-        first = self._first_messages(row)
-        turns = [*first, {"role": "assistant", "content": PLACEHOLDER},
-                 {"role": "user", "content": self.prompts.self_correction}]  # fmt: skip
-        before, _, after = self._render(turns).rpartition(PLACEHOLDER)
-        head, tail = self._encode(before), self._encode(after)
-        middle = self._encode(text.strip())
+        before, after = self._around_attempt1(self._first_messages(row))
+        head, middle, tail = self._encode(before), self._encode(text.strip()), self._encode(after)
         room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
         cut = len(middle) > room
         return SecondPrompt(head + (_without_middle(middle, room) if cut else middle) + tail, continues=False, cut=cut)
 
     def _render(self, messages: list[dict]) -> str:
-        return self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
-        )
+        from jinja2 import TemplateError
+
+        try:
+            return self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
+            )
+        except TemplateError as error:
+            raise ConfigError(
+                f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
+            ) from error
 
     def _encode(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def _without_middle(ids: list[int], room: int) -> list[int]:
-    """The first and the last part of `ids`, `room` of them in all: a question's start and an answer's end matter most."""
+    """The first and the last part of `ids`, `room` of them in all: a start and an end tell the most."""
     room = max(room, 0)
     head = room // 2
     return ids[:head] + (ids[len(ids) - (room - head) :] if room > head else [])

@@ -1,7 +1,7 @@
 """First and second attempts of a batch of prompts, judged; and the token sequences that training scores.
 
-A tree: P prompts x K1 first attempts x K2 revisions of each. Rollouts are listed prompt by prompt, attempt by attempt, so
-a flat list of rewards reshapes to (P, K1, K2).
+A tree: P prompts x K1 first attempts x K2 revisions of each. Rollouts are listed prompt by prompt, attempt by attempt,
+so a flat list of rewards reshapes to (P, K1, K2).
 """
 
 from collections.abc import Iterator
@@ -122,8 +122,8 @@ class Sequence:
 def sequences(rollouts: list[Rollout]) -> list[Sequence]:
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
-    y1 is shared by its revisions and marked in the first of them only. Where attempt 2 does not continue the sampled ids
-    (another history mode, or a cut context), the two attempts are two sequences.
+    y1 is shared by its revisions and marked in the first of them only. Where attempt 2 does not continue the sampled
+    ids (another history mode, or a cut context), the two attempts are two sequences.
     """
     result: list[Sequence] = []
     for index, rollout in enumerate(rollouts):

@@ -14,10 +14,12 @@ import mmap
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from lib.errors import ConfigError, StorageError
 
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 SCHEMA = 1
 STREAMS = ("metrics", "evaluations", "generations", "failures")
+MAY_CHANGE = ("output_dir", "tracking")  # keys of the config that do not touch the numbers
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 
@@ -48,7 +51,7 @@ class RunLog:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.directory)
-            self._refuse_existing(resume)
+            _refuse_existing(self.directory, resume)
             self._streams = {name: _Stream(self.directory, name) for name in STREAMS}
             fsync_folder(self.directory)
         except OSError as error:
@@ -114,12 +117,40 @@ class RunLog:
             aside.unlink(missing_ok=True)
             raise StorageError(f"{target}: cannot be written ({error}); free some space and start again") from error
 
-    def _refuse_existing(self, resume: bool) -> None:
-        if not resume and (self.directory / "config.yaml").exists():
-            raise ConfigError(
-                f"{self.directory} already holds a run: continue it with --resume, choose another run_name=..., "
-                f"or delete the folder"
-            )
+
+def check_directory(directory: Path, config_text: str, resume: bool, allow_change: bool) -> None:
+    """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing."""
+    if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
+        return  # another process than the main one may come late, when the run has already begun
+    if (directory / ".lock").exists():
+        with open(directory / ".lock", "rb") as lock:
+            _take(lock.fileno(), fcntl.LOCK_SH, directory)
+    _refuse_existing(directory, resume)
+    check_config(directory, config_text, allow_change, MAY_CHANGE)
+
+
+def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
+    """Compare the run's `config.yaml` with the YAML that this start would write there.
+
+    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError with the others that
+    differ; `allow_change` makes it a warning.
+    """
+    path = run_dir / "config.yaml"
+    before = dict(_flatten(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    now = dict(_flatten(yaml.safe_load(text)))
+    changed = [
+        f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}"
+        for key in {**before, **now}
+        if before.get(key, "absent") != now.get(key, "absent")
+        and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
+    ]
+    if changed and not allow_change:
+        raise ConfigError(
+            f"{path}: the run was started with another config: {'; '.join(changed)}; undo the change, "
+            f"or accept it with --allow-config-change"
+        )
+    if changed:
+        logger.warning("%s: goes on with a changed config: %s", path, "; ".join(changed))
 
 
 def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -232,20 +263,43 @@ class _Stream:
             )
 
 
+def _refuse_existing(directory: Path, resume: bool) -> None:
+    if not resume and (directory / "config.yaml").exists():
+        raise ConfigError(
+            f"{directory} already holds a run: continue it with --resume, choose another run_name=..., or delete the "
+            "folder"
+        )
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
 def _lock(directory: Path) -> int:
     """File descriptor that holds the directory's lock; the kernel frees it with the process, however that ends."""
     descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        _take(descriptor, fcntl.LOCK_EX, directory)
+    except ConfigError:
         os.close(descriptor)
-        raise ConfigError(
-            f"{directory} is in use by process {owner or 'unknown'}: wait for it, stop it, or choose a new run_name=..."
-        ) from error
+        raise
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
+
+
+def _take(descriptor: int, kind: int, directory: Path) -> None:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+        raise ConfigError(
+            f"{directory} is in use by process {owner or 'unknown'}: wait for it, stop it, or choose a new run_name=..."
+        ) from error
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

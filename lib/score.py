@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from lib.checkpoint import load_adapter
+from lib.checkpoint import load_adapter, storage_errors
 from lib.config import ScoreConfig
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate
@@ -85,7 +85,10 @@ class Score(Trainer):
 
     def remaining(self) -> Iterator[Stage]:
         """The stages that are still to be done, each entered with a fresh optimizer unless the config keeps it."""
-        for stage in self.stages[self.progress.stage - 1 :]:
+        left = self.stages[self.progress.stage - 1 :]
+        if not left:
+            self.screen.say("this run is finished: nothing is left to do")
+        for stage in left:
             if self.progress.step == 0 and self.config.train.fresh_optimizer_per_stage:
                 self.fresh_optimizer()
             yield stage
@@ -126,13 +129,20 @@ class Score(Trainer):
             for own, budget in zip(lengths, budgets, strict=True)
         ]
         weights[0] = weights[0] * train.revisions_per_attempt
-        penalties = self._kl_in_reward(stage, rollouts, weights) if train.kl == "k1_in_reward" else (of([0.0]),) * 2
-        penalty1, penalty2 = (p.reshape(tree) if p.numel() > 1 else p for p in penalties)
+        penalties = [torch.zeros_like(r1)] * 2
+        if train.kl == "k1_in_reward":
+            penalties = self._kl_in_reward(stage, rollouts, weights)
+        # of all processes: a baseline must not depend on how the prompts are shared out
+        r1, r2, bonus, penalty1, penalty2 = (
+            of(collect(values.tolist(), self.accelerator)).reshape(tree) for values in (r1, r2, bonus, *penalties)
+        )
         advantage1, advantage2 = score_advantages(
-            stage.number, r1.reshape(tree)[..., 0], r2.reshape(tree), bonus.reshape(tree), train.alpha, train.baseline,
-            penalty1[..., 0], penalty2,
-        )  # fmt: skip
+            stage.number, r1[..., 0], r2, bonus, train.alpha, train.baseline, penalty1[..., 0], penalty2
+        )
+        mine = share(list(range(len(r1))), self.accelerator)
+        advantage1, advantage2 = advantage1[mine], advantage2[mine]
         shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
+        shared1 = shared1 * of([float(not r.y1_by_base) for r in rollouts])  # context, not the policy's doing
         return Credit(shared1, advantage2.reshape(-1), weights[0], weights[1])
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
@@ -150,6 +160,9 @@ class Score(Trainer):
             expects_gradient=not idle,
         )
         self.progress.step += 1
+        every = self.config.eval.every_steps
+        if every and self.progress.step % every == 0 and self.progress.step != stage.steps:
+            self.progress.due = "step"
         self.note_rewards(bool(idle))
         if train.adaptive_beta2 and stage.number == 1:
             adaptive = train.adaptive_beta2
@@ -180,7 +193,7 @@ class Score(Trainer):
         if self.config.tracking.backend != "none":
             self.accelerator.log({f"eval_{when}/{k}": v for k, v in row.items() if isinstance(v, float)})
         self.screen.evaluation(row)
-        self.progress.fresh = False
+        self.progress.due = None
         return row
 
     def when_due(self, stage: Stage) -> None:
@@ -188,18 +201,19 @@ class Score(Trainer):
         step = self.progress.step
         if step == stage.steps:
             return
-        if self.config.eval.every_steps and step % self.config.eval.every_steps == 0:
-            self.evaluate("step")
+        if self.progress.due:
+            self.evaluate(self.progress.due)
         if self.config.train.checkpoint_every and step % self.config.train.checkpoint_every == 0:
             self.save()
 
     def finish(self, stage: Stage) -> None:
-        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next one starts."""
+        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next starts."""
         self.evaluate(f"after_stage{stage.number}")
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage.number}"
-            self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
-            self.task.tokenizer.save_pretrained(folder)
+            with storage_errors(folder):
+                self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
+                self.task.tokenizer.save_pretrained(folder)
         step, self.progress.stage, self.progress.step = self.progress.step, stage.number + 1, 0
         self.checkpoints.save(stage.number, step)
 

@@ -41,7 +41,7 @@ class Task:
 
 
 def load_task(config: ScoreConfig, say=print) -> Task:
-    """Data, judge, tokenizer, prompts and a policy whose adapter changes nothing yet. ConfigError for what can not work."""
+    """Data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
     backend = start_backend(config.model)
     say(f"model {config.model.name} through {backend}, data {splits.source}")
@@ -79,8 +79,8 @@ def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> tup
     too_long = [len(rows) - len(left) for rows, left in zip((splits.train, splits.test), kept, strict=True)]
     if not train or not test:
         raise ConfigError(
-            f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows left, "
-            f"the others are longer than generation.max_prompt_length_attempt1 = {limit} tokens: raise it"
+            f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows "
+            f"left, the others are longer than generation.max_prompt_length_attempt1 = {limit} tokens: raise it"
         )
     notes = [f"{len(train)} train and {len(test)} held-out rows; {prompts.history_note()}"]
     if any(too_long):

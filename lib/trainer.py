@@ -1,4 +1,4 @@
-"""What every RL script does around its algorithm: open the run, resume, step the optimizer safely, evaluate, save, leave."""
+"""What every RL script does around its algorithm: open the run, resume, step the optimizer safely, save, leave."""
 
 import contextlib
 import dataclasses
@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 
 import torch
+from accelerate.utils import set_seed
 
-from lib.checkpoint import Checkpoints, Interrupts, check_config
+from lib.checkpoint import Checkpoints, Interrupts
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
-from lib.distributed import start_trackers
+from lib.distributed import highest, start_trackers
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.runlog import RunLog
 
-MAY_CHANGE = ("output_dir", "tracking")  # keys that do not touch the numbers
 SKIPS_IN_A_ROW = 3
+LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
 
 
 @dataclasses.dataclass
@@ -25,7 +26,7 @@ class Progress:
 
     stage: int = 1
     step: int = 0  # optimizer steps done in this stage
-    fresh: bool = True  # nothing has been evaluated or trained yet
+    due: str | None = "pretrain"  # the evaluation that has to come before the next step, if one has
     beta2: float = 0.0  # the current one, where it adapts
     identical_rewards: int = 0  # steps in a row in which no completion differed from its group
     skipped: int = 0  # non-finite steps in a row
@@ -78,22 +79,22 @@ class Trainer:
         self.progress = Progress()
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
+        set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self._resume = resume
         self._allow_change = allow_change
         self.log: RunLog
+        self.signals: Interrupts
         self.checkpoints: Checkpoints
 
     @contextlib.contextmanager
-    def opened(self, dataset: str, keep: int, **moving: object) -> Iterator[Interrupts]:
+    def opened(self, dataset: str, keep: int, **moving: object) -> Iterator[None]:
         """The run directory, locked; its state restored where `--resume` finds one; signals caught."""
-        config, text = self.config, dump(self.config)
-        if self._resume and (config.run_dir / "config.yaml").exists():
-            check_config(config.run_dir, text, self._allow_change, MAY_CHANGE)
+        config, several = self.config, self.accelerator.num_processes > 1
         with (
             RunLog(config.run_dir, self._resume, self.accelerator.is_main_process) as self.log,
-            Interrupts() as signals,
+            Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
         ):
-            self.log.write_config(text)
+            self.log.write_config(dump(config))
             start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy, self.optimizer, self.log,
@@ -105,8 +106,7 @@ class Trainer:
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
             else:
                 self.log.rewind({})
-            self.signals = signals
-            yield signals
+            yield
             self.accelerator.end_training()
 
     def fresh_optimizer(self) -> None:
@@ -185,8 +185,8 @@ class Trainer:
         progress.identical_rewards = progress.identical_rewards + 1 if all_identical else 0
         if progress.identical_rewards and progress.identical_rewards % settings.identical_rewards_warning == 0:
             text = (
-                f"{progress.identical_rewards} steps in a row in which all completions of every prompt earned the same: "
-                "nothing is learned; check the reward, the extractor and the token budgets"
+                f"{progress.identical_rewards} steps in a row in which all completions of every prompt earned the "
+                "same: nothing is learned; check the reward, the extractor and the token budgets"
             )
             if settings.stop_on_identical_rewards:
                 raise NumericError(text)
@@ -200,6 +200,13 @@ class Trainer:
             stage = row["stage"]
             values = {f"stage{stage}/{key}": value for key, value in row.items() if isinstance(value, float)}
             self.accelerator.log(values, step=row["global_step"])
+
+    def interrupted(self) -> bool:
+        """Whether a signal asks to leave. All processes agree, because they save together."""
+        number = highest(self.signals.received or 0, self.accelerator)
+        if number:
+            self.signals.note(number)
+        return number > 0
 
     def leave(self) -> int:
         """After a signal: save the finished step and say how to go on. Returns the exit code."""

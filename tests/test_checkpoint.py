@@ -21,9 +21,9 @@ from test_runlog import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from lib import checkpoint
-from lib.checkpoint import MANIFEST, Checkpoints, Interrupts, check_config, load_adapter, problems
+from lib.checkpoint import MANIFEST, Checkpoints, Interrupts, load_adapter, problems
 from lib.errors import ConfigError, NumericError, StorageError
-from lib.runlog import RunLog, read_jsonl
+from lib.runlog import RunLog, check_config, read_jsonl
 
 torch.set_num_threads(1)
 
@@ -231,10 +231,12 @@ def test_stages_order_and_pruning(tmp_path):
     assert run.checkpoints.newest() == tmp_path / "stage2" / "step_5"
 
 
-def test_saving_the_same_step_twice_writes_once(run_dir):
+def test_saving_the_same_step_again_replaces_it(run_dir):
     run = Run(run_dir, resume=True)
-    before = (run.resumed / MANIFEST).stat().st_mtime_ns
-    assert run.save() == run.resumed and (run.resumed / MANIFEST).stat().st_mtime_ns == before
+    run.log.write("metrics", {"late": True})
+    assert run.save() == run.resumed and problems(run.resumed) == []
+    run.log.close()
+    assert Run(run_dir, resume=True).resumed == run.resumed and len(rows_of(run_dir)) == 3
 
 
 def test_without_checkpoints_resume_starts_over(tmp_path, straight):

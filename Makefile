@@ -1,0 +1,91 @@
+# Two commands: `make demo` shows what Rematch does, `make test` checks it. Each sets itself up; `make` lists the rest.
+#
+#   make demo SEED=1                 another seed, in directories of its own
+#   make setup PYTHON=python3.11     choose the interpreter; otherwise the newest of 3.10 to 3.12 is taken
+#   make setup TORCH_INDEX=URL       one more package index to take torch from, such as PyTorch's CPU wheels
+#   make report RUN=outputs/my-run   one or several runs
+
+VENV := .venv
+SEED ?= 0
+PYTHON ?=
+TORCH_INDEX ?=
+RUN = outputs/tiny-arithmetic$(SUFFIX)
+
+SUFFIX = $(if $(filter-out 0,$(SEED)),-$(SEED))
+BASE = outputs/tiny-base$(SUFFIX)
+DATA := data/generated/tiny-arithmetic
+RUN_PYTHON = $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test setup smoke report lint clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
+	@start=$$(date +%s); set -e; \
+	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(BASE)); \
+	$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --resume \
+	    seed=$(SEED) run_name=tiny-arithmetic$(SUFFIX) model.name=$(BASE)/final; \
+	$(RUN_PYTHON) report.py outputs/tiny-arithmetic$(SUFFIX); \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+test: setup ## run the tests
+	@$(VENV)/bin/python -m pytest
+
+setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
+
+smoke: setup $(DATA)/sft.jsonl ## every part of the loop on 8 examples, in about a minute
+	@rm -rf outputs/tiny-base-smoke outputs/tiny-arithmetic-smoke
+	@$(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --smoke 8
+	@$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --smoke 8 model.name=outputs/tiny-base-smoke/final
+	@$(RUN_PYTHON) report.py outputs/tiny-arithmetic-smoke
+
+report: setup ## one page about RUN=outputs/..., or several runs side by side
+	@$(RUN_PYTHON) report.py $(RUN)
+
+lint: setup ## ruff: mistakes and layout
+	@$(RUN_PYTHON) -m ruff check .
+	@$(RUN_PYTHON) -m ruff format --check .
+
+clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
+	rm -rf $(VENV) .pytest_cache .ruff_cache unsloth_compiled_cache data/generated
+	find . -name __pycache__ -not -path './.*' -prune -exec rm -rf {} +
+
+$(DATA)/sft.jsonl: | setup
+	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA)
+
+# An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
+# was made by hand is kept and brought up to date.
+IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
+PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+$(VENV)/.complete: requirements.txt requirements-dev.txt requirements-unsloth.txt
+	@set -e; start=$$(date +%s); \
+	if [ -e $(VENV)/.incomplete ] || ! $(RUN_PYTHON) -c '$(IS_SUPPORTED)' 2> /dev/null; then \
+	    for python in $(or $(PYTHON),python3.12 python3.11 python3.10 python3) none; do \
+	        if "$$python" -c '$(IS_SUPPORTED)' 2> /dev/null; then break; fi; \
+	    done; \
+	    if [ "$$python" = none ]; then \
+	        echo "error: $(or $(PYTHON),no python3 here) is not Python 3.10, 3.11 or 3.12 with venv;" \
+	            "install one, or name it: make setup PYTHON=/path/to/python" >&2; exit 2; \
+	    fi; \
+	    echo "setup: $(VENV) with $$("$$python" --version)"; \
+	    rm -rf $(VENV); mkdir -p $(VENV); touch $(VENV)/.incomplete; "$$python" -m venv $(VENV); \
+	fi; \
+	rm -f $@; touch $(VENV)/.incomplete; \
+	echo "setup: installing requirements.txt and requirements-dev.txt (a few minutes, once) ..."; \
+	$(PIP) -r requirements.txt -r requirements-dev.txt; \
+	echo "setup: installing requirements-unsloth.txt ..."; \
+	if ! nvidia-smi > /dev/null 2>&1; then \
+	    $(PIP) --no-deps -r requirements-unsloth.txt; \
+	elif ! $(PIP) -r requirements.txt -r requirements-unsloth.txt; then \
+	    echo "setup: Unsloth's dependencies could not be installed (see above), so it comes without them;" \
+	        "if it does not import, set model.backend=plain" >&2; \
+	    $(PIP) --no-deps -r requirements-unsloth.txt; \
+	fi; \
+	mv $(VENV)/.incomplete $@; \
+	echo "setup: ready after $$(($$(date +%s) - start)) s"

@@ -1,0 +1,215 @@
+"""Held-out accuracy of both attempts, with intervals: of a run, of an adapter, or of the base model.
+
+    python evaluate.py --config configs/gsm8k.yaml                                      # the base model
+    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
+    python evaluate.py --config configs/gsm8k.yaml --adapter outputs/score-gsm8k/stage1/step_50
+    python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
+    python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
+    accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
+
+Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
+exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
+correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
+
+Exit codes: 0 finished, 2 config, data or adapter.
+"""
+
+import argparse
+import json
+import math
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from lib.config import Eval, ScoreConfig, load, parser
+from lib.errors import FINISHED, ConfigError, run_script
+from lib.registry import matchers
+
+
+def main() -> int:
+    """Answers the held-out questions once per temperature; prints one table, appends one row each to a file."""
+    args, config, adapter = command_line()
+    from accelerate import Accelerator  # torch comes after the config was found sound
+
+    from lib.checkpoint import load_adapter
+    from lib.console import Screen
+    from lib.evaluation import evaluate, majority_votes, pass_at_k
+    from lib.task import load_task
+
+    accelerator = Accelerator()
+    screen = Screen(accelerator.is_main_process)
+    task = load_task(config, screen.say)
+    if adapter:
+        load_adapter(task.policy.model, adapter)
+    for note in task.notes:
+        screen.say(note)
+    rows = []
+    for temperature in args.temperature:
+        settings = settings_for(config.eval, args, temperature)
+        samples = settings.samples_per_prompt
+        numbers, rollouts = evaluate(
+            task.policy, task.prompts, task.test, config.dataset.target_field, task.judge,
+            task.sampling(temperature, samples), settings, accelerator,
+            on_progress=lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
+        )  # fmt: skip
+        row = described(config, adapter, settings) | numbers
+        if samples > 1:
+            row["pass_at_k"] = pass_at_k(rollouts, samples, accelerator)
+        if samples > 1 and args.majority:
+            same = matchers.get(config.reward.match)
+            row["majority"] = majority_votes(rollouts, samples, same, accelerator)
+        rows.append(row)
+        if args.output and accelerator.is_main_process:
+            append(args.output, row)
+    screen.heading(f"{adapter or 'base'} of {config.model.name}")
+    screen.say("\n".join(accuracy_table(rows)))
+    for row in rows:
+        screen.say("\n".join(samples_table(row)))
+    return FINISHED
+
+
+def command_line() -> tuple[argparse.Namespace, ScoreConfig, Path | None]:
+    """The options, the config with its overrides, and the adapter's folder. ConfigError for every mistake in them."""
+    options = parser(__doc__, smoke=False)
+    which = options.add_mutually_exclusive_group()
+    which.add_argument("--adapter", type=Path, metavar="DIR", help="a saved adapter; without it, the base model")
+    which.add_argument("--run", type=Path, metavar="DIR", help="a run directory: its newest adapter")
+    options.add_argument(
+        "--temperature", type=_temperature, nargs="+", default=[0.0, 1.0], metavar="T", help="default: 0 (greedy) and 1"
+    )
+    options.add_argument("--samples", type=_count, metavar="N", help="answers per question, where T > 0")
+    options.add_argument("--max-examples", type=_count, metavar="N", help="the first N held-out questions")
+    options.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
+    options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
+    args = options.parse_args()
+    config = load(ScoreConfig, args.config, args.overrides)
+    samples = args.samples or config.eval.samples_per_prompt
+    if args.majority and (samples < 2 or not any(args.temperature)):
+        raise ConfigError(
+            "--majority needs answers that can differ: give --samples 2 or more, and a --temperature above 0"
+        )
+    if args.adapter and not (args.adapter / "adapter_config.json").is_file():
+        raise ConfigError(f"--adapter {args.adapter}: no adapter_config.json there; give the folder of a saved adapter")
+    if args.output:
+        try:
+            args.output.parent.mkdir(parents=True, exist_ok=True)
+            args.output.open("a").close()
+        except OSError as error:
+            raise ConfigError(f"--output {args.output}: can not be written ({error.strerror}); give another") from error
+    return args, config, newest_adapter(args.run) if args.run else args.adapter
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected a number of at least 0; put overrides first")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
+    return int(text)
+
+
+def newest_adapter(run: Path) -> Path:
+    """The adapter of the last finished stage of a run, or its newest checkpoint if that is further on."""
+    found = {position(config.parent): config.parent for config in run.glob("stage*/**/adapter_config.json")}
+    found.pop(None, None)
+    if not found:
+        raise ConfigError(f"--run {run}: there is no adapter in it, expected stage1 or stage2; give a run directory")
+    return found[max(found)]
+
+
+def position(adapter: Path | None) -> tuple[int, float] | None:
+    """Stage and step of an adapter of a run; the end of a stage has step infinity. None for any other folder."""
+    found = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
+    return (int(found[1]), float(found[2] or "inf")) if found else None
+
+
+def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -> Eval:
+    """The config's evaluation with the options applied; greedy answers are all equal, so one is drawn."""
+    samples = args.samples or defaults.samples_per_prompt
+    changes = {"temperature": temperature, "samples_per_prompt": samples if temperature else 1}
+    if args.max_examples:
+        changes["max_examples"] = args.max_examples
+    return defaults.model_copy(update=changes)
+
+
+def described(config: ScoreConfig, adapter: Path | None, settings: Eval) -> dict:
+    """What was measured: the first fields of the row, `when`, `stage` and `step` as in a run's evaluations.jsonl."""
+    where, base = position(adapter), adapter is None
+    stage, step = where or (0, math.inf)
+    label = f"after_stage{stage}" if step == math.inf else "step"
+    return {
+        "schema": 1,
+        "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        "when": label if where else "pretrain" if base else "adapter",
+        "stage": stage,
+        "step": None if step == math.inf else int(step),
+        "model": config.model.name,
+        "adapter": None if base else str(adapter),
+        "dataset": config.dataset.name,
+        "reward": config.reward.fn,
+        "extractor": config.reward.answer_extractor,
+        "match": config.reward.match,
+        "seed": settings.seed,
+        "samples": settings.samples_per_prompt,
+    }
+
+
+def append(path: Path, row: dict) -> None:
+    """One line more; NaN, which is no JSON, becomes null."""
+    clean = json.loads(json.dumps(row), parse_constant=lambda _: None)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(clean, ensure_ascii=False) + "\n")
+
+
+def accuracy_table(rows: list[dict]) -> list[str]:
+    """Both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
+    keys = ["acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"]
+    header = ["", "attempt 1", "attempt 2", "delta", "i->c", "c->i"]
+    lines = aligned(header, [(name_of(row), row, keys) for row in rows])
+    for row in rows:
+        cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated"
+        lines.append(f"{name_of(row)}: n = {row['n']} answers to {row['prompts']} held-out questions, {cut}")
+    return [*lines, "exact match; below each value its 95 % interval"]
+
+
+def samples_table(row: dict) -> list[str]:
+    """pass@k and, where asked for, the votes; nothing for one sample."""
+    lines = []
+    for part in row.get("pass_at_k", ()):
+        low, high = part["pass_ci95"]
+        lines.append(f"{name_of(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
+    if row.get("majority"):
+        keys = ["acc_parallel", "acc_sequential", "gain"]
+        votes = [(f"K = {part['k']}", part, keys) for part in row["majority"]]
+        lines += ["", f"majority votes at {name_of(row)}: 2K first attempts, or K first attempts and their corrections"]
+        lines += aligned(["", "parallel", "sequential", "gain"], votes)
+    return lines
+
+
+def name_of(row: dict) -> str:
+    """How the rows of a table are told apart."""
+    return f"temperature {row['temperature']:g}" if row["temperature"] else "greedy"
+
+
+def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
+    """Lines of a table of (label, numbers, keys): each value above its interval."""
+    lines = [f"{header[0]:16}" + "".join(f"{title:>16}" for title in header[1:])]
+    for label, numbers, keys in rows:
+        signs = ["+" if key in ("delta", "gain") else "" for key in keys]
+        values = [f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)]
+        ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"]] for key, s in zip(keys, signs, strict=True)]
+        lines.append(f"{label:16}" + "".join(f"{value:>16}" for value in values))
+        lines.append(" " * 16 + "".join(f"{' '.join(pair):>16}" for pair in ends))
+    return lines
+
+
+if __name__ == "__main__":
+    run_script(main)

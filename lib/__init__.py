@@ -1,0 +1,28 @@
+"""A book, in reading order. A chapter may only refer back, mates on a shelf do not know each other, and nobody imports
+a script, but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
+
+errors        what a user can mend: one sentence and an exit code
+registry      callables that YAML picks by name or by dotted path
+config        YAML in, validated objects out; all mistakes at once
+parsing       tags, boxed answers, numbers: what a text says
+stats         intervals, a paired test, pass@k
+head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
+losses        KL estimators, baselines, the SCoRe losses: sums, never means
+sampler       which rows come next, resumable in the middle
+distributed   which part of a batch is this process's, and sums over all of them
+runlog        the run directory and its JSONL streams, which survive a kill
+checkpoint    everything a restart needs, saved atomically
+data          rows from wherever they lie, in two splits that share none
+scratch       a tiny model and its character tokenizer, built from YAML
+rewards/      shelf: format, math; and the judge that calls them
+model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
+generators/   shelf: native; whoever writes text
+prompts       the two prompts of an example, token in and token out
+rollout       a tree of first and second attempts, judged, as sequences to train on
+evaluation    held-out accuracy of both attempts, with intervals
+console       what a person watches: a line per step, a table of evaluations
+task          a config made real: data, judge, tokenizer, prompts, policy
+trainer       what every RL script does around its algorithm
+score         the steps of SCoRe: sample, credit, update, evaluate
+preview       what a run would do, without training
+"""

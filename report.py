@@ -1,0 +1,648 @@
+"""A page to look at: what a run learned, how, and at what price. One HTML file that needs no network.
+
+    python report.py outputs/tiny-arithmetic                              # writes outputs/tiny-arithmetic/report.html
+    python report.py outputs/tiny-arithmetic outputs/tiny-arithmetic-1    # seeds side by side: outputs/report.html
+    python report.py outputs/a outputs/b --out compare.html
+
+It reads config.yaml, metrics.jsonl, evaluations.jsonl and generations.jsonl; a run that is still going, or that was cut
+off, is shown as far as it came. Training never reads what is written here.
+"""
+
+import argparse
+import html
+import io
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+import yaml
+
+from lib.console import WHEN, duration
+from lib.errors import FINISHED, ConfigError, run_script
+from lib.runlog import read_jsonl
+from lib.stats import mean_interval
+
+RATES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "i_to_c": "i→c", "c_to_i": "c→i"}
+KINDS = {  # what the second attempt did: match1, match2, how many are shown
+    "corrected": (False, True, 3),
+    "broken": (True, False, 2),
+    "kept": (True, True, 1),
+    "missed twice": (False, False, 1),
+}
+LONGEST_TEXT = 1200  # characters of one attempt that are shown
+
+# Matplotlib writes these colours into the picture, where they become CSS variables: the page decides light or dark.
+COLOURS = {"ink": "#010101", "muted": "#020202", "grid": "#030303", "one": "#040404", "two": "#050505",
+           "good": "#060606", "bad": "#070707"}  # fmt: skip
+
+
+def main() -> int:
+    """Reads the runs, writes the page, says where it is."""
+    args = command_line()
+    runs = [read_run(folder) for folder in args.runs]
+    target = args.out or (args.runs[0] if len(runs) == 1 else args.runs[0].resolve().parent) / "report.html"
+    page = one_run(runs[0]) if len(runs) == 1 else several_runs(runs)
+    target.write_text(page, encoding="utf-8", errors="backslashreplace")  # a text may hold half a character
+    print(f"report: {target}")
+    return FINISHED
+
+
+def command_line() -> argparse.Namespace:
+    """The options. ConfigError for a folder that holds no run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, outputs/<run_name>")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
+    args = parser.parse_args()
+    for folder in args.runs:
+        if not (folder / "metrics.jsonl").exists() and not (folder / "evaluations.jsonl").exists():
+            raise ConfigError(f"{folder} holds no metrics.jsonl or evaluations.jsonl: give the folder of a run")
+    return args
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run directory holds, every row with its `global_step`."""
+
+    folder: Path
+    config: dict
+    metrics: list[dict]
+    evaluations: list[dict]
+    examples: list[tuple[str, dict | None, dict]]  # kind, the texts before training, the texts now
+    damaged: int  # lines that could not be read
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    @property
+    def milestones(self) -> list[dict]:
+        """The evaluations that make the table: before training and after each stage; without any, the last one."""
+        sound = [row for row in self.evaluations if all(is_number(row.get(f"acc_attempt{i}")) for i in (1, 2))]
+        return [row for row in sound if row["when"] in WHEN] or sound[-1:]
+
+    @property
+    def boundaries(self) -> list[int]:
+        """Global steps at which the next stage begins."""
+        firsts = {row["stage"]: row["global_step"] - row["step"] for row in reversed(self.metrics) if "stage" in row}
+        return sorted(step for stage, step in firsts.items() if stage > 1 and step > 0)
+
+    @property
+    def status(self) -> str:
+        """How far it came, in words."""
+        if not self.metrics:
+            return "nothing trained yet"
+        last = self.metrics[-1]
+        if last["step"] < last.get("steps", 0):
+            stage = f"stage {last['stage']}, " if "stage" in last else ""
+            return f"{stage}step {last['step']} of {last['steps']} so far"
+        return f"{last['global_step']} steps"
+
+
+def read_run(folder: Path) -> Run:
+    """The run in `folder`; what is missing or damaged is left out and counted."""
+    config_path = folder / "config.yaml"
+    config = yaml.safe_load(config_path.read_text(encoding="utf-8")) if config_path.exists() else None
+    streams, damaged = {}, 0
+    for name in ("metrics", "evaluations"):
+        path = folder / f"{name}.jsonl"
+        rows, bad = read_jsonl(path) if path.exists() else ([], 0)
+        streams[name], damaged = rows, damaged + bad
+    metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if isinstance(row.get("step"), int)]
+    offsets = {row["stage"]: row["global_step"] - row["step"] for row in metrics if "stage" in row}
+    if 1 in offsets:  # stage II has not begun, but its first evaluation may be there
+        offsets.setdefault(2, next(row.get("steps", 0) for row in metrics if row.get("stage") == 1))
+    evaluations = [
+        {**row, "global_step": row["step"] + offsets.get(row.get("stage", 1), 0)}
+        for row in streams["evaluations"]
+        if isinstance(row.get("step"), int) and "when" in row
+    ]
+    run = Run(folder, config if isinstance(config, dict) else {}, metrics, evaluations, [], damaged)
+    examples, bad = pick_examples(run)
+    return Run(folder, run.config, metrics, evaluations, examples, damaged + bad)
+
+
+def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
+    """A few texts of the last evaluation beside those of the first, by what the second attempt did; damaged lines."""
+    path = run.folder / "generations.jsonl"
+    if not run.milestones or not path.exists():
+        return [], 0
+
+    def moment(row: dict) -> tuple:
+        return tuple(row.get(key) for key in ("when", "stage", "step"))
+
+    first, last = moment(run.milestones[0]), moment(run.milestones[-1])
+    rows, damaged = read_jsonl(path)
+    before = {row.get("prompt"): row for row in reversed(rows) if moment(row) == first}
+    now = [row for row in rows if moment(row) == last and "match1" in row and "match2" in row]
+    picked = []
+    for kind, (match1, match2, count) in KINDS.items():
+        found = [row for row in now if (row["match1"], row["match2"]) == (match1, match2)]
+        picked += [(kind, before.get(row.get("prompt")) if first != last else None, row) for row in found[:count]]
+    return picked, damaged
+
+
+# The page of one run
+
+
+def one_run(run: Run) -> str:
+    """Summary, table, curves, texts, config."""
+    body = [heading(run.name, summary(run)), facts(run)]
+    if run.milestones:
+        body.append(section("Held-out answers", table([(None, run.milestones)]), table_note(run.milestones[-1])))
+    body += curves([run])
+    if run.examples:
+        body.append(section("Texts", "".join(example(*each) for each in run.examples), texts_note(run)))
+    if run.config:
+        dumped = yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True, width=100)
+        text = f"<pre class=config>{html.escape(dumped)}</pre>"
+        body.append(section("Config", text, "As resolved; running it again repeats the run."))
+    return page(run.name, body, run.damaged)
+
+
+def summary(run: Run) -> str:
+    """What came out, in a sentence or two."""
+    if not run.milestones:
+        return f"No evaluation of both attempts: {run.status}."
+    last = run.milestones[-1]
+    text = f"Attempt 2 answers {percent(last['acc_attempt2'])} of the held-out questions, attempt 1 "
+    text += percent(last["acc_attempt1"])
+    if len(run.milestones) > 1:
+        first = run.milestones[0]
+        text += f"; before training it was {percent(first['acc_attempt2'])} and {percent(first['acc_attempt1'])}"
+    low, high = last.get("delta_ci95") or (None, None)
+    if all(map(is_number, (low, high, last.get("delta")))):
+        sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
+        text += f". A second look {sign}: {100 * last['delta']:+.1f} points, "
+        text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
+    return text + "."
+
+
+def facts(run: Run) -> str:
+    """Model, data, length and speed."""
+    config = run.config
+    seconds, sampling, tokens = (
+        sum(row.get(key) or 0 for row in run.metrics) for key in ("seconds_update", "seconds_sampling", "tokens")
+    )
+    items = {
+        "model": (config.get("model") or {}).get("name") or "from random weights",
+        "data": (config.get("dataset") or {}).get("name"),
+        "reward": (config.get("reward") or {}).get("fn"),
+        "seed": config.get("seed"),
+        "trained": run.status,
+        "tokens written": f"{tokens:,}" if tokens else None,
+        "sampling and updates": f"{duration(sampling)} + {duration(seconds)}" if seconds else None,
+    }
+    known = {name: html.escape(str(value)) for name, value in items.items() if value is not None}
+    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in known.items())
+    return f"<dl class=facts>{cells}</dl>"
+
+
+def table(groups: list[tuple[str | None, list[dict]]]) -> str:
+    """One line per evaluation: every rate above its 95 % interval. A group has a title where there are several."""
+    lines = []
+    for title, rows in groups:
+        if title:
+            lines.append(f"<tr class=group><th colspan=7>{html.escape(title)}</th></tr>")
+        for row in rows:
+            label = WHEN.get(row["when"]) or row.get("label") or f"step {row['global_step']}"
+            cells = "".join(f"<td>{cell(row, key)}</td>" for key in RATES)
+            lines.append(f"<tr><th>{html.escape(label)}</th>{cells}<td class=n>{row.get('n', '')}</td></tr>")
+    head = "".join(f"<th>{name}</th>" for name in RATES.values())
+    return (
+        f"<div class=wide><table><thead><tr><th></th>{head}<th>n</th></tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def cell(row: dict, key: str) -> str:
+    """`0.812` over `[.796 .827]`."""
+    if not is_number(row.get(key)):
+        return "–"
+    sign = "+" if key == "delta" else ""
+    ends = row.get(f"{key}_ci95") or ()
+    interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
+    return f"{row[key]:{sign}.3f}" + (f"<small>[{interval}]</small>" if interval else "")
+
+
+def table_note(row: dict) -> str:
+    """How the numbers of the table were taken."""
+    at = f" at temperature {row['temperature']:g}" if is_number(row.get("temperature")) else ""
+    return (
+        f"Exact match{at}, {row.get('n', '?')} answers to {row.get('prompts', '?')} questions that training never "
+        "sees; in brackets 95 % intervals. i→c: wrong at first, then right; c→i: right at first, then wrong; "
+        "delta = i→c − c→i."
+    )
+
+
+def example(kind: str, before: dict | None, now: dict) -> str:
+    """One question with the attempts before training and now."""
+    columns = []
+    label = WHEN.get(now["when"]) or f"step {now['step']}"
+    for title, row in (("before training", before), (label, now)):
+        if row is not None:
+            said = "".join(attempt(row, number) for number in (1, 2))
+            columns.append(f"<div><h4>{title if before else ''}</h4>{said}</div>")
+    question, target = html.escape(clip(now.get("prompt", ""))), html.escape(clip(now.get("target", "")))
+    return (
+        f"<article class=example><header><span class='kind {kind.split()[0]}'>{kind}</span>"
+        f"<pre>{question}</pre><p>target <b>{target}</b></p></header><div class=pair>{''.join(columns)}</div></article>"
+    )
+
+
+def attempt(row: dict, number: int) -> str:
+    """One attempt's text, marked right or wrong."""
+    right = bool(row.get(f"match{number}"))
+    return (
+        f"<div class='attempt {'right' if right else 'wrong'}'><span>attempt {number} {'✓' if right else '✗'}</span>"
+        f"<pre>{html.escape(clip(row.get(f'attempt{number}', '')))}</pre></div>"
+    )
+
+
+def texts_note(run: Run) -> str:
+    """Where the texts come from."""
+    last = run.milestones[-1]
+    when = WHEN.get(last["when"], f"at step {last['global_step']}")
+    return f"From the evaluation {when}: the first of each kind, not the best."
+
+
+# The page of several runs
+
+
+def several_runs(runs: list[Run]) -> str:
+    """Tables and curves of all, their mean, and what differs in their configs."""
+    rows = mean_rows(runs)
+    names = ", ".join(run.name for run in runs)
+    if len(rows) > 1:
+        before, now = rows[0], rows[-1]
+        names += (
+            f". In the mean, attempt 2 answers {percent(now['acc_attempt2'])} of the held-out questions and attempt 1 "
+            f"{percent(now['acc_attempt1'])}; before training it was {percent(before['acc_attempt2'])} and "
+            f"{percent(before['acc_attempt1'])}."
+        )
+    body = [heading(f"{len(runs)} runs", names)]
+    if rows:
+        groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
+        groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.milestones) for run in runs]
+        body.append(section("Held-out answers", table(groups), table_note(runs[0].milestones[-1])))
+    body += curves(runs)
+    body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
+    return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
+
+
+def mean_rows(runs: list[Run]) -> list[dict]:
+    """The mean over runs of every milestone that all of them have; Student's interval with a run as the unit."""
+    rows = []
+    for when in WHEN:
+        found = [row for run in runs for row in run.milestones if row["when"] == when]
+        if len(found) != len(runs):
+            continue
+        means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
+        for key in RATES:
+            values = [row[key] for row in found if is_number(row.get(key))]
+            if values:
+                means[key] = fmean(values)
+                floor = -1 if key == "delta" else 0
+                means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
+        rows.append(means)
+    return rows
+
+
+def differences(runs: list[Run]) -> str:
+    """A table of the config keys in which the runs differ."""
+    flats = [flat(run.config) for run in runs]
+    keys = dict.fromkeys(key for each in flats for key in each)
+    head = "".join(f"<th>{html.escape(run.name)}</th>" for run in runs)
+    lines = []
+    for key in keys:
+        values = [each.get(key, "–") for each in flats]
+        if len(set(values)) > 1:
+            cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
+            lines.append(f"<tr><th>{html.escape(key)}</th>{cells}</tr>")
+    return (
+        f"<div class=wide><table class=keys><thead><tr><th></th>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def flat(tree: dict, prefix: str = "") -> dict[str, str]:
+    """Dotted keys and their values as text."""
+    result = {}
+    for key, value in tree.items():
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": str(value)}
+    return result
+
+
+# Curves
+
+Point = tuple[int, float, list | None]  # step, value, interval
+LOOK = {
+    "svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif",
+    "text.color": COLOURS["ink"], "axes.edgecolor": COLOURS["grid"], "axes.labelcolor": COLOURS["muted"],
+    "xtick.color": COLOURS["grid"], "ytick.color": COLOURS["grid"], "xtick.labelcolor": COLOURS["muted"],
+    "ytick.labelcolor": COLOURS["muted"], "grid.color": COLOURS["grid"], "grid.linewidth": 0.7,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False,
+    "ytick.major.size": 0, "ytick.minor.size": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What one picture shows: keys of the rows, each with a label and a colour."""
+
+    title: str
+    note: str
+    series: dict[str, tuple[str, str]]
+    rows: Callable[[Run], list[dict]] = lambda run: run.metrics
+    log: bool = False
+    floor: float | None = None  # the axis starts here
+    percent: bool = False
+    hero: bool = False  # as wide as the page
+
+
+ATTEMPTS = {1: ("attempt 1", "one"), 2: ("attempt 2", "two")}
+
+
+def of_attempts(key: str) -> dict[str, tuple[str, str]]:
+    """The series of a quantity that both attempts have."""
+    return {f"{key}_attempt{number}": look for number, look in ATTEMPTS.items()}
+
+
+def evaluations(run: Run) -> list[dict]:
+    """The rows of held-out evaluations."""
+    return run.evaluations
+
+
+HELD_OUT = (
+    Chart("Accuracy on held-out questions", "Exact match; the bands are 95 % intervals.",
+          of_attempts("acc"), evaluations, percent=True, hero=True),
+    Chart("What the second attempt changes", "Share of all held-out answers; the bands are 95 % intervals.",
+          {"i_to_c": ("wrong → right", "good"), "c_to_i": ("right → wrong", "bad")}, evaluations, floor=0,
+          percent=True),
+    Chart("Gain of a second look", "Accuracy of attempt 2 minus that of attempt 1, on the same questions.",
+          {"delta": ("delta", "two")}, evaluations, percent=True),
+)  # fmt: skip
+TRAINING = (
+    Chart("Accuracy in training", "Exact match of the answers sampled in each step; the bold line is a moving mean.",
+          of_attempts("acc"), percent=True),
+    Chart("Reward in training", "As the reward function returns it, before bonus and baseline.",
+          of_attempts("reward")),
+    Chart("Distance from the base model", "KL in nats per token, logarithmic. Stage I holds attempt 1 in place.",
+          of_attempts("kl"), log=True),
+    Chart("Length", "Tokens per attempt, the end token included.",
+          of_attempts("length"), floor=0),
+    Chart("Truncation", "Answers that ran out of tokens before they ended.",
+          of_attempts("truncated"), floor=0, percent=True),
+)  # fmt: skip
+IMITATION = (
+    Chart("Loss", "Mean cross-entropy of the trained tokens, in nats.",
+          {"loss": ("loss", "two")}),
+    Chart("Tokens right", "Share of trained tokens that the model finds most likely.",
+          {"mean_token_accuracy": ("tokens right", "two")}, percent=True),
+)  # fmt: skip
+
+
+def curves(runs: list[Run]) -> list[str]:
+    """The sections of pictures; a picture without data is left out."""
+    is_score = any("acc_attempt1" in row for run in runs for row in run.metrics + run.evaluations)
+    sections = {"Learning": HELD_OUT, "Training": TRAINING} if is_score else {"Training": IMITATION}
+    body = []
+    for title, charts in sections.items():
+        figures = "".join(figure(chart, runs) for chart in charts if not repeats_accuracy(chart, runs))
+        if figures:
+            body.append(section(title, f"<div class=figures>{figures}</div>"))
+    return body
+
+
+def repeats_accuracy(chart: Chart, runs: list[Run]) -> bool:
+    """Whether this is the picture of a reward that is nothing but exact match."""
+    if "reward_attempt2" not in chart.series:
+        return False
+    return all(row.get("reward_attempt2") == row.get("acc_attempt2") for run in runs for row in run.metrics)
+
+
+def figure(chart: Chart, runs: list[Run]) -> str:
+    """One picture with its title and note; "" without data."""
+    drawn = draw(chart, runs)
+    if not drawn:
+        return ""
+    hero = " class=hero" if chart.hero else ""
+    return f"<figure{hero}><figcaption><b>{chart.title}</b> {chart.note}</figcaption>{drawn}</figure>"
+
+
+def points(chart: Chart, run: Run, key: str) -> list[Point]:
+    """Where the curve of one key goes: step, value, interval or None."""
+    rows = (row for row in chart.rows(run) if is_number(row.get(key)))
+    # the first step's KL is exactly 0 and has no logarithm
+    return [(row["global_step"], row[key], row.get(f"{key}_ci95")) for row in rows if row[key] > 0 or not chart.log]
+
+
+def draw(chart: Chart, runs: list[Run]) -> str:
+    """The picture as inline SVG; "" without data."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
+    values = [value for each in lines.values() for line in each for _, value, _ in line]
+    if not values:
+        return ""
+    with matplotlib.rc_context({**LOOK, "svg.hashsalt": chart.title}):
+        canvas = Figure(figsize=(9.4, 3.7) if chart.hero else (4.6, 2.8), layout="constrained", facecolor="none")
+        axes = canvas.add_subplot(facecolor="none")
+        if chart.log:
+            axes.set_yscale("log")
+        ends = []
+        for key, (label, colour) in chart.series.items():
+            end = draw_series(axes, lines[key], COLOURS[colour], chart)
+            if end is not None:
+                ends.append((end, label, COLOURS[colour]))
+        furnish(axes, chart, max(values), {step for run in runs for step in run.boundaries})
+        label_ends(axes, ends)
+        file = io.StringIO()
+        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return as_inline(file.getvalue(), chart.title)
+
+
+def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
+    """One quantity: a curve, or the thin curves of several runs under their mean. Returns where it ends, if it does."""
+    smooth = chart.rows is not evaluations
+    if len(lines) > 1:
+        for line in filter(None, lines):
+            steps, values, _ = zip(*line, strict=True)
+            axes.plot(steps, moving_mean(values) if smooth else values, color=colour, linewidth=1, alpha=0.45)
+    main = mean_line(lines) if len(lines) > 1 else lines[0]
+    if not main:
+        return None
+    steps, values, _ = zip(*main, strict=True)
+    if smooth:
+        if len(lines) == 1:
+            axes.plot(steps, values, color=colour, linewidth=0.7, alpha=0.3)
+        values = moving_mean(values)
+    axes.plot(steps, values, color=colour, linewidth=2, marker="" if smooth else "o", markersize=3.5)
+    banded = [(step, *ends) for step, _, ends in main if ends and len(ends) == 2 and all(map(is_number, ends))]
+    if banded:
+        axes.fill_between(*zip(*banded, strict=True), color=colour, alpha=0.16, linewidth=0)
+    return values[-1]
+
+
+def furnish(axes: object, chart: Chart, highest: float, boundaries: set[int]) -> None:
+    """Grid, ticks, limits, and where stage II begins."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.grid(axis="y", alpha=0.7)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=9 if chart.hero else 5, integer=True))
+    if chart.hero:
+        axes.set_xlabel("optimizer step")
+    if chart.floor is not None:
+        axes.set_ylim(chart.floor, max(1.15 * highest, 0.02))
+    if chart.percent:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g} %")
+    for step in boundaries:
+        axes.axvline(step, color=COLOURS["muted"], linewidth=0.8, linestyle=(0, (3, 3)))
+        axes.annotate(
+            " stage II", (step, 1), xycoords=("data", "axes fraction"), va="bottom", color=COLOURS["muted"], fontsize=9
+        )
+
+
+def mean_line(lines: list[list[Point]]) -> list[Point]:
+    """The mean over runs at every step that all of them have."""
+    by_step = [{step: value for step, value, _ in line} for line in lines]
+    shared = sorted(set.intersection(*(set(values) for values in by_step)))
+    return [(step, fmean(values[step] for values in by_step), None) for step in shared]
+
+
+def moving_mean(values: Iterable[float]) -> list[float]:
+    """Each value averaged with its neighbours; the window is a twenty-fifth of the curve, and shrinks at both ends."""
+    values = list(values)
+    reach = len(values) // 50
+    return [fmean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
+
+
+def label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
+    """Names each curve at its right end, far enough from the other names; there is no legend to look up."""
+    scale = math.log if axes.get_yscale() == "log" else float
+    low, high = map(scale, axes.get_ylim())
+    heights = [(scale(value) - low) / (high - low) for value, _, _ in ends]
+    order = sorted(range(len(ends)), key=lambda index: heights[index])
+    gap = 0.1
+    for below, above in pairwise(order):
+        overlap = gap - (heights[above] - heights[below])
+        if overlap > 0:
+            heights[below] -= overlap / 2
+            heights[above] += overlap / 2
+    for height, (_, label, colour) in zip(heights, ends, strict=True):
+        axes.text(1.015, height, label, transform=axes.transAxes, va="center", color=colour)
+
+
+def as_inline(svg: str, title: str) -> str:
+    """A picture that can stand in a page: no prolog, no second id of one name, colours as CSS variables."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", svg)
+    svg = re.sub(r' (?:xmlns(?::xlink)?|version|width|height)="[^"]*"', "", svg, count=5)
+    for name, colour in COLOURS.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(title)}"', 1)
+
+
+def is_number(value: object) -> bool:
+    """A finite number: the log writes null for the others."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+# HTML
+
+
+def percent(value: float) -> str:
+    """`83.1 %`."""
+    return f"{100 * value:.1f} %"
+
+
+def clip(value: object) -> str:
+    """The text, its middle left out where it is very long."""
+    text = str(value)
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters …\n{text[-half:]}"
+
+
+def heading(title: str, text: str) -> str:
+    """The top of the page."""
+    title, text = html.escape(title), html.escape(text)
+    return f"<header><p class=brand>Rematch</p><h1>{title}</h1><p class=lead>{text}</p></header>"
+
+
+def section(title: str, content: str, note: str = "") -> str:
+    """A titled part of the page."""
+    return f"<section><h2>{title}</h2>{content}{f'<p class=note>{html.escape(note)}</p>' if note else ''}</section>"
+
+
+def page(title: str, body: list[str], damaged: int) -> str:
+    """The whole file."""
+    warning = f"<p class=note>{damaged} damaged lines of the logs were skipped.</p>" if damaged else ""
+    return (
+        f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{html.escape(title)} · Rematch</title>"
+        f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>\n"
+        f"<body><main>{''.join(body)}{warning}</main></body></html>\n"
+    )
+
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #fdfcfa; --card: #f5f3ee; --ink: #1d2329; --muted: #69717a; --grid: #d9d6ce;
+  --one: #b4690e; --two: #1f5fbf; --good: #1b7f5c; --bad: #b8325a; }
+@media screen and (prefers-color-scheme: dark) { :root { --paper: #14171a; --card: #1d2125; --ink: #e6e4df;
+  --muted: #98a0a8; --grid: #363c42; --one: #e5a04a; --two: #74a9f7; --good: #55c39a; --bad: #ef7f9f; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; }
+h1 { font-size: 2.1rem; line-height: 1.15; letter-spacing: -.02em; margin: .1rem 0 .7rem; }
+h2 { font-size: 1.15rem; margin: 3rem 0 .8rem; }
+h4 { font-size: .8rem; font-weight: 500; color: var(--muted); margin: 0 0 .4rem; min-height: 0; }
+.brand { margin: 0; color: var(--two); font-weight: 600; letter-spacing: .02em; }
+.lead { font-size: 1.1rem; max-width: 46rem; margin: 0; }
+.note, figcaption { color: var(--muted); font-size: .875rem; }
+.note { max-width: 46rem; margin: .7rem 0 0; }
+.facts { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: 1.6rem 0 0; }
+dt { color: var(--muted); font-size: .8rem; } 
+dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .5rem .7rem; border-bottom: 1px solid var(--grid); white-space: nowrap;
+  vertical-align: top; }
+th { font-weight: 500; } tr > :first-child { text-align: left; padding-left: 0; } tr > :last-child { padding-right: 0; }
+thead th, td.n { color: var(--muted); font-size: .875rem; }
+thead th:nth-child(2) { color: var(--one); } thead th:nth-child(3) { color: var(--two); }
+.keys thead th { color: var(--muted) !important; } .keys td { white-space: normal; overflow-wrap: anywhere; }
+td small { display: block; color: var(--muted); font-size: .78rem; }
+tr.group th { padding-top: 1.4rem; font-weight: 600; }
+.figures { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 2rem 2rem; }
+figure { margin: 0; display: flex; flex-direction: column; justify-content: space-between; break-inside: avoid; }
+.hero { grid-column: 1 / -1; }
+figcaption { margin-bottom: .5rem; }
+figcaption b { color: var(--ink); font-weight: 600; display: block; font-size: .95rem; }
+svg { width: 100%; height: auto; overflow: visible; } svg text { font-family: system-ui, sans-serif !important; }
+.example { background: var(--card); border-radius: .5rem; padding: 1rem 1.2rem; margin-bottom: .9rem;
+  break-inside: avoid; }
+.example header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .3rem 1.1rem; margin-bottom: .8rem; }
+.example header p { margin: 0; color: var(--muted); font-size: .875rem; } .example header b { color: var(--ink); }
+.kind { font-size: .8rem; font-weight: 600; } 
+.corrected, .kept { color: var(--good); } .broken, .missed { color: var(--bad); }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1rem 1.6rem; }
+pre { margin: 0; font: .85rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+.attempt { border-left: 3px solid; padding-left: .7rem; margin-bottom: .6rem; } .attempt pre { color: var(--ink); }
+.attempt span { font-size: .8rem; } .right { border-color: var(--good); color: var(--good); }
+.wrong { border-color: var(--bad); color: var(--bad); }
+.config { background: var(--card); border-radius: .5rem; padding: 1rem 1.2rem; columns: 2 22rem; column-gap: 2rem; }
+@media (max-width: 46rem) { .figures { grid-template-columns: 1fr; } }
+@media print { body { font-size: 10pt; } main { padding: 0; max-width: none; } h2 { break-after: avoid; } }
+"""
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,69 @@
+"""A tiny policy that is real in every part: a random Qwen3 of two layers, a character tokenizer, one LoRA adapter."""
+
+import copy
+
+import pytest
+import torch
+
+from lib.config import FromScratch, Generation, Lora, Model
+from lib.model import Policy, attach_lora
+from lib.scratch import build
+
+torch.set_num_threads(1)
+
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SCRATCH = {
+    "architecture": {
+        "model_type": "qwen3", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "tie_word_embeddings": True,
+        "initializer_range": 0.3, "max_position_embeddings": 256,
+    },
+    "characters": "0123456789+-=?. abcdefgABQR\n",
+    "special_tokens": ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<|other_end|>"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """The base model and its tokenizer. Copy the model before changing it."""
+    return build(FromScratch(**SCRATCH), TEMPLATE, seed=0)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tiny):
+    return tiny[1]
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tiny, tmp_path_factory):
+    """The same pair on disk."""
+    folder = tmp_path_factory.mktemp("tiny-base")
+    for part in tiny:
+        part.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_policy(tiny):
+    """`make_policy()` is the base with an adapter that changes nothing; `make_policy(moved=0.1)` one that does."""
+
+    def make(temperature=1.0, moved=0.0, lora=None, **model):
+        base = copy.deepcopy(tiny[0])
+        config = Model(name="tiny", backend="plain", **model)
+        policy = Policy(attach_lora(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0), temperature)
+        draw = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for parameter in policy.trainable:
+                parameter += moved * torch.randn(parameter.shape, generator=draw)
+        return policy
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def limits():
+    return Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=12,
+                      max_new_tokens_attempt2=12)  # fmt: skip

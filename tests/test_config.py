@@ -1,0 +1,344 @@
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import reward_function  # noqa: F401  registers the rewards that configs name
+from lib.config import ScoreConfig, SFTConfig, dump, load
+from lib.errors import ConfigError
+
+ROOT = Path(__file__).parent.parent
+SHIPPED = sorted((ROOT / "configs").glob("*.yaml"))
+GOOD = """\
+run_name: demo
+model:
+  name: some/model
+dataset:
+  name: rows.jsonl
+prompts:
+  user: "{question}"
+  self_correction: Again.
+train:
+  alpha: 2
+"""
+
+
+def loaded(tmp_path, text=GOOD, *overrides, smoke=None, kind=ScoreConfig):
+    path = tmp_path / "task.yaml"
+    path.write_text(text)
+    return load(kind, path, list(overrides), smoke)
+
+
+def mistakes(tmp_path, text=GOOD, *overrides):
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text, *overrides)
+    return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+
+
+def kind_of(path):
+    tree = yaml.safe_load(path.read_text())
+    return ScoreConfig if "prompts" in tree else SFTConfig
+
+
+# -- the command line
+
+
+def test_five_mistakes_are_five_lines_and_exit_code_2_without_torch(tmp_path):
+    """Two seconds of CPU time, not of wall time: a busy machine must not decide."""
+    (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(
+        "run_name: demo\n"
+        "model:\n"
+        "  name: some/model\n"
+        "  backend: unslot\n"  # 1
+        "dataset:\n"
+        "  nam: rows.jsonl\n"  # 2 and 3: unknown, and `name` is missing
+        "prompts:\n"
+        "  self_correction: Again.\n"
+        "optimizer:\n"
+        "  learning_rat: 1e-5\n"  # 4
+        "train:\n"
+        "  alpha: -1\n"  # 5
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "train.py", "--config", str(bad)],
+        cwd=ROOT, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sorted(done.stderr.splitlines()) == sorted(
+        [
+            f"{bad}:4: model.backend: should be 'auto', 'plain' or 'unsloth', got 'unslot'",
+            f"{bad}:5: dataset.name: is missing and has no default: add it",
+            f"{bad}:6: dataset.nam: unknown key; did you mean 'name'?",
+            f"{bad}:10: optimizer.learning_rat: unknown key; did you mean 'learning_rate'?",
+            f"{bad}:12: train.alpha: should be greater than or equal to 0, got -1",
+        ]
+    )
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+
+
+def test_stage_2_alone_needs_an_adapter(monkeypatch):
+    import train
+
+    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "never_read.yaml", "--start-stage", "2"])
+    with pytest.raises(ConfigError, match="add --resume-adapter DIR"):
+        train.main()
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
+def test_smoke_wants_a_count(monkeypatch, capsys, number):
+    import train
+
+    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "x.yaml", f"--smoke={number}"])
+    with pytest.raises(SystemExit) as caught:
+        train.main()
+    assert caught.value.code == 2
+    assert f"got '{number}', expected a whole number of at least 1" in capsys.readouterr().err
+
+
+# -- mistakes
+
+TYPOS = {
+    "runname": "run_name",
+    "output_dirs": "output_dir",
+    "sed": "seed",
+    "optimiser.name": "optimizer",
+    "datasets.name": "dataset",
+    "prompt.user": "prompts",
+    "rewards.fn": "reward",
+    "generate.temperature": "generation",
+    "evals.seed": "eval",
+    "traning.alpha": "train",
+    "model.nme": "name",
+    "model.load_4bit": "load_in_4bit",
+    "model.max_seq_len": "max_seq_length",
+    "model.gradient_checkpoint": "gradient_checkpointing",
+    "model.chat_templat": "chat_template",
+    "lora.rank_alpha": "alpha",
+    "lora.target": "targets",
+    "dataset.target": "target_field",
+    "dataset.test_size": "test_split_size",
+    "dataset.max_rows": "max_train_rows",
+    "prompts.sytem": "system",
+    "prompts.self_corection": "self_correction",
+    "reward.func": "fn",
+    "reward.extractor": "answer_extractor",
+    "generation.temprature": "temperature",
+    "generation.max_new_tokens": "max_new_tokens_attempt2",
+    "optimizer.lr_schedule": "schedule",
+    "optimizer.learningrate": "learning_rate",
+    "optimizer.warmup": "warmup_steps",
+    "optimizer.grad_norm": "max_grad_norm",
+    "train.aplha": "alpha",
+    "train.beta_1": "beta1",
+    "train.stage1_step": "stage1_steps",
+    "train.revisions": "revisions_per_attempt",
+    "train.kl_norm": "length_norm",
+    "eval.every_step": "every_steps",
+    "tracking.backends": "backend",
+}
+
+
+@pytest.mark.parametrize(("typo", "meant"), TYPOS.items())
+def test_a_typo_is_explained(tmp_path, typo, meant):
+    (line,) = mistakes(tmp_path, GOOD, f"{typo}=1")
+    key = typo if typo.split(".")[0] in ScoreConfig.model_fields else typo.split(".")[0]
+    assert line.startswith(f"override '{typo}=1': {key}: unknown key; ")
+    assert f"did you mean '{meant}'?" in line
+
+
+WRONG = {
+    "lora=3": "lora: should be a valid dictionary or instance of Lora, got 3",
+    "model=": "model: should be a valid dictionary or instance of Model, got ''",
+    "seed=null": "seed: should be a valid integer, got None",
+    "run_name=a/b": "run_name: string should match pattern",
+    "train.alpha=.nan": "train.alpha: should be a finite number, got nan",
+    "train.kl=k1": "train.kl: should be 'k3', 'k2', 'k1_in_reward' or 'exact', got 'k1'",
+    "optimizer.betas=[0.9]": "optimizer.betas: ",
+    "reward.fn=exact_mach": "reward.fn: unknown reward 'exact_mach'; did you mean 'exact_match'?",
+    "reward.match=no_module.f": "reward.match: match 'no_module.f': no module 'no_module' here",
+    "train.micro_batch_size=2.5": "train.micro_batch_size: should be a valid integer",
+    "nonsense": "expected section.key=value",
+    "=3": "expected section.key=value",
+}
+
+
+@pytest.mark.parametrize(("override", "text"), WRONG.items())
+def test_a_wrong_value_is_one_line_that_names_its_place(tmp_path, override, text):
+    (line,) = mistakes(tmp_path, GOOD, override)
+    assert line.startswith(f"override '{override}': ")
+    assert text in line
+
+
+UNREADABLE = {
+    "": "task.yaml: got no `key: value` lines",
+    "- 1\n": "task.yaml: got no `key: value` lines",
+    "a: [1\n": "task.yaml:2: not YAML",
+    "a: 1\n\tb: 2\n": "task.yaml:2: not YAML",
+    'a: 1\nb: "\x00"\n': "task.yaml:2: not YAML: special characters are not allowed",
+    "? [a]\n: 2\n": "task.yaml:1: not YAML: found unhashable key",
+    "a: !!python/object:os.system x\n": "task.yaml:1: not YAML",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), UNREADABLE.items())
+def test_text_that_is_no_config_is_one_sentence(tmp_path, text, expected):
+    (line,) = mistakes(tmp_path, text)
+    assert line.startswith(expected)
+
+
+def test_a_file_that_can_not_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the config can not be read \(No such file"):
+        load(ScoreConfig, tmp_path / "nowhere.yaml")
+    with pytest.raises(ConfigError, match="Is a directory"):
+        load(ScoreConfig, tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xff")
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
+        load(ScoreConfig, tmp_path / "latin.yaml")
+
+
+def test_duplicate_keys_are_mistakes_with_both_lines(tmp_path):
+    assert mistakes(tmp_path, GOOD + "seed: 1\ntrain:\n  beta1: 0\n  beta1: 1\nseed: 2\n") == [
+        "task.yaml:12: train: given twice, first in line 9: remove one of them",
+        "task.yaml:14: train.beta1: given twice, first in line 13: remove one of them",
+        "task.yaml:15: seed: given twice, first in line 11: remove one of them",
+    ]
+
+
+def test_keys_that_are_no_text_are_unknown_keys(tmp_path):
+    lines = mistakes(tmp_path, GOOD + "1: 2\n")
+    assert len(lines) == 1
+    assert lines[0].startswith("task.yaml:11: 1: unknown key")
+
+
+def test_a_section_of_the_wrong_kind_is_one_mistake(tmp_path):
+    assert mistakes(tmp_path, "run_name: x\nmodel: 3\ndataset:\nprompts: {self_correction: a}\n") == [
+        "task.yaml:2: model: should be a valid dictionary or instance of Model, got 3",
+        "task.yaml:3: dataset: should be a valid dictionary or instance of Dataset, got None",
+    ]
+
+
+def test_conflicts_are_told_together_with_other_mistakes(tmp_path):
+    lines = mistakes(
+        tmp_path, GOOD, "train.attempts_per_prompt=1", "generation.max_prompt_length_attempt2=100", "optimizer.nam=x",
+        "model.max_seq_length=600",
+    )  # fmt: skip
+    starts = [
+        "override 'optimizer.nam=x': optimizer.nam: unknown key; did you mean 'name'?",
+        "override 'generation.max_prompt_length_attempt2=100': generation.max_prompt_length_attempt1: "
+        "max_prompt_length_attempt1 + max_new_tokens_attempt1 = 896 exceeds model.max_seq_length = 600",
+        "override 'generation.max_prompt_length_attempt2=100': generation.max_prompt_length_attempt2: "
+        "max_prompt_length_attempt2 + max_new_tokens_attempt2 = 612 exceeds",
+        "override 'generation.max_prompt_length_attempt2=100': generation.max_prompt_length_attempt1: "
+        "max_prompt_length_attempt2 = 100 is below",
+        "task.yaml:9: train.baseline: leave_one_out needs attempts_per_prompt of at least 2",
+    ]
+    assert len(lines) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
+
+
+def test_a_conflict_is_not_told_of_a_field_that_is_wrong_itself(tmp_path):
+    (line,) = mistakes(tmp_path, GOOD, "train.attempts_per_prompt=one", "train.revisions_per_attempt=1")
+    assert "should be a valid integer" in line
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        (["train.stage1_steps=0", "train.stage2_steps=0"], "nothing would be trained"),
+        (["train.attempts_per_prompt=1", "train.revisions_per_attempt=1"], "leave_one_out needs at least two"),
+        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 can not adapt"),
+    ],
+)
+def test_values_that_do_not_fit_together(tmp_path, overrides, text):
+    (line,) = mistakes(tmp_path, GOOD, *overrides)
+    assert text in line
+
+
+@pytest.mark.parametrize("trick", ["top_p", "top_k", "min_p", "repetition_penalty"])
+def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
+    lines = mistakes(tmp_path, GOOD, f"generation.{trick}=0.9", "generation.temperature=0")
+    assert len(lines) == 2
+    assert f"{trick} would make the sampling distribution differ from the one whose log-probabilities are" in lines[0]
+    assert lines[1].endswith("generation.temperature: should be greater than 0, got 0")
+
+
+# -- what YAML means
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("optimizer.learning_rate=1e-5", "optimizer.learning_rate", 1e-5),
+        ("optimizer.learning_rate=1.5E-3", "optimizer.learning_rate", 1.5e-3),
+        ("prompts.self_correction=no", "prompts.self_correction", "no"),
+        ("prompts.self_correction=12:30", "prompts.self_correction", "12:30"),
+        ("seed=010", "seed", 10),
+        ("seed=-3", "seed", -3),
+        ("model.revision=1e10", "model.revision", None),  # a number, and a revision is text: quote it
+        ("model.revision='1e10'", "model.revision", "1e10"),
+        ("model.revision=~", "model.revision", None),
+        ("model.load_in_4bit=true", "model.load_in_4bit", True),
+        ("lora.targets=[q_proj, up_proj]", "lora.targets", ["q_proj", "up_proj"]),
+        ("train.adaptive_beta2.target=0.25", "train.adaptive_beta2.target", 0.25),
+        ("model.chat_template_kwargs.enable_thinking=false", "model.chat_template_kwargs", {"enable_thinking": False}),
+        ("prompts.system=a=b", "prompts.system", "a=b"),
+        ("prompts.system=", "prompts.system", ""),
+    ],
+)
+def test_a_scalar_means_what_people_expect(tmp_path, text, key, value):
+    if text == "model.revision=1e10":
+        assert "should be a valid string, got 10000000000.0" in mistakes(tmp_path, GOOD, text)[0]
+        return
+    result = loaded(tmp_path, GOOD, text)
+    for part in key.split("."):
+        result = getattr(result, part)
+    assert result == value
+    assert type(result) is type(value)
+
+
+def test_overrides_win_and_the_last_of_them_most(tmp_path):
+    config = loaded(tmp_path, GOOD, "train.alpha=3", "train.alpha=4", "eval.max_examples=7")
+    assert (config.train.alpha, config.eval.max_examples, config.train.beta1) == (4, 7, 0.01)
+
+
+# -- what is shipped
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_config_survives_a_round_trip(tmp_path, path):
+    config = load(kind_of(path), path)
+    copy = tmp_path / "config.yaml"
+    copy.write_text(dump(config))
+    assert load(kind_of(path), copy) == config
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
+    config = load(kind_of(path), path)
+    before = dump(config)
+    small = config.smoke(8)
+    assert small == config.smoke(8) == load(kind_of(path), path, smoke=8)
+    assert dump(config) == before
+    copy = tmp_path / "config.yaml"
+    copy.write_text(dump(small))
+    assert load(kind_of(path), copy) == small  # conflicts and limits are checked here
+    assert small.run_dir != config.run_dir
+    assert small.dataset.max_train_rows <= 8
+    assert small.dataset.test_split_size <= 8
+    if kind_of(path) is ScoreConfig:
+        assert (small.train.stage1_steps, small.train.stage2_steps, small.train.checkpoint_every) == (2, 2, 1)
+        assert small.eval.max_examples <= 8
+        assert small.eval.every_steps == 1
+
+
+def test_smoke_does_not_raise_what_is_small_already(tmp_path):
+    config = loaded(tmp_path, GOOD, "generation.max_new_tokens_attempt1=5", "eval.max_examples=3", smoke=1)
+    assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 64)
+    assert (config.eval.max_examples, config.train.stage1_batch_size) == (1, 1)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+
+from lib.config import Eval, Prompts
+from lib.evaluation import Answers, evaluate, summarise
+from lib.prompts import TwoTurnPrompts
+from lib.registry import register_extractor
+from lib.rewards import Judge
+from lib.rollout import Sampling
+
+
+@register_extractor("first_character")
+def first_character(text):
+    return text[:1]
+
+
+def answers(match1, match2, samples=1, **changes):
+    n = len(match1)
+    columns = {"reward1": match1, "reward2": match2, "length1": [3] * n, "length2": [5] * n,
+               "truncated1": [False] * n, "truncated2": [True] + [False] * (n - 1), "changed": [False] * n}  # fmt: skip
+    columns = {name: np.asarray(values, dtype=float) for name, values in {**columns, **changes}.items()}
+    return Answers(
+        np.arange(n) // samples, np.asarray(match1, dtype=bool), np.asarray(match2, dtype=bool),
+        components=[{"match": float(match)} for match in match2], **columns,
+    )  # fmt: skip
+
+
+# ten answers: 4 stay right, 1 gets lost, 3 are gained, 2 stay wrong
+ONE = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+TWO = [1, 1, 1, 1, 0, 1, 1, 1, 0, 0]
+
+
+def test_a_table_by_hand():
+    row = summarise(answers(ONE, TWO, changed=[0] * 4 + [1] * 4 + [0] * 2), temperature=0.5)
+    assert (row["n"], row["prompts"], row["temperature"]) == (10, 10, 0.5)
+    assert (row["acc_attempt1"], row["acc_attempt2"]) == (0.5, 0.7)
+    assert (row["i_to_c"], row["c_to_i"]) == (0.3, 0.1)
+    assert row["delta"] == pytest.approx(0.2)
+    assert row["delta"] == pytest.approx(row["i_to_c"] - row["c_to_i"])
+    assert row["answer_changed"] == 0.4
+    assert (row["length_attempt1"], row["length_attempt2"], row["truncated_attempt2"]) == (3, 5, 0.1)
+    assert row["reward/match_attempt2"] == 0.7
+    # Wilson for 5 of 10; Student for the mean of (1, 1, 1, -1, 0 x 6), whose error is 0.2, with t(9) = 2.2622
+    assert row["acc_attempt1_ci95"] == pytest.approx([0.2366, 0.7634], abs=1e-4)
+    assert row["delta_ci95"] == pytest.approx([0.2 - 2.2622 * 0.2, 0.2 + 2.2622 * 0.2], abs=1e-4)
+    assert row["mcnemar_p"] == pytest.approx(2 * (1 + 4) / 16)  # at most 1 of 4 changes
+
+
+def test_accuracy_is_the_match_whatever_the_reward():
+    row = summarise(answers(ONE, TWO, reward1=[9.0] * 10), 0.0)
+    assert (row["acc_attempt1"], row["reward_attempt1"]) == (0.5, 9.0)
+
+
+def test_answers_to_one_prompt_are_one_witness():
+    """Four samples of each of ten prompts that always agree are worth ten answers, not forty."""
+    repeated = answers(np.repeat(ONE, 4), np.repeat(TWO, 4), samples=4)
+    alone, clustered = summarise(answers(ONE, TWO), 1.0), summarise(repeated, 1.0)
+    blind = summarise(answers(np.repeat(ONE, 4), np.repeat(TWO, 4)), 1.0)
+    assert (clustered["n"], clustered["prompts"]) == (40, 10)
+
+    def width(row, key):
+        low, high = row[f"{key}_ci95"]
+        return high - low
+
+    assert clustered["delta_ci95"] == pytest.approx(alone["delta_ci95"])
+    for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c"):
+        assert width(clustered, key) > 1.5 * width(blind, key)
+
+
+# -- with a model
+
+
+@pytest.fixture(scope="module")
+def setting(make_policy, tokenizer, limits):
+    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
+    policy = make_policy(moved=0.3)
+    rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
+    judge = Judge("exact_match", "first_character", "exact", ["question", "answer"])
+
+    def run(temperature=1.0, samples=1, max_examples=8, seed=0):
+        sampling = Sampling(temperature, (4, 6), frozenset([tokenizer.eos_token_id]), 0, batch_size=3, attempts=samples)
+        settings = Eval(max_examples=max_examples, samples_per_prompt=samples, temperature=temperature, seed=seed)
+        return evaluate(policy, prompts, rows, "answer", judge, sampling, settings, Accelerator(cpu=True))
+
+    return run
+
+
+def test_an_evaluation_draws_from_its_own_generator(setting):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    row, rollouts = setting()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(4)
+    again, _ = setting()
+    assert again == row
+    other = setting(seed=1)[1]
+    assert [r.text1 for r in other] != [r.text1 for r in rollouts]
+
+
+def test_an_evaluation_counts_what_it_read(setting):
+    row, rollouts = setting(samples=5, max_examples=3)
+    assert (row["n"], row["prompts"], len(rollouts)) == (15, 3, 15)
+    match1 = np.array([r.text1[:1] == r.row["answer"] for r in rollouts], dtype=float)
+    match2 = np.array([r.text2[:1] == r.row["answer"] for r in rollouts], dtype=float)
+    assert (row["acc_attempt1"], row["acc_attempt2"]) == (match1.mean(), match2.mean())
+    assert row["delta"] == pytest.approx(row["i_to_c"] - row["c_to_i"])
+    assert row["answer_changed"] == np.mean([r.text1[:1] != r.text2[:1] for r in rollouts])
+    assert row["length_attempt2"] == np.mean([len(r.y2.ids) for r in rollouts])
+
+
+def test_a_greedy_evaluation_knows_no_seed(setting):
+    assert setting(temperature=0.0, seed=0) == setting(temperature=0.0, seed=1)

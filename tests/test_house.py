@@ -1,0 +1,80 @@
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEST_COMMAND = ".venv/bin/python -m pytest"
+
+
+def lines(name):
+    return [line.strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
+
+
+def requirements():
+    for path in sorted(ROOT.glob("requirements*.txt")):
+        for line in lines(path.name):
+            if line and not line.startswith("#"):
+                yield pytest.param(line, id=f"{path.name}:{line}")
+
+
+def test_readme_makefile_and_ci_run_the_same_tests():
+    assert any(line.partition("#")[0].strip() == TEST_COMMAND for line in README.splitlines())
+    assert lines(".ci/run")[-1] == TEST_COMMAND  # last, so that pytest's own line closes the output
+    makefile = [line.replace("$(VENV)", ".venv") for line in lines("Makefile")]
+    assert makefile[makefile.index("test: setup ## run the tests") + 1] == f"@{TEST_COMMAND}"
+
+
+def test_ci_stops_at_the_first_failure_and_can_be_started():
+    assert "set -euo pipefail" in lines(".ci/run")
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
+
+
+@pytest.mark.parametrize("text", ["README.md", "CONTRIBUTING.md"])
+def test_every_file_that_the_documents_name_exists(text):
+    words = re.findall(r"[\w./-]+", (ROOT / text).read_text(encoding="utf-8"))
+    named = {
+        word for word in words if re.fullmatch(r"[\w./-]*\w\.(py|md|txt)|(configs|lib|data|tests|\.ci)/[\w./-]+", word)
+    }
+    missing = [word for word in sorted(named) if not word.startswith("my_") and not (ROOT / word.rstrip(".")).exists()]
+    assert named and not missing
+
+
+@pytest.mark.parametrize("line", requirements())
+def test_every_requirement_is_pinned(line):
+    assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9.]*(; python_version (>=|<) \"3\.11\")?", line)
+
+
+def test_no_requirement_is_pinned_twice_for_one_python():
+    seen = [re.sub(r"==[^;]*", "", parameter.values[0]).lower() for parameter in requirements()]
+    assert len(seen) == len(set(seen))
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_lists_every_target():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE).group(1).split())
+    shown = subprocess.run(
+        ["make", "-C", ROOT, "--no-print-directory"], check=True, capture_output=True, text=True
+    ).stdout
+    listed = re.findall(r"^  make (\w+) +\S", shown, re.MULTILINE)
+    assert set(listed) == targets == {"demo", "test", "setup", "smoke", "report", "lint", "clean", "help"}
+    assert all(f"`{target}`" in README or f"make {target}" in README for target in targets - {"help"})
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_set_up_names_what_is_missing_when_no_python_fits(tmp_path):
+    command = ["make", "-C", ROOT, "setup", f"VENV={tmp_path / 'venv'}", "PYTHON=no-such-python"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode != 0 and not (tmp_path / "venv").exists()
+    assert "error: no-such-python is not Python 3.10, 3.11 or 3.12 with venv; install one, or name it" in result.stderr
+
+
+def test_the_licence_is_apache():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text and "Version 2.0, January 2004" in text and "END OF TERMS AND CONDITIONS" in text
+    assert "Apache-2.0" in README and "AGPL" in README

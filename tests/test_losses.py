@@ -1,0 +1,226 @@
+import math
+
+import pytest
+import torch
+
+from lib.losses import adapted_beta, kl_per_token, leave_one_out, length_weights, score_advantages, score_loss
+
+PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
+REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
+KL = 0.456435  # sum PI log(PI / REF)
+KL_GRADIENT = [0.371944, -0.015291, -0.17238, -0.184273]  # PI (log(PI / REF) - KL), by logit
+K3_GRADIENT = [0.3, 0.1, -0.1, -0.3]  # PI - REF: that of KL(REF || PI)
+
+
+def close(actual, expected, **tolerance):
+    torch.testing.assert_close(
+        actual, torch.as_tensor(expected, dtype=actual.dtype), **{"rtol": 0, "atol": 1e-6, **tolerance}
+    )
+
+
+def value(kind, d, dtype=torch.float64):
+    """The penalty where log pi_ref - log pi = d."""
+    return kl_per_token(kind, torch.zeros((), dtype=dtype), torch.tensor(d, dtype=dtype)).item()
+
+
+def expected_gradient(kind):
+    """Mean over the four actions, by enumeration, of the estimator's gradient by logit."""
+    logits = PI.log().requires_grad_()
+    log_p = logits.log_softmax(-1)
+    (PI * kl_per_token(kind, log_p, REF.log())).sum().backward()
+    return logits.grad
+
+
+# -- KL
+
+
+@pytest.mark.parametrize(("d", "expected"), [(0.1, 0.0051709), (-0.1, 0.0048374), (0.5, 0.1487213), (0.0, 0.0)])
+def test_k3_by_hand(d, expected):
+    assert value("k3", d) == pytest.approx(expected, abs=5e-8)
+
+
+def test_a_small_k3_is_not_lost_in_float32():
+    assert value("k3", 1e-4, torch.float32) == pytest.approx(5.0e-9, rel=0.02)
+    assert (torch.tensor(1e-4).exp() - 1 - 1e-4).item() != pytest.approx(5.0e-9, rel=0.02)
+    assert all(value("k3", d, torch.float32) >= 0 for d in torch.linspace(-0.01, 0.01, 101).tolist())
+
+
+@pytest.mark.parametrize("d", [100.0, 1000.0, math.inf])
+def test_a_huge_ratio_is_clamped(d):
+    assert value("k3", d, torch.float32) == pytest.approx(math.exp(20) - 21)
+    assert value("k3", -d, torch.float32) == pytest.approx(19)
+    assert value("k2", d, torch.float32) == pytest.approx(200)
+
+
+def test_means_of_the_estimators_by_enumeration():
+    def mean(kind):
+        return (PI * kl_per_token(kind, PI.log(), REF.log())).sum().item()
+
+    assert mean("k3") == pytest.approx(KL, abs=1e-6)
+    assert mean("k1_in_reward") == pytest.approx(KL, abs=1e-6)
+    assert mean("k2") == pytest.approx(0.5 * sum(p * math.log(p / q) ** 2 for p, q in zip(PI, REF, strict=True)))
+    assert mean("k2") != pytest.approx(KL, abs=1e-3)
+
+
+def test_k3_and_the_exact_kl_agree_in_the_mean():
+    """Over samples, as training sees it: within four standard errors of the exact value, and those are small."""
+    actions = torch.multinomial(PI, 40_000, replacement=True, generator=torch.Generator().manual_seed(0))
+    k3 = kl_per_token("k3", PI.log()[actions], REF.log()[actions])
+    error = k3.std() / 200
+    assert error < 0.005
+    assert abs(k3.mean() - KL) < 4 * error
+
+
+def test_gradients_of_the_estimators_by_enumeration():
+    close(expected_gradient("k2"), KL_GRADIENT)
+    close(expected_gradient("k3"), K3_GRADIENT)
+
+
+def test_k1_has_no_gradient_and_a_name_must_be_known():
+    logp = PI.log().requires_grad_()
+    assert not kl_per_token("k1_in_reward", logp, REF.log()).requires_grad
+    with pytest.raises(ValueError, match="unknown KL estimator 'k4'"):
+        kl_per_token("k4", logp, logp)
+
+
+def test_equal_policies_have_no_kl_and_no_pull():
+    for kind in ("k3", "k2"):
+        logp = PI.log().requires_grad_()
+        penalty = kl_per_token(kind, logp, PI.log())
+        penalty.sum().backward()
+        assert (penalty == 0).all()
+        assert (logp.grad == 0).all()
+
+
+# -- credit
+
+
+def test_leave_one_out_by_hand():
+    close(leave_one_out(torch.tensor([1.0, 0.0, 0.0, 1.0])), [2 / 3, -2 / 3, -2 / 3, 2 / 3])
+    close(leave_one_out(torch.tensor([[1.0, 0.0], [5.0, 5.0]])), [[1.0, -1.0], [0.0, 0.0]])
+    with pytest.raises(ValueError, match="at least two"):
+        leave_one_out(torch.tensor([1.0]))
+
+
+@pytest.mark.parametrize("reward", [0.1, 0.3, 0.7, 1 / 3])
+def test_equal_rewards_have_advantage_zero_exactly(reward):
+    """Not nearly zero: that all completions earned the same is recognised by it."""
+    for count in range(2, 9):
+        assert (leave_one_out(torch.full((count,), reward)) == 0).all()
+        for baseline in ("leave_one_out", "batch"):
+            r1, r2 = torch.full((3, count), reward), torch.full((3, count, 2), reward)
+            one, two = score_advantages(2, r1, r2, r2 - r1[..., None], 10.0, baseline)
+            assert (one == 0).all()
+            assert (two == 0).all()
+
+
+def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **penalties):
+    r1, r2 = torch.tensor(r1), torch.tensor(r2)
+    return score_advantages(stage, r1, r2, r2 - r1[..., None], alpha, baseline, **penalties)
+
+
+R1 = [[1.0, 0.0]]
+R2 = [[[1.0, 0.0], [1.0, 1.0]]]  # (P, K1, K2) = (1, 2, 2)
+
+
+def test_stage_1_pays_attempt_2_alone():
+    one, two = advantages(1, R1, R2)
+    close(one, [[0.0, 0.0]])
+    close(two, [[[1.0, -1.0], [0.0, 0.0]]])
+    assert torch.equal(advantages(1, R1, R2, alpha=0.0)[1], two)
+
+
+def test_stage_2_pays_both_and_the_bonus_goes_to_attempt_2():
+    one, two = advantages(2, R1, R2)
+    close(one, [[1.0, -1.0]])
+    close(two, [[[11.0, -11.0], [0.0, 0.0]]])  # (1 + alpha) times those of stage I
+
+
+def test_attempt_1_knows_nothing_of_the_bonus_and_of_attempt_2():
+    expected = advantages(2, R1, R2)[0]
+    for alpha in (0.0, 1.0, 100.0):
+        for r2 in (R2, [[[0.0, 0.0], [0.0, 7.0]]]):
+            assert torch.equal(advantages(2, R1, r2, alpha)[0], expected)
+
+
+def test_alpha_r1_cancels_where_revisions_share_their_first_attempt():
+    two = advantages(2, R1, R2)[1]
+    close(advantages(2, [[-3.0, 8.0]], R2)[1], two)
+    lone = [[[1.0], [0.0]]]
+    assert not torch.equal(advantages(2, R1, lone)[1], advantages(2, [[0.0, 0.0]], lone)[1])
+
+
+def test_one_revision_is_compared_with_those_of_other_first_attempts():
+    one, two = advantages(2, R1, [[[1.0], [1.0]]], alpha=2.0)
+    close(one, [[1.0, -1.0]])
+    close(two, [[[-2.0], [2.0]]])  # 1 + 2 (1 - 1) = 1 against 1 + 2 (1 - 0) = 3
+
+
+def test_other_baselines_by_hand():
+    one, two = advantages(2, R1, R2, alpha=1.0, baseline="none")
+    close(one, R1)
+    close(two, [[[1.0, -1.0], [2.0, 2.0]]])  # r2 + (r2 - r1)
+    one, two = advantages(2, R1, R2, alpha=1.0, baseline="batch")
+    close(one, [[0.5, -0.5]])
+    close(two, [[[0.0, -2.0], [1.0, 1.0]]])  # minus their mean, 1
+
+
+def test_penalties_are_taken_from_the_reward_in_both_stages():
+    one, two = advantages(1, R1, R2, baseline="none", penalty1=torch.tensor([[0.5, 0.0]]), penalty2=torch.tensor(0.25))
+    close(one, [[-0.5, 0.0]])
+    close(two, [[[0.75, -0.25], [0.75, 0.75]]])
+
+
+# -- the loss
+
+LENGTHS = torch.tensor([2.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"), [("sequence", [1 / 2, 1 / 6]), ("constant", [1 / 8, 1 / 8]), ("token", [1 / 4, 1 / 4])]
+)
+def test_length_weights_by_hand(norm, expected):
+    close(length_weights(norm, LENGTHS, 8, LENGTHS), expected)
+
+
+def test_token_weights_count_the_tokens_of_all_processes():
+    close(length_weights("token", LENGTHS, 8, torch.tensor([2.0, 6.0, 1.0, 1.0])), [0.4, 0.4])
+    with pytest.raises(ValueError, match="unknown length_norm"):
+        length_weights("mean", LENGTHS, 8, LENGTHS)
+
+
+def test_score_loss_by_hand():
+    logp = torch.tensor([-1.0, -2.0, -3.0], requires_grad=True)
+    kl = torch.tensor([0.5, 0.1, 0.2])
+    attempt, advantage, weight = torch.tensor([1, 1, 2]), torch.tensor([2.0, 2.0, -1.0]), torch.tensor([0.5, 0.5, 1.0])
+    loss = score_loss(logp, kl, attempt, advantage, weight, beta=(0.1, 10.0))
+    # 0.5 (0.1 * 0.5 + 2) + 0.5 (0.1 * 0.1 + 4) + 1 (10 * 0.2 - 3)
+    assert loss.item() == pytest.approx(1.025 + 2.005 - 1.0)
+    loss.backward()
+    close(logp.grad, [-1.0, -1.0, 1.0])
+
+
+def test_any_split_of_the_tokens_adds_up():
+    draw = torch.Generator().manual_seed(0)
+    columns = [torch.randn(10, generator=draw) for _ in range(4)]
+    attempt = torch.tensor([1, 2] * 5)
+
+    def loss(part):
+        logp, kl, advantage, weight = (column[part] for column in columns)
+        return score_loss(logp, kl, attempt[part], advantage, weight, (0.3, 0.7))
+
+    close(sum(loss(slice(i, i + 3)) for i in range(0, 10, 3)), loss(slice(None)), atol=1e-5)
+
+
+def test_stage_1_gives_attempt_1_no_policy_gradient():
+    one, _ = advantages(1, R1, R2)
+    logp = torch.tensor([-1.0, -2.0], requires_grad=True)
+    score_loss(logp, torch.zeros(2), torch.tensor([1, 1]), one[0], torch.ones(2), (0.0, 0.0)).backward()
+    assert (logp.grad == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"), [(0.2, 1.02), (0.22, 1.02), (0.11, 1.01), (0.1, 1.0), (0.09, 0.99), (0.0, 0.98)]
+)
+def test_beta_follows_the_kl_within_its_bounds(measured, expected):
+    assert adapted_beta(1.0, measured, target=0.1, rate=0.1, max_error=0.2) == pytest.approx(expected)

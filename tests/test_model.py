@@ -1,0 +1,289 @@
+import copy
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from lib.config import Lora, Model
+from lib.errors import ConfigError, NumericError
+from lib.generators.native import left_padded
+from lib.head import Head
+from lib.losses import kl_per_token
+from lib.model import Policy, attach_lora, load_base, load_skeleton, start_backend, trainable_of
+
+ROOT = Path(__file__).parent.parent
+ROWS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30, 31]]
+
+
+def right_padded(rows, pad=0):
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    return ids, mask
+
+
+def scores(policy, ids, mask):
+    """Log-probs of every token but the first of its row, as one list per row."""
+    scored = mask.bool() & (mask.cumsum(-1) > 1)
+    flat = policy(ids, mask, scored)[0].detach()
+    return flat.split(scored.sum(-1).tolist())
+
+
+# -- scoring
+
+
+@pytest.mark.parametrize("pad", [0, 25])
+def test_log_probs_do_not_depend_on_padding_or_company(make_policy, pad):
+    policy = make_policy(moved=0.3)
+    alone = [scores(policy, *right_padded([row]))[0] for row in ROWS]
+    right = scores(policy, *right_padded(ROWS, pad))
+    left = scores(policy, *left_padded(ROWS, pad, policy.device))
+    wide = scores(
+        policy,
+        *(torch.cat([t, torch.full((4, 3), v)], 1) for t, v in zip(right_padded(ROWS, pad), (pad, 0), strict=True)),
+    )
+    turned = scores(policy, *right_padded(ROWS[::-1], pad))[::-1]
+    pairs = [*scores(policy, *right_padded(ROWS[:2], pad)), *scores(policy, *right_padded(ROWS[2:], pad))]
+    for results in (right, left, wide, turned, pairs):
+        for mine, expected in zip(results, alone, strict=True):
+            torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
+    assert alone[1].std() > 0.1
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_log_probs_are_those_of_the_models_own_logits(make_policy, temperature):
+    policy = make_policy(temperature=temperature, moved=0.3)
+    ids, mask = right_padded(ROWS[1:2])
+    logits = policy.model(input_ids=ids).logits[0, :-1].float() / temperature
+    expected = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
+    torch.testing.assert_close(scores(policy, ids, mask)[0], expected, rtol=0, atol=1e-5)
+
+
+def test_the_first_kl_is_exactly_zero(make_policy):
+    policy = make_policy(temperature=0.9)
+    ids, mask = right_padded(ROWS)
+    scored = mask.bool()
+    scored[:, 0] = False
+    ref_logp, ref_hidden = policy.reference(ids, mask, scored)
+    logp, _, exact = policy(ids, mask, scored, ref_hidden)
+    assert torch.equal(logp, ref_logp)
+    for kind in ("k3", "k2", "k1_in_reward", "exact"):
+        assert (kl_per_token(kind, logp, ref_logp, exact) == 0).all()
+    exact.sum().backward()
+    assert all((p.grad == 0).all() for p in policy.trainable if p.grad is not None)
+
+
+def test_k3_and_the_exact_kl_agree_in_the_mean_over_samples(make_policy):
+    policy = make_policy(moved=0.12)
+    prompt, count = [5, 6, 7], 6000
+    ids, mask = torch.tensor([[*prompt, 0]] * count), torch.ones(count, 4, dtype=torch.long)
+    with torch.no_grad():
+        log_p = policy.head.logits(policy.hidden_states(ids[:1, :3], mask[:1, :3])[0, -1:])[0].log_softmax(-1)
+        draw = torch.Generator().manual_seed(0)
+        ids[:, 3] = torch.multinomial(log_p[0].exp(), count, replacement=True, generator=draw)
+        scored = torch.zeros_like(ids, dtype=torch.bool)
+        scored[:, 3] = True
+        ref_logp, ref_hidden = policy.reference(ids, mask, scored)
+        logp, _, exact = policy(ids, mask, scored, ref_hidden)
+    k3 = kl_per_token("k3", logp, ref_logp)
+    assert exact[0] > 0.02
+    torch.testing.assert_close(exact, exact[:1].expand(count))
+    assert abs(k3.mean() - exact[0]) < 4 * k3.std() / count**0.5 < 0.25 * exact[0]
+
+
+def test_the_reference_is_the_base_and_adapters_come_back(make_policy, tiny):
+    policy = make_policy(moved=0.3)
+    base = Policy(copy.deepcopy(tiny[0]).requires_grad_(False), temperature=1.0)
+    ids, mask = right_padded(ROWS)
+    scored = mask.bool() & (mask.cumsum(-1) > 1)
+    with torch.no_grad():
+        expected = base(ids, mask, scored)[0]
+    before = policy(ids, mask, scored)[0]
+    assert torch.equal(policy.reference(ids, mask, scored)[0], expected)
+    assert not torch.allclose(before, expected, atol=1e-2)
+    with pytest.raises(KeyboardInterrupt), policy.reference_mode():
+        assert torch.equal(policy(ids, mask, scored)[0], expected)
+        raise KeyboardInterrupt
+    assert torch.equal(policy(ids, mask, scored)[0], before)
+    assert all(parameter.requires_grad for parameter in policy.trainable)
+    with policy.reference_mode(), policy.generation_mode():
+        pass
+    assert torch.equal(policy(ids, mask, scored)[0], before)
+
+
+def test_generation_mode_is_left_on_exceptions(make_policy):
+    policy = make_policy()
+    with pytest.raises(KeyboardInterrupt), policy.generation_mode() as model:
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        raise KeyboardInterrupt
+    assert policy.model.training
+    assert torch.is_grad_enabled()
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(make_policy):
+    ids, mask = right_padded(ROWS)
+    scored = mask.bool() & (mask.cumsum(-1) > 1)
+    plain, saving = make_policy(moved=0.3), make_policy(moved=0.3, gradient_checkpointing=True)
+    assert saving.language_model.is_gradient_checkpointing
+    for policy in (plain, saving):
+        with policy.generation_mode():
+            pass  # comes back with checkpointing on
+        policy(ids, mask, scored)[0].sum().backward()
+    for mine, other in zip(saving.trainable, plain.trainable, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-5, atol=1e-6)
+    assert saving.language_model.is_gradient_checkpointing
+
+
+# -- building and loading
+
+
+def test_a_seed_decides_the_adapter(tiny):
+    def adapter(seed):
+        torch.manual_seed(torch.seed() % 1000)
+        policy = Policy(attach_lora(copy.deepcopy(tiny[0]), Lora(r=4), Model(name="tiny"), "plain", seed), 1.0)
+        return torch.cat([parameter.flatten() for parameter in policy.trainable])
+
+    first, again, other = adapter(0), adapter(0), adapter(1)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_the_estimate_of_trainable_parameters_is_their_number(make_policy, tiny_folder):
+    skeleton, _ = load_skeleton(Model(name=str(tiny_folder)))
+    for lora in (Lora(r=4, targets=["q_proj", "down_proj"]), Lora(r=2, targets="all-linear")):
+        count = sum(parameter.numel() for parameter in make_policy(lora=lora).trainable)
+        assert trainable_of(skeleton, lora) == count
+
+
+def test_what_is_loaded_is_what_was_saved(tiny, tiny_folder):
+    model, tokenizer = load_base(Model(name=str(tiny_folder), chat_template="{{ messages }}"), "plain")
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), tiny[0].parameters(), strict=True))
+    assert tokenizer.chat_template == "{{ messages }}"
+
+
+def test_no_trainable_parameter_is_a_numeric_error(tiny):
+    frozen = copy.deepcopy(tiny[0]).requires_grad_(False)
+    with pytest.raises(NumericError, match="no parameter is trainable"):
+        _ = Policy(frozen, 1.0).trainable
+
+
+def sentence(**settings):
+    with pytest.raises(ConfigError) as caught:
+        load_base(Model(**settings), "plain")
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    nowhere = sentence(name=str(tmp_path / "nowhere"))
+    assert nowhere.startswith(f"model.name: '{tmp_path}/nowhere' could not be loaded (")
+    assert "give model.name=PATH of a local model folder" in nowhere
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert f"'{empty}' could not be loaded (" in sentence(name=str(empty))
+    broken = tmp_path / "broken"
+    for part in tiny:
+        part.save_pretrained(broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    assert f"'{broken}' could not be loaded (" in sentence(name=str(broken))
+    assert "'no_such_file.jinja' is no file" in sentence(name=str(tiny_folder), chat_template="no_such_file.jinja")
+
+
+def test_a_tokenizer_without_a_template_is_one_sentence(tiny, tmp_path):
+    tiny[0].save_pretrained(tmp_path)
+    tiny[1].save_pretrained(tmp_path)
+    (tmp_path / "chat_template.jinja").unlink()
+    assert "has none; give one as Jinja text" in sentence(name=str(tmp_path))
+
+
+def test_targets_that_match_nothing_are_one_sentence(make_policy):
+    with pytest.raises(ConfigError, match=r"lora\.targets: none of \['q_prj'\] is a layer of 'tiny'"):
+        make_policy(lora=Lora(targets=["q_prj"]))
+
+
+def test_auto_is_plain_without_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert start_backend(Model(name="tiny")) == "plain"
+
+
+def test_unsloth_that_is_missing_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "unsloth", None)
+    with pytest.raises(ConfigError, match=r"requirements-unsloth\.txt, or set model\.backend=plain"):
+        start_backend(Model(name="tiny", backend="unsloth"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "scale"), [({"logit_scale": 0.25}, 0.25), ({"logits_scaling": 8.0}, 0.125), ({}, 1.0)]
+)
+def test_the_head_knows_what_an_architecture_does_to_its_logits(make_policy, fields, scale):
+    policy = make_policy(temperature=2.0)
+    for name, value in fields.items():
+        setattr(policy.language_model.config, name, value)
+    policy.language_model.config.final_logit_softcapping = 30.0
+    head = policy.head
+    assert isinstance(head, Head)
+    assert (head.scale, head.softcap, head.temperature) == (scale, 30.0, 2.0)
+
+
+# -- both backends
+
+
+def test_unsloth_and_plain_transformers_take_the_same_steps(tiny_folder, tmp_path):
+    """The real train.py, ten steps each, on one saved model; the two runs differ in model.backend alone."""
+    assert importlib.util.find_spec("unsloth"), (
+        "Unsloth is not installed: pip install --no-deps -r requirements-unsloth.txt"
+    )
+    (tmp_path / "share_of_a.py").write_text(
+        "def reward(predictions):\n    return [text.count('a') / max(len(text), 1) for text in predictions]\n"
+    )
+    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(6) for b in range(6)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {
+        "model": {"name": str(tiny_folder), "dtype": "float32", "max_seq_length": 128},
+        "dataset": {"name": "rows.jsonl", "test_split_size": 6},
+        "prompts": {"user": "{question}", "self_correction": "R"},
+        "reward": {"fn": "share_of_a.reward"},
+        "generation": {
+            "max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 10,
+            "max_new_tokens_attempt2": 10,
+        },
+        "lora": {"r": 4, "alpha": 8},
+        "optimizer": {"learning_rate": 3e-3},
+        "train": {"stage1_steps": 5, "stage2_steps": 5, "stage1_batch_size": 4, "stage2_batch_size": 4},
+        "eval": {"max_examples": 6},
+    }  # fmt: skip
+    running = {}
+    for backend in ("plain", "unsloth"):
+        config["run_name"], config["model"]["backend"] = backend, backend
+        (tmp_path / f"{backend}.yaml").write_text(yaml.safe_dump(config))
+        running[backend] = subprocess.Popen(
+            [sys.executable, str(ROOT / "train.py"), "--config", f"{backend}.yaml"],
+            cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+    outputs = {backend: process.communicate()[0] for backend, process in running.items()}
+    for backend, process in running.items():
+        assert process.returncode == 0, outputs[backend]
+    assert "through unsloth" in outputs["unsloth"]
+    assert "through plain" in outputs["plain"]
+    plain, unsloth = (
+        [json.loads(line) for line in (tmp_path / f"outputs/{backend}/metrics.jsonl").read_text().splitlines()]
+        for backend in ("plain", "unsloth")
+    )
+    assert len(plain) == len(unsloth) == 10
+    for mine, other in zip(unsloth, plain, strict=True):
+        for name in ("loss", "kl_attempt1", "kl_attempt2", "grad_norm", "entropy", "reward_attempt2"):
+            assert mine[name] == pytest.approx(other[name], abs=1e-4), (other["global_step"], name)
+    assert plain[0]["kl_attempt1"] == plain[0]["kl_attempt2"] == 0
+    assert unsloth[0]["kl_attempt1"] == unsloth[0]["kl_attempt2"] == 0
+    assert plain[-1]["kl_attempt2"] > 1e-4
+    assert abs(plain[0]["loss"]) > 1e-3

@@ -1,0 +1,100 @@
+import ast
+import builtins
+import importlib
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import lib
+
+ROOT = Path(__file__).parent.parent
+LIB = ROOT / "lib"
+CHAPTERS = [name for name, _ in re.findall(r"^(\w+)(/?)   *\S", lib.__doc__, flags=re.MULTILINE)]
+FILES = sorted(LIB.rglob("*.py"))
+SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
+HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib"}
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path, top_level_only=False):
+    """Dotted names that a file imports; `from lib import stats` is lib.stats."""
+    tree = ast.parse(path.read_text())
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import hides the order"
+            for alias in node.names:
+                inner = LIB.parent / Path(*node.module.split("."), alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                yield f"{node.module}.{alias.name}" if is_module else node.module
+
+
+def chapter(module):
+    return module.split(".")[1]
+
+
+def test_the_table_of_contents_is_complete():
+    found = {chapter(module_of(path)) for path in FILES if path != LIB / "__init__.py"}
+    assert sorted(CHAPTERS) == sorted(found)
+    shelves = {path.name for path in LIB.iterdir() if path.is_dir() and list(path.glob("*.py"))}
+    assert set(re.findall(r"^(\w+)/ ", lib.__doc__, flags=re.MULTILINE)) == shelves
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p != LIB / "__init__.py"], ids=module_of)
+def test_a_chapter_refers_back_only(path):
+    here = module_of(path)
+    for other in imports_of(path):
+        if not other.startswith("lib"):
+            assert other.split(".")[0] not in SCRIPTS, f"{here} imports the script {other}"
+            continue
+        if chapter(other) == chapter(here):
+            is_shelf_itself = path.name == "__init__.py" or other == f"lib.{chapter(here)}"
+            assert is_shelf_itself, f"{here} imports its mate {other}"
+        else:
+            assert CHAPTERS.index(chapter(other)) < CHAPTERS.index(chapter(here)), f"{here} refers ahead to {other}"
+            assert other.count(".") == 1 or path.parent == LIB, f"{here} reaches into the shelf of {other}"
+
+
+def test_nobody_imports_a_script():
+    for folder in (ROOT, ROOT / "data", ROOT / "benchmarks"):
+        for path in folder.glob("*.py"):
+            scripts = {name.split(".")[0] for name in imports_of(path)} & SCRIPTS
+            assert scripts <= {"reward_function"}, f"{path} imports {scripts}"
+
+
+def test_heavy_packages_are_imported_inside_functions():
+    for path in [*FILES, *ROOT.glob("*.py")]:
+        found = {name.split(".")[0] for name in imports_of(path, top_level_only=True)} & HEAVY
+        assert not found, f"{path} imports {found} at the top, so before Unsloth could be"
+
+
+def test_an_import_reads_no_file_writes_none_and_sets_no_variable(monkeypatch):
+    modules = [module_of(path) for path in FILES]
+    for module in modules:
+        importlib.import_module(module)  # what others do when they are imported is theirs
+    saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "lib"}
+    opened = []
+    real_open = builtins.open
+    monkeypatch.setattr(
+        builtins, "open", lambda file, *rest, **more: opened.append(file) or real_open(file, *rest, **more)
+    )
+    monkeypatch.setattr(Path, "open", lambda self, *rest, **more: opened.append(self))
+    monkeypatch.setattr(os, "mkdir", lambda path, *rest, **more: opened.append(path))
+    before = dict(os.environ)
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == "lib"]:
+            del sys.modules[name]
+        sys.modules.update(saved)
+    assert opened == []
+    assert dict(os.environ) == before

@@ -1,0 +1,209 @@
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+import report
+from lib.errors import ConfigError
+
+VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
+
+
+class Page(HTMLParser):
+    """Fails where a tag is closed that is not open; keeps all text and all attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.attributes = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.attributes += attributes
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def evaluation(when, stage, step, one, two, **more):
+    row = {"when": when, "stage": stage, "step": step, "n": 200, "prompts": 100, "temperature": 1.0}
+    rates = {"acc_attempt1": one, "acc_attempt2": two, "delta": two - one, "i_to_c": 0.231, "c_to_i": 0.017}
+    for key, value in rates.items():
+        row[key], row[f"{key}_ci95"] = value, [value - 0.011, value + 0.012]
+    return row | more
+
+
+def step(stage, number, steps, before, **more):
+    row = {"stage": stage, "step": number, "steps": steps, "global_step": before + number}
+    for attempt in (1, 2):
+        row[f"acc_attempt{attempt}"] = row[f"reward_attempt{attempt}"] = 0.3 + 0.01 * number * attempt
+        row[f"kl_attempt{attempt}"] = 0.0 if number == 1 else 0.001 * number * attempt
+        row[f"length_attempt{attempt}"], row[f"truncated_attempt{attempt}"] = 13.0, 0.0
+    return row | {"tokens": 1000, "seconds_sampling": 1.5, "seconds_update": 0.5} | more
+
+
+def said(when, stage, number, match1, match2, text):
+    where = {"when": when, "stage": stage, "step": number, "prompt": "7-<2>", "target": "5"}
+    return where | {"attempt1": f"{text} one", "attempt2": f"{text} two", "match1": match1, "match2": match2}
+
+
+def write(folder, stream, rows):
+    with open(folder / f"{stream}.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run of 4 + 4 steps."""
+    folder = tmp_path / "outputs" / "tiny"
+    folder.mkdir(parents=True)
+    config = {"run_name": "tiny", "seed": 0, "model": {"name": "a/model"}, "dataset": {"name": "<script>alert(1)"}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    write(folder, "metrics", [step(stage, n, 4, 4 * (stage - 1)) for stage in (1, 2) for n in range(1, 5)])
+    write(folder, "evaluations", [
+        evaluation("pretrain", 1, 0, 0.381, 0.372), evaluation("step", 1, 2, 0.382, 0.455),
+        evaluation("after_stage1", 1, 4, 0.402, 0.554), evaluation("step", 2, 2, 0.503, 0.651),
+        evaluation("after_stage2", 2, 4, 0.664, 0.738),
+    ])  # fmt: skip
+    write(folder, "generations", [
+        said("pretrain", 1, 0, False, False, "early"), said("train", 1, 1, False, True, "never shown"),
+        said("after_stage2", 2, 4, False, True, "late \ud800 <b>bold</b>"),
+    ])  # fmt: skip
+    return folder
+
+
+def page_of(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["report.py", *map(str, arguments)])
+    assert report.main() == 0
+    return Page(Path(arguments[0], "report.html").read_text(encoding="utf-8"))
+
+
+def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
+    page = page_of(monkeypatch, run)
+    text = " ".join(page.text)
+    for number in (
+        "0.381",
+        "0.372",
+        "-0.009",
+        "0.402",
+        "0.554",
+        "+0.152",
+        "0.664",
+        "0.738",
+        "+0.074",
+        "0.231",
+        "0.017",
+    ):
+        assert number in page.text
+    assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
+    assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
+    assert "Attempt 2 answers 73.8 % of the held-out questions" in text
+    assert "+7.4 points, 95 % interval +6.3 to +8.6" in text
+    assert "temperature 1, 200 answers to 100 questions" in text
+    assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
+
+
+def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
+    page = page_of(monkeypatch, run)
+    html = (run / "report.html").read_text(encoding="utf-8")
+    assert "http" not in html and "<script" not in html and "<b>bold" not in html
+    links = [value for key, value in page.attributes if key in ("src", "href", "xlink:href")]
+    assert all(value.startswith("#") for value in links)
+    ids = [value for key, value in page.attributes if key == "id"]
+    assert len(ids) == len(set(ids)) and {value[1:] for value in links} <= set(ids)
+    assert re.search(r"late .*<b>bold</b> two", " ".join(page.text)) and "early one" in page.text
+    assert not any("never shown" in text for text in page.text)
+
+
+def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypatch):
+    page = page_of(monkeypatch, run)
+    shown = [value for key, value in page.attributes if key == "aria-label"]
+    assert shown == [
+        "Accuracy on held-out questions", "What the second attempt changes", "Gain of a second look",
+        "Accuracy in training", "Distance from the base model", "Length", "Truncation",
+    ]  # fmt: skip
+    assert report.read_run(run).boundaries == [4]
+    assert [row["global_step"] for row in report.read_run(run).evaluations] == [0, 2, 4, 6, 8]
+    chart = report.TRAINING[2]
+    assert [point[0] for point in report.points(chart, report.read_run(run), "kl_attempt1")] == [2, 3, 4, 6, 7, 8]
+    write(run, "metrics", [step(1, 1, 4, 0, reward_attempt2=0.9)])  # a reward of its own has a picture of its own
+    again = page_of(monkeypatch, run)
+    assert "Reward in training" in [value for key, value in again.attributes if key == "aria-label"]
+
+
+def test_torn_lines_and_missing_fields_do_not_stop_it(run, monkeypatch):
+    with open(run / "metrics.jsonl", "ab") as file:
+        file.write(b'{"stage": 2, "step": 5, "steps": 8, "global_step": 9, "acc_attempt1": null}\n{"stage": 2, "st')
+    with open(run / "evaluations.jsonl", "ab") as file:
+        file.write(
+            b'\xff\xfe\n{"when": "step"}\n[1]\n{"when": "after_stage2", "stage": 2, "step": 5, "acc_attempt1": null}\n'
+        )
+    with open(run / "generations.jsonl", "ab") as file:
+        file.write(b'{"when": "after_stage2", "stage": 2, "step": 4}\n{"wh')
+    text = " ".join(page_of(monkeypatch, run).text)
+    assert "4 damaged lines of the logs were skipped" in text
+    assert "stage 2, step 5 of 8 so far" in text and "0.738" in text
+
+
+def test_a_run_that_has_only_begun(run, monkeypatch):
+    for name in ("config.yaml", "generations.jsonl", "metrics.jsonl"):
+        (run / name).unlink()
+    write(
+        run, "evaluations", [{"when": "pretrain", "stage": 1, "step": 0, "acc_attempt1": 0.25, "acc_attempt2": 0.125}]
+    )
+    page = page_of(monkeypatch, run)
+    assert "0.250" in page.text and "0.125" in page.text and "nothing trained yet" in page.text
+    write(run, "evaluations", [])
+    assert "No evaluation of both attempts: nothing trained yet." in page_of(monkeypatch, run).text
+
+
+def test_supervised_runs_have_their_own_curves(run, monkeypatch):
+    write(run, "evaluations", [{"when": "step", "step": 2, "loss": 0.5}])
+    write(run, "metrics", [{"step": n, "steps": 9, "loss": 1 / n, "mean_token_accuracy": 0.5} for n in range(1, 4)])
+    page = page_of(monkeypatch, run)
+    assert [value for key, value in page.attributes if key == "aria-label"] == ["Loss", "Tokens right"]
+    assert "step 3 of 9 so far" in page.text
+
+
+def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):
+    other = run.with_name("tiny-1")
+    other.mkdir()
+    (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("seed: 0", "seed: 1"))
+    write(other, "metrics", [step(1, n, 4, 0) for n in range(1, 3)])
+    write(other, "evaluations", [evaluation("pretrain", 1, 0, 0.401, 0.392)])
+    monkeypatch.setattr("sys.argv", ["report.py", str(run), str(other)])
+    assert report.main() == 0
+    assert capsys.readouterr().out == f"report: {run.resolve().parent / 'report.html'}\n"
+    page = Page((run.parent / "report.html").read_text(encoding="utf-8"))
+    first = page.text.index("mean of 2 runs, with the interval over runs")
+    mean = page.text[first : page.text.index("tiny, seed 0")]
+    assert "0.391" in mean and "[.264 .518]" in mean  # 0.391 -+ 12.706 * 0.01, Student with one degree of freedom
+    assert "0.664" not in mean and "0.664" in page.text  # only one run has finished
+    differing = page.text[page.text.index("What differs") :]
+    assert "seed" in differing and "model.name" not in differing
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["report.py", str(tmp_path)])
+    with pytest.raises(ConfigError, match=r"holds no metrics\.jsonl or evaluations\.jsonl: give the folder of a run"):
+        report.main()
+
+
+def test_a_moving_mean_keeps_constants_and_ends():
+    assert report.moving_mean([2.0] * 200) == [2.0] * 200
+    assert report.moving_mean([1.0, 5.0, 3.0]) == [1.0, 5.0, 3.0]
+    smooth = report.moving_mean(range(100))  # reach 2
+    assert smooth[50] == 50 and smooth[0] == 1.0 and smooth[-1] == 98.0

@@ -1,0 +1,543 @@
+import copy
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+import train
+from lib import score as module
+from lib.config import Optimizer, ScoreConfig, load
+from lib.errors import NumericError, OutOfMemory, run_script
+from lib.rollout import sequences
+from lib.sampler import Sampler
+from lib.score import Score, plan
+from lib.task import load_task
+from lib.trainer import learning_rate
+
+CONFIG = {
+    "run_name": "tiny",
+    "model": {"backend": "plain", "max_seq_length": 128},
+    "dataset": {"name": "rows.jsonl", "test_split_size": 6},
+    "prompts": {"user": "{question}", "self_correction": "R"},
+    "reward": {"fn": "test_score.share_of_digits"},
+    "generation": {
+        "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
+        "max_new_tokens_attempt2": 6,
+    },
+    "lora": {"r": 4, "alpha": 8},
+    "optimizer": {"learning_rate": 1e-2},
+    "train": {
+        "stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4, "alpha": 2.0,
+        "attempts_per_prompt": 2, "revisions_per_attempt": 2,
+    },
+    "eval": {"max_examples": 4},
+}  # fmt: skip
+
+
+def share_of_digits(predictions):
+    return [sum(map(str.isdigit, text)) / max(len(text), 1) for text in predictions]
+
+
+def nothing(predictions):
+    return [0.1] * len(predictions)
+
+
+def not_a_number(predictions):
+    return [math.nan] * len(predictions)
+
+
+def one_too_few(predictions):
+    return [1.0] * (len(predictions) - 1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, tiny_folder):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}
+    Path("tiny.yaml").write_text(yaml.safe_dump(config))
+    return tmp_path
+
+
+def make_run(*overrides, moved=0.0, **options):
+    """A run that has not been opened; `moved` takes the adapter away from its start."""
+    run = Score(load_task(load(ScoreConfig, Path("tiny.yaml"), list(overrides)), say=lambda text: None), **options)
+    draw = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in run.policy.trainable:
+            parameter += moved * torch.randn(parameter.shape, generator=draw)
+    return run
+
+
+def weights(run):
+    return torch.cat([parameter.detach().flatten().clone() for parameter in run.policy.trainable])
+
+
+def gradients(run):
+    return torch.cat([parameter.grad.flatten().clone() for parameter in run.policy.trainable])
+
+
+def step(run, stage):
+    run.progress.stage = stage
+    plan_of_stage = run.stages[stage - 1]
+    rollouts = run.sample(plan_of_stage)
+    return run.update(plan_of_stage, rollouts, run.credit(plan_of_stage, rollouts))
+
+
+def command(monkeypatch, capsys, *arguments):
+    """train.py as the command line runs it: its exit code and what it printed."""
+    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "tiny.yaml", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        run_script(train.main)
+    return caught.value.code, *capsys.readouterr()
+
+
+def logged(stream, run_name="tiny"):
+    return [json.loads(line) for line in Path(f"outputs/{run_name}/{stream}.jsonl").read_text().splitlines()]
+
+
+# -- a whole run
+
+
+def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypatch, capsys):
+    steps = ("train.stage1_steps=6", "train.stage2_steps=12", "eval.every_steps=4")
+    more = ("train.stage1_batch_size=16", "train.stage2_batch_size=16", "optimizer.learning_rate=0.03", "train.beta2=1")
+    code, out, err = command(monkeypatch, capsys, *steps, *more)
+    assert (code, err) == (0, "")
+    assert "pretrain" in out
+    assert "after stage II" in out
+    rows = logged("metrics")
+    assert [(row["stage"], row["step"]) for row in rows] == [(1, i) for i in range(1, 7)] + [
+        (2, i) for i in range(1, 13)
+    ]
+    assert [row["global_step"] for row in rows] == list(range(1, 19))
+    assert rows[0]["kl_attempt1"] == rows[0]["kl_attempt2"] == 0
+    for attempt in ("attempt1", "attempt2"):
+        first, last = rows[0][f"reward_{attempt}"], rows[-1][f"reward_{attempt}"]
+        assert last > first + 0.2
+        assert rows[-1][f"kl_{attempt}"] > 2 * rows[5][f"kl_{attempt}"]  # stage I holds the policy, stage II lets go
+    assert rows[0]["beta_attempt1"] == pytest.approx(1.01)
+    assert rows[6]["beta_attempt1"] == pytest.approx(0.01)
+    evaluations = logged("evaluations")
+    whens = [(row["when"], row["stage"], row["step"]) for row in evaluations]
+    assert whens == [
+        ("pretrain", 1, 0), ("step", 1, 4), ("after_stage1", 1, 6), ("step", 2, 4), ("step", 2, 8),
+        ("after_stage2", 2, 12),
+    ]  # fmt: skip
+    promised = {"n", "temperature", "acc_attempt1", "acc_attempt2", "delta", "delta_ci95", "i_to_c", "c_to_i"}
+    assert all(promised <= set(row) for row in evaluations)
+    texts = logged("generations")
+    assert len([row for row in texts if row["when"] == "train"]) == 18 * 16 * 4
+    assert {row["row"]["question"] for row in logged("failures")} <= {f"{a}+{b}" for a in range(5) for b in range(5)}
+    assert (folder / "outputs/tiny/stage1/adapter_model.safetensors").is_file()
+    assert (folder / "outputs/tiny/stage2/adapter_config.json").is_file()
+
+    code, _, err = command(monkeypatch, capsys, *steps, *more)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "already holds a run" in err
+
+    stage1 = "outputs/tiny/stage1"
+    alone = ("--start-stage", "2", "--resume-adapter", stage1, "run_name=second", "train.stage2_steps=1")
+    code, _, err = command(monkeypatch, capsys, *alone)
+    assert (code, err) == (0, "")
+    (row,) = logged("metrics", "second")
+    assert row["stage"] == 2
+    assert row["kl_attempt2"] > 0  # the reference is the base, not the adapter that the run started from
+    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "lora.r=2")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
+
+
+# -- the update
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+@pytest.mark.parametrize("history", ["full", "answer_only"])
+def test_the_micro_batch_size_does_not_change_the_update(folder, stage, history):
+    run = make_run(f"prompts.history={history}", "train.length_norm=token", moved=0.2)
+    plan_of_stage = run.stages[stage - 1]
+    rollouts = run.sample(plan_of_stage)
+    credit = run.credit(plan_of_stage, rollouts)
+    results = []
+    for size in (1, 3, 100):
+        run.micro_batch_size = size
+        run.policy.zero_grad()
+        numbers = run._accumulate(plan_of_stage, rollouts, credit, 16)
+        results.append((numbers["loss"], gradients(run)))
+    for loss, gradient in results[1:]:
+        assert loss == pytest.approx(results[0][0], abs=1e-6)
+        torch.testing.assert_close(gradient, results[0][1], rtol=1e-5, atol=1e-6)
+    assert results[0][1].norm() > 1e-3
+
+    adapter = copy.deepcopy(run.policy.state_dict())
+    after = []
+    for size in (1, 100):
+        run.policy.load_state_dict(adapter)
+        run.fresh_optimizer()
+        run.micro_batch_size = size
+        run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, True)
+        after.append(weights(run))
+    torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
+
+
+def test_the_gradient_is_that_of_the_equations(folder):
+    """Eq. 4, term by term and sequence by sequence, with the models own logits and autograd over the vocabulary."""
+    run = make_run("train.kl=exact", "train.alpha=3", "train.beta1=0.5", "generation.temperature=0.8", moved=0.2)
+    stage = run.stages[1]
+    rollouts = run.sample(stage)
+    credit = run.credit(stage, rollouts)
+    run.policy.zero_grad()
+    loss = run._accumulate(stage, rollouts, credit, 16)["loss"]
+    ours = gradients(run)
+
+    def per_token(prompt, ids):
+        """Log-probs (T,) of the ids and the exact KL (T,)."""
+
+        def log_p():
+            logits = run.policy.model(input_ids=torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1] / 0.8
+            return logits.log_softmax(-1)
+
+        with torch.no_grad(), run.policy.reference_mode():
+            q = log_p()
+        p = log_p()
+        return p.gather(1, torch.tensor(ids)[:, None])[:, 0], (p.exp() * (p - q)).sum(-1)
+
+    run.policy.zero_grad()
+    expected = 0
+    for prompt in range(4):
+        leaves = rollouts[4 * prompt : 4 * prompt + 4]
+        firsts = [leaves[0], leaves[2]]
+        for i, r in enumerate(firsts):
+            advantage = r.score1.reward - firsts[1 - i].score1.reward
+            logp, kl = per_token(r.prompt1, r.y1.ids)
+            expected += (-advantage * logp + 0.5 * kl).mean() / 8  # over 8 first attempts
+        for i, r in enumerate(leaves):
+            other = leaves[i ^ 1]
+            bonus = 3 * ((r.score2.match - r.score1.match) - (other.score2.match - other.score1.match))
+            logp, kl = per_token(r.prompt2.ids, r.y2.ids)
+            expected += (-(r.score2.reward - other.score2.reward + bonus) * logp + 0.5 * kl).mean() / 16
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), abs=1e-5)
+    torch.testing.assert_close(ours, gradients(run), rtol=1e-4, atol=1e-5)
+
+
+CHOICES = [
+    *(f"train.kl={kind}" for kind in ("k3", "k2", "k1_in_reward", "exact")),
+    *(f"train.length_norm={norm}" for norm in ("sequence", "constant", "token")),
+    *(f"train.baseline={name}" for name in ("leave_one_out", "batch", "none")),
+    *(f"train.bonus_on={what}" for what in ("match", "reward")),
+    "train.revisions_per_attempt=1",
+    "train.base_first_attempts=0.5",
+    "prompts.history=plain_text",
+    "generation.max_prompt_length_attempt2=17",  # contexts are cut
+    "model.gradient_checkpointing=true",
+    "train.beta1_in_stage1=false",
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_choice_takes_a_step_in_both_stages(folder, choice):
+    run = make_run(choice)
+    with run.open():
+        for stage in (1, 2):
+            before = weights(run)
+            row = step(run, stage)
+            assert not torch.equal(weights(run), before)
+            assert math.isfinite(row["loss"])
+            assert row["grad_norm"] > 0
+    if "attempt2=17" in choice:
+        assert row["context_cut"] > 0
+
+
+def test_none_and_one_by_one_is_plain_reinforce(folder):
+    run = make_run("train.baseline=none", "train.attempts_per_prompt=1", "train.revisions_per_attempt=1")
+    rollouts = run.sample(run.stages[1])
+    credit = run.credit(run.stages[1], rollouts)
+    for i, r in enumerate(rollouts):
+        bonus = float(r.score2.match) - float(r.score1.match)
+        assert credit.advantage1[i].item() == pytest.approx(r.score1.reward)
+        assert credit.advantage2[i].item() == pytest.approx(r.score2.reward + 2 * bonus)
+
+
+def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
+    """With B = 0 it is zero; after a move the advantage without baseline is r - beta * mean of log pi - log ref."""
+    choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
+    still = make_run(*choices)
+    rollouts = still.sample(still.stages[0])
+    assert (still.credit(still.stages[0], rollouts).advantage1 == 0).all()
+    run = make_run(*choices, moved=0.2)
+    rollouts = run.sample(run.stages[0])
+    credit = run.credit(run.stages[0], rollouts)
+    for i, r in enumerate(rollouts):
+        for attempt, beta, prompt, y, reward in (
+            (1, 0.75, r.prompt1, r.y1, 0.0), (2, 0.5, r.prompt2.ids, r.y2, r.score2.reward)
+        ):  # fmt: skip
+            ids = torch.tensor([prompt + y.ids])
+            scored = torch.arange(ids.shape[1])[None] >= len(prompt)
+            with torch.no_grad():
+                k1 = (
+                    run.policy(ids, torch.ones_like(ids), scored)[0]
+                    - run.policy.reference(ids, torch.ones_like(ids), scored)[0]
+                )
+            expected = reward - beta * k1.mean().item()
+            assert getattr(credit, f"advantage{attempt}")[i].item() == pytest.approx(expected, abs=1e-5)
+
+
+# -- the tree
+
+
+def test_a_shared_first_attempt_is_trained_once(folder):
+    run = make_run("train.revisions_per_attempt=3")
+    rollouts = run.sample(run.stages[0])
+    assert len(rollouts) == 4 * 2 * 3
+    for start in range(0, len(rollouts), 3):
+        shared = rollouts[start : start + 3]
+        assert [r.revision for r in shared] == [0, 1, 2]
+        assert shared[0].y1 is shared[1].y1 is shared[2].y1
+    marked = [item.attempt.count(1) for item in sequences(rollouts)]
+    assert marked == [len(r.y1.ids) if r.revision == 0 else 0 for r in rollouts]
+    assert [item.attempt.count(2) for item in sequences(rollouts)] == [len(r.y2.ids) for r in rollouts]
+    for item, r in zip(sequences(rollouts), rollouts, strict=True):
+        assert item.ids == r.prompt2.ids + r.y2.ids
+        assert [token for token, mark in zip(item.ids, item.attempt, strict=True) if mark == 2] == r.y2.ids
+    credit = run.credit(run.stages[0], rollouts)
+    for weight, r in zip(credit.weight1.tolist(), rollouts, strict=True):
+        assert weight == pytest.approx(3 / len(r.y1.ids))  # divided by 24 leaves: a mean over 8 first attempts
+
+
+def test_first_attempts_of_the_base_are_context_alone(folder):
+    run = make_run("train.base_first_attempts=0.5", moved=0.4)
+    rollouts = run.sample(run.stages[1])
+    assert [r.y1_by_base for r in rollouts] == [True] * 8 + [False] * 8
+    credit = run.credit(run.stages[1], rollouts)
+    assert (credit.advantage1[:8] == 0).all()
+    assert (credit.advantage1[8:] != 0).any()
+    for item in sequences(rollouts):
+        assert (1 in item.attempt) == (item.rollout in (8, 10, 12, 14))
+    for r in rollouts:
+        ids = torch.tensor([r.prompt1 + r.y1.ids])
+        inputs = ids, torch.ones_like(ids), torch.arange(ids.shape[1])[None] >= len(r.prompt1)
+        with torch.no_grad():
+            policy, base = run.policy(*inputs)[0], run.policy.reference(*inputs)[0]
+        author, other = (base, policy) if r.y1_by_base else (policy, base)
+        torch.testing.assert_close(author, torch.tensor(r.y1.logps), rtol=0, atol=1e-4)
+        assert not torch.allclose(other, torch.tensor(r.y1.logps), atol=1e-3)
+
+
+def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
+    """All attempts 2 earn the same, and attempts 1 differ, but the base wrote them: an idle step, not a broken one."""
+    run = make_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
+    rollouts = run.sample(run.stages[1])
+    alike = [copy.copy(r) for r in rollouts]
+    for r in alike:
+        object.__setattr__(r, "score2", r.score2._replace(reward=0.3))
+    with run.open():
+        row = run.update(run.stages[1], alike, run.credit(run.stages[1], alike))
+    assert row["grad_norm"] == 0
+    assert run.progress.identical_rewards == 1
+
+
+# -- what stops a run
+
+FAILURES = {
+    "reward.fn=test_score.not_a_number": (3, "reward 'test_score.not_a_number' returned nan for sample 0"),
+    "reward.fn=test_score.one_too_few": (2, "reward 'test_score.one_too_few' returned 3 values for 4 predictions"),
+    "reward.fn=test_score.nowhere": (2, "module 'test_score' has no callable 'nowhere'"),
+    "lora.targets=[q_prj]": (2, "lora.targets: none of ['q_prj'] is a layer of"),
+    "optimizer.learning_rate=1e-60": (3, "the first optimizer step changed no weight"),
+    "dataset.name=nowhere.jsonl": (2, "there is no file or folder 'nowhere.jsonl'"),
+    "prompts.user='{questio}'": (2, "did you mean 'question'?"),
+    "generation.max_prompt_length_attempt1=2": (2, "raise it"),
+}
+
+
+@pytest.mark.parametrize(("mistake", "expected"), FAILURES.items())
+def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, capsys, mistake, expected):
+    code, _, err = command(monkeypatch, capsys, mistake)
+    assert code == expected[0]
+    assert expected[1] in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_gradient_of_zero_stops_the_run(folder, monkeypatch, capsys):
+    monkeypatch.setattr(module, "score_loss", lambda logp, *rest: 0 * logp.sum())
+    code, _, err = command(monkeypatch, capsys)
+    assert code == 3
+    assert "the gradient is exactly zero although rewards differ" in err
+
+
+def spoil(monkeypatch, times):
+    """The next losses are not finite."""
+    real, left = module.score_loss, [times]
+
+    def loss(logp, *rest):
+        left[0] -= 1
+        return logp.sum() * math.nan if left[0] >= 0 else real(logp, *rest)
+
+    monkeypatch.setattr(module, "score_loss", loss)
+
+
+def test_a_loss_that_is_not_finite_stops_or_is_skipped(folder, monkeypatch):
+    stopping = make_run("run_name=stopping")
+    spoil(monkeypatch, 1)
+    with stopping.open(), pytest.raises(NumericError, match="stage 1 step 1: loss nan"):
+        step(stopping, 1)
+    skipping = make_run("run_name=skipping", "train.on_non_finite=skip")
+    before = weights(skipping)
+    spoil(monkeypatch, 2)
+    with skipping.open():
+        step(skipping, 1), step(skipping, 1)
+        assert torch.equal(weights(skipping), before)
+        step(skipping, 1)
+        assert not torch.equal(weights(skipping), before)
+        assert skipping.progress.skipped == 0
+        spoil(monkeypatch, 3)
+        with pytest.raises(NumericError):
+            for _ in range(3):
+                step(skipping, 1)
+
+
+def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
+    run = make_run("reward.fn=test_score.nothing", "train.identical_rewards_warning=2", "run_name=warned")
+    with run.open():
+        before = weights(run)
+        step(run, 1)
+        assert "steps in a row" not in capsys.readouterr().out
+        step(run, 1)
+        assert (
+            "WARNING: 2 steps in a row in which all completions of every prompt earned the same"
+            in capsys.readouterr().out
+        )
+        assert torch.equal(weights(run), before)  # at the reference nothing pulls
+    run = make_run(
+        "reward.fn=test_score.nothing", "train.identical_rewards_warning=1", "train.stop_on_identical_rewards=true"
+    )
+    with run.open(), pytest.raises(NumericError, match="check the reward, the extractor"):
+        step(run, 1)
+
+
+def run_out_of_memory(run, monkeypatch, above, times):
+    """The policy raises, in the second micro-batch, as long as one has more than `above` sequences."""
+    calls, real = [], run.policy.hidden_states
+
+    def hidden_states(ids, mask):
+        if torch.is_grad_enabled() and len(ids) > above:
+            calls.append(len(ids))
+            if 2 <= len(calls) < 2 + times:
+                raise torch.OutOfMemoryError("out of memory")
+        return real(ids, mask)
+
+    monkeypatch.setattr(run.policy, "hidden_states", hidden_states)
+
+
+def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeypatch, capsys):
+    plain = make_run("train.micro_batch_size=8", "optimizer.learning_rate=1e-4", "run_name=plain")
+    with plain.open():
+        expected = step(plain, 1)
+    run = make_run("train.micro_batch_size=8", "optimizer.learning_rate=1e-4")
+    run_out_of_memory(run, monkeypatch, above=4, times=1)
+    with run.open():
+        row = step(run, 1)
+        assert run.micro_batch_size == 4
+        assert "out of memory: train.micro_batch_size is 4 from now on" in capsys.readouterr().out
+    assert row["loss"] == pytest.approx(expected["loss"], abs=1e-6)
+    assert row["grad_norm"] == pytest.approx(expected["grad_norm"], rel=1e-5)
+    torch.testing.assert_close(weights(run), weights(plain), rtol=0, atol=1e-6)
+
+
+def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
+    run = make_run("train.micro_batch_size=8")
+    run_out_of_memory(run, monkeypatch, above=0, times=99)
+    with run.open(), pytest.raises(OutOfMemory, match=r"train\.micro_batch_size = 4: lower it") as caught:
+        step(run, 1)
+    assert caught.value.exit_code == 4
+
+
+# -- knobs that move
+
+
+def test_beta2_adapts_in_stage_1_alone(folder):
+    run = make_run("train.adaptive_beta2={target: 0.1, rate: 0.5, max_error: 0.2}", "train.stage1_steps=2")
+    with run.open():
+        row = step(run, 1)
+        assert (row["kl_attempt1"], row["beta_attempt1"]) == (0, pytest.approx(0.11))
+        assert run.progress.beta2 == pytest.approx(0.1 * (1 - 0.5 * 0.2))
+        assert step(run, 1)["beta_attempt1"] == pytest.approx(0.1)
+        moved = run.progress.beta2
+        assert step(run, 2)["beta_attempt1"] == pytest.approx(0.01)
+        assert run.progress.beta2 == moved
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ("linear", [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]),
+        ("cosine", [0.5, 1.0, 1.0, 0.853553, 0.5, 0.146447]),
+    ],
+)
+def test_the_learning_rate_by_hand(schedule, expected):
+    settings = Optimizer(learning_rate=2.0, warmup_steps=2, schedule=schedule)
+    assert [learning_rate(settings, i, 6) / 2 for i in range(6)] == pytest.approx(expected, abs=1e-6)
+    assert learning_rate(Optimizer(learning_rate=2.0, schedule=schedule), 0, 1) == 2.0
+
+
+def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
+    for keeps in ("true", "false"):
+        run = make_run(
+            "optimizer.warmup_steps=1", f"train.fresh_optimizer_per_stage={keeps}", f"run_name=fresh-{keeps}"
+        )
+        with run.open():
+            counts = []
+            for stage in run.remaining():
+                counts.append(len(run.optimizer.state))
+                run.progress.stage = stage.number
+                rollouts = run.sample(stage)
+                assert run.update(stage, rollouts, run.credit(stage, rollouts))["learning_rate"] == 1e-2
+                run.progress.step = 0
+        assert counts == [0, 0] if keeps == "true" else [0, len(run.policy.trainable)]
+
+
+def test_adamw_in_8_bits_takes_a_step(folder):
+    run = make_run("optimizer.name=adamw_8bit")
+    with run.open():
+        before = weights(run)
+        for stage in run.remaining():
+            step(run, stage.number)
+            run.progress.step = 0
+        assert "8bit" in type(run.optimizer.optimizer).__name__
+        assert not torch.equal(weights(run), before)
+
+
+def test_epochs_become_steps(folder):
+    config = load(ScoreConfig, Path("tiny.yaml"), ["train.stage1_steps=null", "train.stage1_epochs=1.5"])
+    assert [(stage.number, stage.steps, stage.batch_size) for stage in plan(config, rows=19)] == [(1, 8, 4), (2, 1, 4)]
+
+
+# -- the sampler
+
+
+def test_an_epoch_is_every_row_once_and_the_next_is_another_shuffle():
+    sampler = Sampler(10, seed=0)
+    epochs = [sampler.take(4) + sampler.take(6) for _ in range(3)]
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert Sampler(10, seed=0).take(30) == [row for epoch in epochs for row in epoch]
+    assert Sampler(10, seed=1).take(10) != epochs[0]
+    taken = Sampler(3, seed=0).take(7)  # more than two epochs at once
+    assert sorted(taken.count(row) for row in range(3)) == [2, 2, 3]
+
+
+def test_a_sampler_goes_on_where_its_state_was_taken():
+    for taken in (0, 3, 10, 17):
+        sampler = Sampler(10, seed=5)
+        sampler.take(taken)
+        state = json.loads(json.dumps(sampler.state_dict()))
+        resumed = Sampler(10, seed=9)
+        resumed.load_state_dict(state)
+        assert resumed.take(25) == sampler.take(25)

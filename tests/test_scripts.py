@@ -1,0 +1,505 @@
+"""The scripts through their real command lines, on a model whose weights are set by hand.
+
+It answers every question by `<think></think><answer>7</answer>`, and by 8 in place of 7 with probability 1/4: all that
+the scripts report about it can be worked out on paper.
+"""
+
+import ast
+import importlib.util
+import json
+import math
+import re
+import string
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+import yaml
+
+import evaluate
+import profile_run
+import train
+from lib.config import FromScratch, ScoreConfig, load
+from lib.errors import ConfigError
+from lib.evaluation import majority_votes, pass_at_k, vote
+from lib.parsing import same_answer
+from lib.scratch import build, build_tokenizer
+
+ROOT = Path(__file__).parent.parent
+REAL = ("arithmetic", "gsm8k", "math")
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SPARE = 8  # hidden dimensions that are always zero in the base: what an adapter can write to
+ALONE = SimpleNamespace(num_processes=1)
+
+
+@pytest.fixture(scope="session")
+def sevens(tmp_path_factory):
+    """The folder of the model. Its next token depends on the last one only: the layers add nothing to an embedding."""
+    architecture = {"model_type": "qwen3", "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+                    "num_key_value_heads": 1, "head_dim": 16, "tie_word_embeddings": False}  # fmt: skip
+    tags = ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<answer>", "</answer>"]
+    characters = "".join(sorted(set(string.printable) - set("\t\r\x0b\x0c")))
+    scratch = FromScratch(architecture=architecture, characters=characters, special_tokens=tags)
+    size = len(build_tokenizer(scratch, TEMPLATE))
+    scratch = scratch.model_copy(update={"architecture": architecture | {"hidden_size": size + SPARE}})
+    model, tokenizer = build(scratch, TEMPLATE, seed=0)
+    ids = tokenizer.convert_tokens_to_ids
+    follow = torch.full((size, size), -30.0)  # (next, last) log-probs
+    follow[ids("<|im_end|>"), :] = 0.0
+    for last, successors in {
+        "<|assistant|>": {"<think>": 1}, "<think>": {"</think>": 1}, "</think>": {"<answer>": 1},
+        "<answer>": {"7": 0.75, "8": 0.25}, "7": {"</answer>": 1}, "8": {"</answer>": 1},
+    }.items():  # fmt: skip
+        follow[:, ids(last)] = -30.0
+        for token, chance in successors.items():
+            follow[ids(token), ids(last)] = math.log(chance)
+    with torch.no_grad():
+        model.model.embed_tokens.weight.copy_(torch.eye(size, size + SPARE))
+        model.lm_head.weight.normal_(generator=torch.Generator().manual_seed(0))
+        model.lm_head.weight[:, :size] = follow / math.sqrt(
+            size + SPARE
+        )  # by which the final norm scales a unit vector
+        model.model.layers[0].self_attn.o_proj.weight.zero_()
+        model.model.layers[0].mlp.down_proj.weight.zero_()
+    folder = tmp_path_factory.mktemp("sevens")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+RIDDLES = {
+    "run_name": "riddles",
+    "model": {"backend": "plain", "max_seq_length": 256},
+    "lora": {"r": 4, "alpha": 8},
+    "dataset": {"name": "riddles.csv", "target_field": "solution", "test_split_size": 48},
+    "prompts": {"system": "Guess.", "user": "{riddle}?", "self_correction": "Guess again."},
+    "reward": {"fn": "riddle_scores.warm", "answer_extractor": "riddle_scores.guess"},
+    "generation": {"max_prompt_length_attempt1": 64, "max_prompt_length_attempt2": 128, "max_new_tokens_attempt1": 8,
+                   "max_new_tokens_attempt2": 8},
+    "optimizer": {"learning_rate": 0.003},
+    "train": {"stage1_steps": 8, "stage2_steps": 8, "stage1_batch_size": 8, "stage2_batch_size": 8, "beta2": 0.01},
+    "eval": {"max_examples": 48, "temperature": 1.0, "samples_per_prompt": 4},
+}  # fmt: skip
+NUMBERS = [number * 37 % 96 for number in range(96)]  # 0 to 95, mixed
+SCORES = """
+def warm(predictions, solution, extractor):
+    return [{"close": 0.1 * (extractor(p) in "789"), "right": 1.0 * (extractor(p) == s)}
+            for p, s in zip(predictions, solution, strict=True)]
+
+def guess(text):
+    return text.rpartition("<answer>")[2].partition("</answer>")[0]
+"""
+
+
+@pytest.fixture(scope="module")
+def riddles(sevens, tmp_path_factory):
+    """A folder with a task that nobody here has seen, and a run that trained on it: YAML, data and a reward."""
+    folder = tmp_path_factory.mktemp("riddles")
+    (folder / "riddle_scores.py").write_text(SCORES)
+    (folder / "riddles.csv").write_text("riddle,solution\n" + "".join(f"r{number},8\n" for number in NUMBERS))
+    config = RIDDLES | {"model": RIDDLES["model"] | {"name": str(sevens)}}
+    (folder / "riddles.yaml").write_text(yaml.safe_dump(config))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        assert call(patch, train, "--config", "riddles.yaml") == 0
+    return folder
+
+
+@pytest.fixture
+def inside(riddles, monkeypatch):
+    monkeypatch.chdir(riddles)
+    monkeypatch.syspath_prepend(str(riddles))
+    return riddles
+
+
+def call(patch, script, *arguments):
+    patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
+    return script.main()
+
+
+def read(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def write_answers(folder, answers):
+    rows = [{"question": f"q{number}", "answer": answer} for number, answer in enumerate(answers)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def local(sevens, **more):
+    """Overrides that put the tiny model and local rows in place of a config's own; a character is a token here."""
+    values = {
+        "model.name": sevens, "dataset.name": "rows.jsonl", "dataset.target_field": "answer",
+        "dataset.test_split_size": 8,
+        "dataset.config_name": None, "prompts.user": "'{question}'", "model.load_in_4bit": "false",
+        "model.max_seq_length": 8192, "generation.max_prompt_length_attempt1": 2000,
+        "generation.max_prompt_length_attempt2": 4000, "generation.batch_size": 64, **more,
+    }  # fmt: skip
+    return [f"{key}={'null' if value is None else value}" for key, value in values.items()]
+
+
+# ---- train.py and the configs
+
+
+def test_an_unseen_task_trains_by_yaml_alone(riddles):
+    rows = {row["when"]: row for row in read(riddles / "outputs/riddles/evaluations.jsonl")}
+    assert list(rows) == ["pretrain", "after_stage1", "after_stage2"]
+    assert rows["pretrain"]["n"] == 192
+    low, high = rows["pretrain"]["acc_attempt1_ci95"]
+    assert low < 0.25 < high
+    assert rows["after_stage2"]["acc_attempt2"] > 0.6
+    last = rows["after_stage2"]
+    parts = last["reward/close_attempt2"], last["reward/right_attempt2"]
+    assert sum(parts) == pytest.approx(last["reward_attempt2"])
+    assert parts[1] == pytest.approx(last["acc_attempt2"])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_config_opens_with_its_command(path):
+    first = path.read_text().splitlines()[0]
+    assert first.startswith("# ")
+    assert f"--config configs/{path.name}" in first
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypatch, capsys):
+    config = load(ScoreConfig, ROOT / f"configs/{name}.yaml")
+    whole = config.generation.max_prompt_length_attempt1 + config.generation.max_new_tokens_attempt1
+    assert config.generation.max_prompt_length_attempt2 > whole + 100  # so that attempt 2 sees all of attempt 1
+    assert (config.train.alpha, config.train.beta1, config.train.beta2, config.seed) == (10.0, 0.01, 0.1, 3407)
+    monkeypatch.chdir(tmp_path)
+    write_answers(tmp_path, ["7"] * 24)
+    assert call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml", "--dry-run", *local(sevens)) == 0
+    shown = capsys.readouterr().out
+    steps = math.ceil(16 / config.train.stage2_batch_size)
+    for text in (config.prompts.system.split(".")[0], "There might be an error in the solution above.", "[target: 7]",
+                 f"stage II: {steps} steps", "nothing was trained"):  # fmt: skip
+        assert text in shown
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "math"])
+def test_a_real_config_runs_small(name, sevens, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_answers(tmp_path, ["7", "8"] * 12)
+    assert call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml", "--smoke", 8, *local(sevens)) == 0
+    rows = read(tmp_path / f"outputs/score-{name}-smoke/evaluations.jsonl")
+    assert {row["when"] for row in rows} == {"pretrain", "step", "after_stage1", "after_stage2"}
+    if rows[0]["temperature"] == 0:
+        assert rows[0]["acc_attempt1"] == 0.5  # it says 7, and every other answer is 7
+    assert "after stage II" in capsys.readouterr().out
+
+
+def test_without_network_one_sentence_says_what_to_do(tmp_path, monkeypatch):
+    import datasets
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    for name, source in (("gsm8k", "openai/gsm8k"), ("arithmetic", "./data/generated/hard-arithmetic")):
+        with pytest.raises(ConfigError) as caught:
+            call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml")
+        message = str(caught.value)
+        assert source in message
+        assert "give " in message
+        assert "\n" not in message
+        assert caught.value.exit_code == 2
+
+
+# ---- evaluate.py
+
+
+def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_path, monkeypatch, capsys):
+    write_answers(tmp_path, ["7"] * 20 + ["8"] * 20 + ["9"] * 10 + ["1"])
+    overrides = ["dataset.name=" + str(tmp_path / "rows.jsonl"), "dataset.target_field=answer",
+                 "dataset.test_split_size=50", "prompts.user='{question}'", "reward.fn=exact_match"]  # fmt: skip
+    options = [
+        "--temperature",
+        0,
+        1,
+        "--samples",
+        16,
+        "--max-examples",
+        50,
+        "--majority",
+        "--output",
+        tmp_path / "o.jsonl",
+    ]
+    assert call(monkeypatch, evaluate, "--config", "riddles.yaml", *overrides, *options) == 0
+    greedy, sampled = read(tmp_path / "o.jsonl")
+    assert [greedy[key] for key in ("when", "adapter", "temperature", "n", "prompts")] == ["pretrain", None, 0, 50, 50]
+    assert [greedy[key] for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c")] == [0.4, 0.4, 0, 0]
+    assert "pass_at_k" not in greedy
+    assert (sampled["n"], sampled["prompts"], sampled["temperature"], sampled["seed"]) == (800, 50, 1, 0)
+    expected = 0.4 * 0.75 + 0.4 * 0.25
+    assert sampled["acc_attempt1"] == pytest.approx(expected, abs=0.05)  # 3 standard errors
+    assert sampled["i_to_c"] == pytest.approx(0.8 * 0.75 * 0.25, abs=0.05)
+    assert sampled["delta"] == pytest.approx(sampled["i_to_c"] - sampled["c_to_i"])
+    at = {row["k"]: row["pass"] for row in sampled["pass_at_k"]}
+    assert list(at) == [1, 2, 4, 8, 16]
+    assert at[1] == pytest.approx(sampled["acc_attempt1"])
+    assert at[16] == pytest.approx(0.4 + 0.4 * (1 - 0.75**16), abs=0.03)
+    votes = {row["k"]: row for row in sampled["majority"]}
+    assert list(votes) == [1, 2, 4, 8]
+    assert votes[1]["acc_sequential"] == pytest.approx(sampled["acc_attempt2"])
+    assert votes[8]["acc_parallel"] == pytest.approx(0.4, abs=0.03)  # sixteen votes are for 7
+    assert votes[8]["gain"] == pytest.approx(votes[8]["acc_sequential"] - votes[8]["acc_parallel"])
+    shown = capsys.readouterr().out
+    for text in ("greedy ", "0.400", "n = 800 answers to 50 held-out questions", "pass@16", "K = 8", "base of"):
+        assert text in shown
+
+
+def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, monkeypatch, capsys):
+    arguments = ["--config", "outputs/riddles/config.yaml", "--run", "outputs/riddles", "--temperature", 1]
+    assert call(monkeypatch, evaluate, *arguments, "--output", tmp_path / "new" / "o.jsonl") == 0
+    (again,) = read(tmp_path / "new" / "o.jsonl")
+    then = read("outputs/riddles/evaluations.jsonl")[-1]
+    assert again["adapter"] == "outputs/riddles/stage2"
+    same = set(then) - {"time", "stage", "step"}
+    assert {"when", "n", "acc_attempt1", "delta_ci95", "c_to_i", "mcnemar_p"} <= same
+    assert {key: again[key] for key in same} == {key: then[key] for key in same}
+
+
+def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):
+    def found(*folders):
+        for folder in folders:
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / "adapter_config.json").touch()
+        return evaluate.newest_adapter(tmp_path).relative_to(tmp_path).as_posix()
+
+    assert found("stage1/step_20", "stage1/step_100") == "stage1/step_100"
+    assert found("stage1") == "stage1"
+    assert found("stage2/step_40", "stage2/step_60.tmp") == "stage2/step_40"
+    assert found("stage2") == "stage2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--majority", "--samples", "1"], "--samples 2 or more"),
+        (["--majority", "--temperature", "0", "--samples", "4"], "--temperature above 0"),
+        (["--adapter", "nowhere"], "nowhere: no adapter_config.json there"),
+        (["--run", "nowhere"], "nowhere: there is no adapter in it"),
+        (["eval.max_exmples=3"], "eval.max_exmples: unknown key; did you mean 'max_examples'?"),
+        (["--output", "riddles.yaml/o.jsonl"], "can not be written"),
+    ],
+)
+def test_evaluate_explains_mistakes(inside, monkeypatch, arguments, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        call(monkeypatch, evaluate, "--config", "riddles.yaml", *arguments)
+
+
+def test_votes_by_hand():
+    right, wrong = ("18.0", True), ("17", False)
+    assert vote([right, wrong, ("18", True)], same_answer) == 1.0  # 18 and 18.0 are one camp
+    assert vote([right, wrong], same_answer) == 0.5  # a tie
+    assert vote([("", False), ("", False), right], same_answer) == 1.0  # who says nothing has no vote
+    assert vote([("", False)], same_answer) == 0.0
+
+
+def test_majority_and_pass_at_k_by_hand():
+    def score(answer):
+        return SimpleNamespace(answer=answer, match=answer == "1")
+
+    def rollouts(first, second):
+        return [SimpleNamespace(score1=score(a), score2=score(b)) for a, b in zip(first, second, strict=True)]
+
+    both = rollouts("1123", "1111") + rollouts("2222", "1222")  # two prompts, four samples each
+    one, two = majority_votes(both, 4, same_answer, ALONE)
+    assert (one["k"], one["attempts"], two["k"], two["attempts"]) == (1, 2, 2, 4)
+    assert one["acc_parallel"] == (0.5 + 0) / 2  # votes 11 and 23, then 22 and 22
+    assert one["acc_sequential"] == (1 + 0.25) / 2
+    assert two["acc_parallel"] == (1 + 0) / 2  # vote 1123, then 2222
+    assert two["acc_sequential"] == (1 + 0.25) / 2  # votes 11 and 11, then 12 and 22
+    assert two["gain"] == 0.125
+    assert [row["pass"] for row in pass_at_k(both, 4, ALONE)] == pytest.approx([0.25, 5 / 12, 0.5])
+
+
+@pytest.mark.parametrize("script", [train, evaluate, profile_run], ids=lambda script: script.__name__)
+def test_help_shows_commands_and_options(script, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as caught:
+        call(monkeypatch, script, "--help")
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"python {script.__name__}.py --config configs/" in shown
+    assert "section.key=value" in shown
+
+
+def test_a_mistake_is_told_before_torch_is_imported(tmp_path):
+    (tmp_path / "bad.yaml").write_text("run_nme: x\n")
+    code = (
+        "import runpy, sys\n"
+        "for script in sys.argv[1:]:\n"
+        "    sys.argv = [script, '--config', 'bad.yaml']\n"
+        "    try: runpy.run_path(script, run_name='__main__')\n"
+        "    except SystemExit as end: assert end.code == 2, end.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    scripts = [
+        str(ROOT / name) for name in ("train.py", "evaluate.py", "profile_run.py", "data/build_hard_arithmetic.py")
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *scripts], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("did you mean 'run_name'?") == len(scripts)
+
+
+# ---- profile_run.py
+
+
+def test_profile_measures_thinking_budgets_and_prompts(inside, tmp_path, monkeypatch, capsys):
+    arguments = ["--config", "riddles.yaml", "--n", 6, "--out", tmp_path, "generation.max_new_tokens_attempt1=100"]
+    assert call(monkeypatch, profile_run, *arguments) == 0
+    report = json.loads((tmp_path / "profile_riddles.json").read_text())
+    first, second = report["attempts"]["1"], report["attempts"]["2"]
+    assert (report["n"], report["seed"], report["temperature"]) == (6, 42, 1.0)
+    assert first["think_tokens"]["max"] == 2  # <think> and </think>
+    assert first["post_think_tokens"]["min"] == 4  # <answer>, the digit, </answer>, the end
+    assert second["tokens"]["mean"] == 6
+    assert (first["budget_hits"], first["extraction_failures"]) == (0, 0)
+    start, end = len("|Guess.|") + len("|r95?|"), len("|")  # a bar is a marker
+    assert report["prompts"]["max"] == start + end
+    assert second["prompt"]["max"] == start + end + 5 + len("|") + len("|Guess again.|") + len("|")
+    assert [item["override"] for item in report["recommendations"]] == ["generation.max_new_tokens_attempt1=64"]
+    assert report["memory"][-1].endswith("peak, at full length")
+    assert len(report["rollouts"]) == 6
+    page = (tmp_path / "profile_riddles.md").read_text()
+    assert "# Profile of riddles" in page
+    assert "| attempt 2: tokens | 6 | 6 | 6 | 6 | 6 | 6 | 8 | 0 |" in page
+    assert "    <think></think><answer>" in page
+    assert "## Rollout 6" in page
+    assert "generation.max_new_tokens_attempt1=64" in capsys.readouterr().out
+
+
+def test_profile_recommends_more_where_something_was_cut(inside, monkeypatch):
+    overrides = ["generation.max_new_tokens_attempt1=3", "generation.max_prompt_length_attempt1=14",
+                 "generation.max_prompt_length_attempt2=33"]  # fmt: skip
+    assert call(monkeypatch, profile_run, "--config", "riddles.yaml", "--n", 3, *overrides) == 0
+    report = json.loads(Path("outputs/profile_riddles.json").read_text())
+    assert report["prompts"]["too_long"] == sum(number > 9 for number in NUMBERS[48:])  # r10? has 15 tokens
+    told = {item["override"]: item["why"] for item in report["recommendations"]}
+    assert "3 of 3 answers hit the budget" in told["generation.max_new_tokens_attempt1=6"]
+    assert any("found no answer in 3 of 3 texts" in why for why in told.values())
+
+
+def test_think_tokens_are_counted_by_the_tokenizer(tokenizer):
+    def count(text):
+        return profile_run.think_tokens(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    assert count("<think>12</think>3") == 4
+    assert count("<think>12") == 3  # never closed: all of it
+    assert count("123") == 0
+    assert count("<think>1</think>2<think>3</think>45") == 7
+
+
+# ---- data/build_hard_arithmetic.py
+
+
+@pytest.fixture(scope="module")
+def builder():
+    spec = importlib.util.spec_from_file_location("build_hard", ROOT / "data" / "build_hard_arithmetic.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build_hard(patch, builder, sevens, out, *options):
+    config = ["--config", ROOT / "configs/arithmetic.yaml", "--model", sevens, "--out", out]
+    return call(patch, builder, *config, "--operation", "addition", "--digits", 1, "--pool", 81, *options)
+
+
+def test_hard_questions_are_those_the_model_fails(builder, sevens, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "hard"
+    assert build_hard(monkeypatch, builder, sevens, out, "--train", 60, "--test", 15, "--batch-size", 50) == 0
+    train_rows, test_rows = read(out / "train.jsonl"), read(out / "test.jsonl")
+    assert (len(train_rows), len(test_rows)) == (60, 15)
+    questions = {row["question"] for row in train_rows + test_rows}
+    assert len(questions) == 75  # all of the 81 but 1+6, 2+5, ..., 6+1
+    for row in train_rows + test_rows:
+        a, b = map(int, re.findall(r"\d", row["question"]))
+        assert row["answer"] == str(a + b) != "7"
+        assert (row["model_answer"], row["truncated"]) == ("7", False)
+    stats = json.loads((tmp_path / "hard.json").read_text())
+    assert (stats["asked"], stats["accuracy"], stats["truncated"]) == (81, 6 / 81, 0)
+    assert (stats["model"], stats["operation"], stats["temperature"]) == (str(sevens), "addition", 0)
+    shown = capsys.readouterr().out
+    assert re.search(r"asked 50/81  right .*%  truncated 0\.0%  hard 4\d/75  \d+s left", shown)
+    with pytest.raises(ConfigError, match="already holds a data set"):
+        build_hard(monkeypatch, builder, sevens, out, "--train", 60, "--test", 15)
+
+
+def test_hard_questions_abort_when_there_are_too_few(builder, sevens, tmp_path, monkeypatch):
+    few = re.escape(f"only 75 of 81 questions are hard for '{sevens}' (6 right, 0 truncated), expected 80")
+    with pytest.raises(ConfigError, match=few):
+        build_hard(monkeypatch, builder, sevens, tmp_path / "few", "--train", 60, "--test", 20)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConfigError, match=r"'openai/gsm8k' is no path \./\.\.\. of a folder: give --out DIR"):
+        call(monkeypatch, builder, "--config", ROOT / "configs/gsm8k.yaml", "--model", sevens)
+    with pytest.raises(ConfigError, match="--pool 81 is less than"):
+        build_hard(monkeypatch, builder, sevens, tmp_path / "few", "--train", 80, "--test", 20)
+
+
+def test_truncated_answers_are_left_out_or_labelled(builder, sevens, tmp_path, monkeypatch):
+    options = ["--train", 8, "--test", 2, "--max-new-tokens", 3]
+    with pytest.raises(ConfigError, match=r"only 0 of 81 .*0 right, 81 truncated"):
+        build_hard(monkeypatch, builder, sevens, tmp_path / "none", *options)
+    assert build_hard(monkeypatch, builder, sevens, tmp_path / "kept", *options, "--truncated", "keep") == 0
+    assert all(row["truncated"] for row in read(tmp_path / "kept/train.jsonl"))
+    assert json.loads((tmp_path / "kept.json").read_text())["truncated_among_them"] == 10
+
+
+@pytest.mark.parametrize(("operation", "answer"), [("addition", 22), ("subtraction", -2), ("multiplication", 120)])
+def test_questions_are_distinct_and_of_the_digits_asked_for(builder, operation, answer):
+    rows = builder.questions(operation, 2, 9000, seed=1)
+    assert len({row["question"] for row in rows}) == 90 * 90
+    word = builder.SYMBOLS[operation][0]
+    assert {"question": f"What is 10 {word} 12?", "answer": str(answer)} in rows
+    assert builder.questions(operation, 5, 3, seed=1) != builder.questions(operation, 5, 3, seed=2)
+
+
+# ---- no task in a script
+
+
+def task_names():
+    """Names of the configs and of their data sets, as a person would type them."""
+    names = set()
+    for path in (ROOT / "configs").glob("*.yaml"):
+        source = yaml.safe_load(path.read_text())["dataset"]["name"]
+        names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
+    return {name.lower().replace("_", "-") for name in names} | {"gsm8k", "math", "arithmetic"}
+
+
+def words_of(source):
+    """Text and names in a script's code; docstrings and what it imports from the standard library left out."""
+    tree = ast.parse(source)
+    ours = {ast.get_docstring(node, clean=False) for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in ours:
+            yield node.value
+        for field in ("id", "attr", "arg", "name"):
+            word = getattr(node, field, None)
+            if isinstance(word, str) and word not in sys.stdlib_module_names:
+                yield word
+
+
+def named_tasks(source):
+    text = "\n".join(words_of(source)).lower().replace("_", "-")
+    return {name for name in task_names() if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text)}
+
+
+def test_an_entry_script_names_no_task():
+    assert {"arithmetic", "openai/gsm8k", "hard-arithmetic", "tiny-arithmetic", "sft.jsonl"} <= task_names()
+    assert named_tasks("'''openai/gsm8k'''\nimport math\nx = math.inf") == set()
+    assert named_tasks("if name == 'configs/gsm8k.yaml': is_math = 1") == {"gsm8k", "math"}
+    for script in ("train", "sft_train", "evaluate", "profile_run"):
+        assert named_tasks((ROOT / f"{script}.py").read_text()) == set(), script
