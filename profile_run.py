@@ -195,10 +195,10 @@ def with_headroom(tokens: float) -> int:
 def memory(config: ScoreConfig) -> list[str]:
     """Lines of the estimate that --dry-run shows."""
     from lib.model import load_skeleton
-    from lib.preview import _memory
+    from lib.preview import memory
 
     skeleton, _ = load_skeleton(config.model)
-    return _memory(skeleton, config).splitlines()
+    return memory(skeleton, config).splitlines()
 
 
 def texts_of(rollout: object, target_field: str) -> dict:

@@ -2,9 +2,9 @@
 
     python data/build_tiny_arithmetic.py --out data/generated/tiny-arithmetic --seed 0
 
-`sft.jsonl` is a curriculum: first lessons without mistakes, which teach subtraction, then chats of two attempts in which
-every digit is random with probability 0.12, on its own in each attempt. Who imitates them errs, and its second attempt is
-no better than its first. (Chats alone would teach to copy the first attempt before they teach to subtract.)
+`sft.jsonl` is a curriculum: first lessons without mistakes, which teach subtraction, then chats of two attempts in
+which every digit is random with probability 0.12, on its own in each attempt. Who imitates them errs, and its second
+attempt is no better than its first. (Chats alone would teach to copy before they teach to subtract.)
 `train.jsonl` and `test.jsonl` are clean. Every result has four digits, and no question stands in two of the files.
 """
 
@@ -76,7 +76,7 @@ def chat(turns: list[tuple[str, str]]) -> dict:
 
 
 def attempt(answer: str) -> str:
-    """A draft of the digits and the digits again, in one order: every look-up is at a constant distance, easy to learn."""
+    """A draft of the digits, and the digits again: in one order every look-up is at a constant distance, easy to learn."""
     return f"<think>{answer}</think><answer>{answer}</answer>"
 
 

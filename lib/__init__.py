@@ -12,6 +12,7 @@ sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 checkpoint    everything a restart needs, saved atomically
+hub           whether the model hub answers, asked in seconds
 data          rows from wherever they lie, in two splits that share none
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: format, math; and the judge that calls them

@@ -4,7 +4,6 @@ A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such file
 set that was saved by `save_to_disk`. Nothing local is copied into a cache.
 """
 
-import contextlib
 import csv
 import hashlib
 import json
@@ -17,6 +16,7 @@ from typing import Any
 
 from lib.config import Dataset, SFTDataset
 from lib.errors import ConfigError
+from lib.hub import offline_unless_reachable
 from lib.registry import did_you_mean
 
 Row = dict[str, Any]
@@ -25,7 +25,6 @@ Table = Any  # list[Row], or a datasets.Dataset
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
 SHOWN_MISTAKES = 10
 CHUNK_ROWS = 4096
-PROBE_SECONDS = 5
 KEY = "dataset.name"
 
 
@@ -307,7 +306,7 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
         f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the hub can not be reached; "
         "give dataset.name=PATH of a local file, or connect"
     )
-    with _offline_unless_reachable() as online:
+    with offline_unless_reachable() as online:
         try:
             return dict(datasets.load_dataset(dataset.name, dataset.config_name, revision=dataset.revision))
         except ConnectionError as error:
@@ -319,31 +318,6 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
                 f"{KEY}: data set '{dataset.name}' could not be loaded ({_line(error)}); check name, config_name "
                 "and revision"
             ) from error
-
-
-@contextlib.contextmanager
-def _offline_unless_reachable() -> Iterator[bool]:
-    """Yields whether the hub answers; if not, only data in the cache is tried.
-
-    Without this, the hub's client retries for 25 seconds to minutes before it gives up.
-    """
-    import datasets
-    import httpx
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
-
-    before = datasets.config.HF_HUB_OFFLINE
-    online = not before
-    if online:
-        try:
-            get_session().head(constants.ENDPOINT, timeout=PROBE_SECONDS)
-        except httpx.HTTPError:
-            online = False
-    datasets.config.HF_HUB_OFFLINE = not online
-    try:
-        yield online
-    finally:
-        datasets.config.HF_HUB_OFFLINE = before
 
 
 def _line(error: BaseException) -> str:

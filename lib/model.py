@@ -16,6 +16,7 @@ from torch import nn
 from lib.config import Lora, Model
 from lib.errors import ConfigError, NumericError
 from lib.head import Head, token_scores
+from lib.hub import offline_unless_reachable
 
 
 def start_backend(config: Model) -> str:
@@ -77,17 +78,21 @@ def trainable_of(model: nn.Module, lora: Lora) -> int:
 
 @contextlib.contextmanager
 def _explained(config: Model) -> Iterator[None]:
-    """Turns what the loaders raise into one sentence."""
+    """Turns what the loaders raise into one sentence, and a silent hub into an answer within seconds."""
     from safetensors import SafetensorError
 
-    try:
-        yield
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ConfigError(
-            f"model.name: '{config.name}' could not be loaded ({first_line}); give model.name=PATH of a local model "
-            "folder, or connect to the hub"
-        ) from error
+    is_local = Path(config.name).exists()
+    with contextlib.nullcontext(True) if is_local else offline_unless_reachable() as online:
+        try:
+            yield
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            if not online:
+                reason = "not a local folder, and the hub can not be reached"
+            raise ConfigError(
+                f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
+                "folder, or connect to the hub"
+            ) from error
 
 
 def _with_template(tokenizer: object, config: Model) -> object:

@@ -28,7 +28,7 @@ def preview(config: ScoreConfig) -> None:
         "one example": _example(train[0], prompts, config),
         "plan": _plan(config, len(train), len(test)),
         "tokens": _tokens(train, prompts, config),
-        "memory, estimated": _memory(skeleton, config),
+        "memory, estimated": memory(skeleton, config),
     }
     for title, text in parts.items():
         screen.heading(title)
@@ -93,7 +93,7 @@ def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> 
     return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated over the run: at most {total / 1e6:.1f} M tokens"
 
 
-def _memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
+def memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
     """Upper estimates in GiB from the architecture alone; activations as a decoder layer of transformers keeps them."""
     shape, gen = skeleton.config, config.generation
     bytes_each = 2 if config.model.dtype == "bfloat16" or torch.cuda.is_available() else 4

@@ -1,8 +1,8 @@
 """The two prompts of an example, token in and token out: attempt 2 continues the very ids that attempt 1 sampled.
 
 Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So
-the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction, and the
-start of the next turn.
+the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction, and
+the start of the next turn.
 """
 
 import re
@@ -48,8 +48,8 @@ class TwoTurnPrompts:
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - len(self.retry_ids)
         if room < 1:
             raise ConfigError(
-                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for attempt "
-                f"1 beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
+                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for "
+                f"attempt 1 beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
                 f"{len(self.retry_ids)} tokens: raise it to at least "
                 f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
