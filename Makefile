@@ -1,7 +1,7 @@
 # Two commands: `make demo` shows what Rematch does, `make test` checks it. Each sets itself up; `make` lists the rest.
 #
 #   make demo SEED=1                 another seed, in directories of its own
-#   make setup PYTHON=python3.11     choose the interpreter; otherwise the newest of 3.10 to 3.12 is taken
+#   make setup PYTHON=python3.11     choose the interpreter; otherwise python3 if it is 3.10 to 3.12, or one of these
 #   make setup TORCH_INDEX=URL       one more package index to take torch from, such as PyTorch's CPU wheels
 #   make report RUN=outputs/my-run   one or several runs
 
@@ -66,7 +66,7 @@ PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install $(if $(TORCH_
 $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-unsloth.txt
 	@set -e; start=$$(date +%s); \
 	if [ -e $(VENV)/.incomplete ] || ! $(RUN_PYTHON) -c '$(IS_SUPPORTED)' 2> /dev/null; then \
-	    for python in $(or $(PYTHON),python3.12 python3.11 python3.10 python3) none; do \
+	    for python in $(or $(PYTHON),python3 python3.12 python3.11 python3.10) none; do \
 	        if "$$python" -c '$(IS_SUPPORTED)' 2> /dev/null; then break; fi; \
 	    done; \
 	    if [ "$$python" = none ]; then \

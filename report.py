@@ -446,8 +446,9 @@ def draw(chart: Chart, runs: list[Run]) -> str:
     from matplotlib.figure import Figure
 
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
-    values = [value for each in lines.values() for line in each for _, value, _ in line]
-    if not values:
+    heights = [height for each in lines.values() for line in each for _, value, ends in line
+               for height in (value, *(ends or ())) if is_number(height)]  # fmt: skip
+    if not heights:
         return ""
     with matplotlib.rc_context({**LOOK, "svg.hashsalt": chart.title}):
         canvas = Figure(figsize=(9.4, 3.7) if chart.hero else (4.6, 2.8), layout="constrained", facecolor="none")
@@ -459,7 +460,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
             end = draw_series(axes, lines[key], COLOURS[colour], chart)
             if end is not None:
                 ends.append((end, label, COLOURS[colour]))
-        furnish(axes, chart, max(values), {step for run in runs for step in run.boundaries})
+        furnish(axes, chart, max(heights), {step for run in runs for step in run.boundaries})
         label_ends(axes, ends)
         file = io.StringIO()
         canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -499,7 +500,7 @@ def furnish(axes: object, chart: Chart, highest: float, boundaries: set[int]) ->
     if chart.hero:
         axes.set_xlabel("optimizer step")
     if chart.floor is not None:
-        axes.set_ylim(chart.floor, max(1.15 * highest, 0.02))
+        axes.set_ylim(chart.floor, max(1.1 * highest, 0.02))
     if chart.percent:
         axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g} %")
     for step in boundaries:

@@ -76,7 +76,7 @@ def chat(turns: list[tuple[str, str]]) -> dict:
 
 
 def attempt(answer: str) -> str:
-    """A draft of the digits, and the digits again: in one order every look-up is at a constant distance, easy to learn."""
+    """A draft of the digits and the digits again, in one order: look-ups at a constant distance are easy to learn."""
     return f"<think>{answer}</think><answer>{answer}</answer>"
 
 

@@ -10,12 +10,13 @@ import pytest
 import torch
 import yaml
 
-from lib.config import Lora, Model
+from lib.config import FromScratch, Lora, Model
 from lib.errors import ConfigError, NumericError
-from lib.generators.native import left_padded
+from lib.generators.native import generate, left_padded
 from lib.head import Head
 from lib.losses import kl_per_token
 from lib.model import Policy, attach_lora, load_base, load_skeleton, start_backend, trainable_of
+from lib.scratch import build
 
 ROOT = Path(__file__).parent.parent
 ROWS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30, 31]]
@@ -54,6 +55,23 @@ def test_log_probs_do_not_depend_on_padding_or_company(make_policy, pad):
         for mine, expected in zip(results, alone, strict=True):
             torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
     assert alone[1].std() > 0.1
+
+
+def test_positions_count_from_the_first_token():
+    """Rotary models look at distances alone; GPT-2, whose positions are absolute, would notice padding on the left."""
+    shape = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.5}
+    base, _ = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "", seed=0)
+    policy = Policy(base.requires_grad_(False), temperature=1.0)
+    right, left = scores(policy, *right_padded(ROWS)), scores(policy, *left_padded(ROWS, 0, policy.device))
+    for mine, expected in zip(left, right, strict=True):
+        torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
+    short = left_padded(ROWS, 0, policy.device)[0][:1, -3:]
+    assert not torch.allclose(right[0], scores(policy, *right_padded([[9, *short[0].tolist()]]))[0][1:], atol=1e-3)
+    prompts = [[5, 6, 7], [8, 9, 10, 11, 12, 13]]
+    draw = {"max_new_tokens": 6, "temperature": 0, "stop_ids": frozenset([-1]), "pad_id": 0, "generator": None}
+    with policy.generation_mode() as model:
+        together = generate(model, prompts, batch_size=2, **draw)
+        assert [c.ids for c in together] == [generate(model, [p], batch_size=1, **draw)[0].ids for p in prompts]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
