@@ -39,7 +39,6 @@ test: setup ## run the tests
 setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
 
 smoke: setup $(DATA)/sft.jsonl ## every part of the loop on 8 examples, in about a minute
-	@rm -rf outputs/tiny-base-smoke outputs/tiny-arithmetic-smoke
 	@$(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --smoke 8
 	@$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --smoke 8 model.name=outputs/tiny-base-smoke/final
 	@$(RUN_PYTHON) report.py outputs/tiny-arithmetic-smoke

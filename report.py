@@ -305,6 +305,7 @@ def mean_rows(runs: list[Run]) -> list[dict]:
             values = [row[key] for row in found if is_number(row.get(key))]
             if values:
                 means[key] = fmean(values)
+            if len(set(values)) > 1:  # runs from one base share its evaluation: that is no certainty
                 floor = -1 if key == "delta" else 0
                 means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
         rows.append(means)
@@ -363,6 +364,7 @@ class Chart:
     hero: bool = False  # as wide as the page
 
 
+BANDS = "the bands are 95 % intervals"
 ATTEMPTS = {1: ("attempt 1", "one"), 2: ("attempt 2", "two")}
 
 
@@ -377,9 +379,9 @@ def evaluations(run: Run) -> list[dict]:
 
 
 HELD_OUT = (
-    Chart("Accuracy on held-out questions", "Exact match; the bands are 95 % intervals.",
+    Chart("Accuracy on held-out questions", f"Exact match; {BANDS}.",
           of_attempts("acc"), evaluations, percent=True, hero=True),
-    Chart("What the second attempt changes", "Share of all held-out answers; the bands are 95 % intervals.",
+    Chart("What the second attempt changes", f"Share of all held-out answers; {BANDS}.",
           {"i_to_c": ("wrong → right", "good"), "c_to_i": ("right → wrong", "bad")}, evaluations, floor=0,
           percent=True),
     Chart("Gain of a second look", "Accuracy of attempt 2 minus that of attempt 1, on the same questions.",
@@ -430,7 +432,8 @@ def figure(chart: Chart, runs: list[Run]) -> str:
     if not drawn:
         return ""
     hero = " class=hero" if chart.hero else ""
-    return f"<figure{hero}><figcaption><b>{chart.title}</b> {chart.note}</figcaption>{drawn}</figure>"
+    note = chart.note.replace(BANDS, "bold is the mean of the runs") if len(runs) > 1 else chart.note
+    return f"<figure{hero}><figcaption><b>{chart.title}</b> {note}</figcaption>{drawn}</figure>"
 
 
 def points(chart: Chart, run: Run, key: str) -> list[Point]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from lib.config import SFTConfig, dump, load, parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
+from lib.runlog import RunLog, discard
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 UNTRAINED = -100  # torch's label of a token without loss
@@ -38,7 +39,6 @@ def main() -> int:
     train, held_out = (as_chats(rows, splits.source, template_kwargs) for rows in (splits.train, splits.test))
     from lib.checkpoint import Interrupts  # torch comes after config and data were found sound
     from lib.console import Screen
-    from lib.runlog import RunLog
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
@@ -63,8 +63,11 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
     options = parser(__doc__)
     options.add_argument("--resume", action="store_true", help="go on with the run after its last checkpoint")
-    args = options.parse_args()
-    return args, load(SFTConfig, args.config, args.overrides, args.smoke)
+    args = options.parse_intermixed_args()  # overrides may stand anywhere
+    config = load(SFTConfig, args.config, args.overrides, args.smoke)
+    if args.smoke and not args.resume:
+        discard(config.run_dir)
+    return args, config
 
 
 def as_chats(rows: list[Row], source: str, template_kwargs: dict) -> list[Row]:

@@ -23,7 +23,7 @@ from pathlib import Path
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, dump, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
-from lib.runlog import check_directory
+from lib.runlog import check_directory, discard
 
 
 def main() -> int:
@@ -70,6 +70,8 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)
     if not args.dry_run:
+        if args.smoke and not args.resume:
+            discard(config.run_dir)
         check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
     return args, config
 

@@ -17,6 +17,7 @@ from lib.config import Lora, Model
 from lib.errors import ConfigError, NumericError
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
+from lib.registry import did_you_mean
 
 
 def start_backend(config: Model) -> str:
@@ -159,6 +160,7 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
     from peft import LoraConfig, get_peft_model
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    _refuse_unknown(targets, base, config)
     try:
         if backend == "unsloth":
             from unsloth import FastLanguageModel
@@ -177,9 +179,9 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
         else:
             settings = {"r": lora.r, "lora_alpha": lora.alpha, "target_modules": targets, "lora_dropout": 0.0}
             model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
-    except ValueError as error:  # peft: "Target modules ... not found in the base model"
+    except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"lora.targets: none of {targets} is a layer of '{config.name}'; name its linear layers, "
+            f"lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name its linear layers, "
             "or set lora.targets=all-linear"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
@@ -187,6 +189,18 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
         model.enable_input_require_grads()
     _initialise(model, seed)
     return model
+
+
+def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
+    """Every target must be a layer: peft leaves out a misspelt one in silence, as long as another one fits."""
+    layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
+    ends = {name.rpartition(".")[2] for name in layers}
+    for target in targets if isinstance(targets, list) else []:
+        if target not in ends and not any(name.endswith(f".{target}") for name in layers):
+            raise ConfigError(
+                f"lora.targets: '{target}' is no linear layer of '{config.name}'{did_you_mean(target, ends)} "
+                f"It has: {', '.join(sorted(ends))}; or set lora.targets=all-linear"
+            )
 
 
 def _initialise(model: nn.Module, seed: int) -> None:

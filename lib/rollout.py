@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
+from lib.errors import OutOfMemory
 from lib.generators import Completion, native
 from lib.model import Policy
 from lib.prompts import SecondPrompt, TwoTurnPrompts
@@ -64,17 +65,23 @@ def two_attempts(
     def sample(ids: list[list[int]], attempt: int) -> list[Completion]:
         if not ids:
             return []
-        with policy.generation_mode() as model:
-            return native.generate(
-                model,
-                ids,
-                max_new_tokens=sampling.max_new_tokens[attempt - 1],
-                temperature=sampling.temperature,
-                stop_ids=sampling.stop_ids,
-                pad_id=sampling.pad_id,
-                generator=generator,
-                batch_size=sampling.batch_size,
-            )
+        try:
+            with policy.generation_mode() as model:
+                return native.generate(
+                    model,
+                    ids,
+                    max_new_tokens=sampling.max_new_tokens[attempt - 1],
+                    temperature=sampling.temperature,
+                    stop_ids=sampling.stop_ids,
+                    pad_id=sampling.pad_id,
+                    generator=generator,
+                    batch_size=sampling.batch_size,
+                )
+        except torch.OutOfMemoryError as error:
+            raise OutOfMemory(
+                f"out of memory while sampling attempt {attempt}: lower generation.batch_size = "
+                f"{sampling.batch_size} or generation.max_new_tokens_attempt{attempt}"
+            ) from error
 
     with policy.reference_mode():
         firsts = sample(first_prompts[:split], attempt=1)

@@ -12,6 +12,7 @@ import logging
 import math
 import mmap
 import os
+import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -122,11 +123,16 @@ def check_directory(directory: Path, config_text: str, resume: bool, allow_chang
     """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing."""
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # another process than the main one may come late, when the run has already begun
-    if (directory / ".lock").exists():
-        with open(directory / ".lock", "rb") as lock:
-            _take(lock.fileno(), fcntl.LOCK_SH, directory)
+    _refuse_busy(directory)
     _refuse_existing(directory, resume)
     check_config(directory, config_text, allow_change, MAY_CHANGE)
+
+
+def discard(directory: Path) -> None:
+    """Remove an earlier run, for those that are only tried out. ConfigError while another process is in it."""
+    if os.environ.get("RANK", "0") == "0" and directory.exists():
+        _refuse_busy(directory)
+        shutil.rmtree(directory)
 
 
 def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
@@ -290,6 +296,12 @@ def _lock(directory: Path) -> int:
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
+
+
+def _refuse_busy(directory: Path) -> None:
+    if (directory / ".lock").exists():
+        with open(directory / ".lock", "rb") as lock:
+            _take(lock.fileno(), fcntl.LOCK_SH, directory)
 
 
 def _take(descriptor: int, kind: int, directory: Path) -> None:

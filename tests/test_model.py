@@ -57,16 +57,19 @@ def test_log_probs_do_not_depend_on_padding_or_company(make_policy, pad):
     assert alone[1].std() > 0.1
 
 
-def test_positions_count_from_the_first_token():
+def test_positions_count_from_the_first_token(tmp_path):
     """Rotary models look at distances alone; GPT-2, whose positions are absolute, would notice padding on the left."""
     shape = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.5}
-    base, _ = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "", seed=0)
+    pair = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "x", seed=0)
+    for part in pair:
+        part.save_pretrained(tmp_path)
+    base, _ = load_base(Model(name=str(tmp_path)), "plain")  # switches GPT-2's dropout off
     policy = Policy(base.requires_grad_(False), temperature=1.0)
     right, left = scores(policy, *right_padded(ROWS)), scores(policy, *left_padded(ROWS, 0, policy.device))
     for mine, expected in zip(left, right, strict=True):
         torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
-    short = left_padded(ROWS, 0, policy.device)[0][:1, -3:]
-    assert not torch.allclose(right[0], scores(policy, *right_padded([[9, *short[0].tolist()]]))[0][1:], atol=1e-3)
+    shifted = scores(policy, *right_padded([[ROWS[0][0], *ROWS[0]]]))[0][1:]
+    assert not torch.allclose(right[0], shifted, atol=1e-3)
     prompts = [[5, 6, 7], [8, 9, 10, 11, 12, 13]]
     draw = {"max_new_tokens": 6, "temperature": 0, "stop_ids": frozenset([-1]), "pad_id": 0, "generator": None}
     with policy.generation_mode() as model:
@@ -223,9 +226,12 @@ def test_a_tokenizer_without_a_template_is_one_sentence(tiny, tmp_path):
     assert "has none; give one as Jinja text" in sentence(name=str(tmp_path))
 
 
-def test_targets_that_match_nothing_are_one_sentence(make_policy):
-    with pytest.raises(ConfigError, match=r"lora\.targets: none of \['q_prj'\] is a layer of 'tiny'"):
-        make_policy(lora=Lora(targets=["q_prj"]))
+@pytest.mark.parametrize("targets", [["q_prj"], ["v_proj", "q_prj"]])
+def test_a_target_that_is_no_layer_is_one_sentence(make_policy, targets):
+    with pytest.raises(
+        ConfigError, match=r"lora\.targets: 'q_prj' is no linear layer of 'tiny'; did you mean"
+    ):
+        make_policy(lora=Lora(targets=targets))
 
 
 def test_auto_is_plain_without_a_gpu(monkeypatch):
