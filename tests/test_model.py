@@ -228,9 +228,7 @@ def test_a_tokenizer_without_a_template_is_one_sentence(tiny, tmp_path):
 
 @pytest.mark.parametrize("targets", [["q_prj"], ["v_proj", "q_prj"]])
 def test_a_target_that_is_no_layer_is_one_sentence(make_policy, targets):
-    with pytest.raises(
-        ConfigError, match=r"lora\.targets: 'q_prj' is no linear layer of 'tiny'; did you mean"
-    ):
+    with pytest.raises(ConfigError, match=r"lora\.targets: 'q_prj' is no linear layer of 'tiny'; did you mean"):
         make_policy(lora=Lora(targets=targets))
 
 

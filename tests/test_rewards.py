@@ -70,6 +70,9 @@ def test_gsm8k_hash(text, answer):
         (r"the final answer is $\$18$.", r"\$18"),
         ("the final answer is\n\n7\nbecause", "7"),
         ("it is 5", ""),
+        (r" $\frac{1}{2}$ ", r"\frac{1}{2}"),  # an answer column may hold the bare formula
+        ("y = 2x + 1", "y = 2x + 1"),
+        ("", ""),
     ],
 )
 def test_math_final_answer(text, answer):

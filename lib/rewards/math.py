@@ -27,7 +27,7 @@ _DOLLARS = re.compile(r"\$\$?(?!\s)((?:\\.|[^$\\\n])+)(?<!\s)\$(?![0-9])")  # pa
 _SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # a point inside 3.14 ends no sentence
 
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
-_PROSE = re.compile(r"[A-Za-z]{3}")
+_PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
 
 _CPU_SECONDS = 2  # honest answers take 0.002 to 0.4 s; CPU time, so that a busy machine does not change a verdict
 _MEMORY = 4 << 30  # bytes
