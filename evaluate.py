@@ -30,14 +30,13 @@ from lib.registry import matchers
 def main() -> int:
     """Answers the held-out questions once per temperature; prints one table, appends one row each to a file."""
     args, config, adapter = command_line()
-    from accelerate import Accelerator  # torch comes after the config was found sound
-
-    from lib.checkpoint import load_adapter
+    from lib.checkpoint import load_adapter  # torch comes after the config was found sound
     from lib.console import Screen
+    from lib.distributed import make_accelerator
     from lib.evaluation import evaluate, majority_votes, pass_at_k
     from lib.task import load_task
 
-    accelerator = Accelerator()
+    accelerator = make_accelerator(config.tracking.model_copy(update={"backend": "none"}), config.run_dir)
     screen = Screen(accelerator.is_main_process)
     task = load_task(config, screen.say)
     if adapter:

@@ -1,6 +1,6 @@
 """Supervised fine-tuning on chats, by TRL's SFTTrainer: the loss is on what the assistant says and on nothing else.
 
-    python sft_train.py --config configs/tiny_base.yaml                   # a tiny base model from nothing, two minutes
+    python sft_train.py --config configs/tiny_base.yaml                   # a tiny base from nothing, a minute or two
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
     python sft_train.py --config configs/tiny_base.yaml --resume          # go on after the last checkpoint
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
@@ -24,7 +24,7 @@ from pathlib import Path
 from lib.config import SFTConfig, dump, load, parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
-from lib.runlog import RunLog, discard
+from lib.runlog import RunLog, check_directory, discard
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 UNTRAINED = -100  # torch's label of a token without loss
@@ -63,10 +63,12 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
     options = parser(__doc__)
     options.add_argument("--resume", action="store_true", help="go on with the run after its last checkpoint")
+    options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
     config = load(SFTConfig, args.config, args.overrides, args.smoke)
     if args.smoke and not args.resume:
         discard(config.run_dir)
+    check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
     return args, config
 
 

@@ -283,6 +283,9 @@ class ScoreConfig(RunConfig):
             )
         if train.adaptive_beta2 and train.beta2 == 0:
             yield ("train.adaptive_beta2", "train.beta2"), "a beta2 of 0 can not adapt: give it a start value above 0"
+        if train.adaptive_beta2 and train.base_first_attempts == 1:
+            keys = ("train.adaptive_beta2", "train.base_first_attempts")
+            yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
         if train.stage1_steps == 0 == train.stage2_steps:
             yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
 
@@ -337,7 +340,7 @@ class SFTTrain(Section):
 
     steps: Count | None = None  # null: epochs decides
     epochs: Annotated[float, Field(gt=0)] = 1.0
-    batch_size: Count = 16  # sequences per optimizer step and process
+    batch_size: Count = 16  # sequences per forward and process
     gradient_accumulation: Count = 1
     max_length: Count = 1024
     shuffle: bool = True  # false: rows in the order of the file, a curriculum

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-WHEN = {"pretrain": "pretrain", "after_stage1": "after stage I", "after_stage2": "after stage II"}
+WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II"}
 
 
 def duration(seconds: float) -> str:

@@ -24,7 +24,13 @@ def make_accelerator(tracking: Tracking, run_dir: Path) -> Accelerator:
         )
     # without being told, accelerate would let every process of a launch on CPUs train on its own
     cpu = "LOCAL_RANK" in os.environ and not torch.cuda.is_available()
-    return Accelerator(cpu=cpu, log_with=None if name == "none" else name, project_dir=str(run_dir))
+    # model.dtype is the one place for precision: autocast in only some of the passes would break KL = 0 at the start
+    accelerator = Accelerator(
+        cpu=cpu, mixed_precision="no", log_with=None if name == "none" else name, project_dir=str(run_dir)
+    )
+    if accelerator.gradient_accumulation_steps != 1:
+        raise ConfigError("accelerate's config sets gradient_accumulation_steps: leave it at 1, micro-batches do that")
+    return accelerator
 
 
 def start_trackers(accelerator: Accelerator, tracking: Tracking, run_dir: Path, config: dict) -> None:
@@ -45,7 +51,9 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """This process's contiguous part; sizes differ by one at most. ConfigError for fewer items than parts."""
     rank, count = accelerator.process_index, accelerator.num_processes
     if len(items) < count:
-        raise ConfigError(f"{len(items)} prompts can not be shared by {count} processes: raise the batch size")
+        raise ConfigError(
+            f"{len(items)} prompts can not be shared by {count} processes: raise the batch size or eval.max_examples"
+        )
     return items[len(items) * rank // count : len(items) * (rank + 1) // count]
 
 

@@ -73,7 +73,7 @@ def trainable_of(model: nn.Module, lora: Lora) -> int:
     head = model.get_output_embeddings()
     linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
     if isinstance(lora.targets, list):
-        linears = [(name, m) for name, m in linears if name.rpartition(".")[2] in lora.targets]
+        linears = [(name, m) for name, m in linears if any(_is_target(name, each) for each in lora.targets)]
     return sum(lora.r * (m.in_features + m.out_features) for _, m in linears)
 
 
@@ -191,12 +191,17 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
     return model
 
 
+def _is_target(layer: str, target: str) -> bool:
+    """peft's rule: the layer's whole name, or its end after a dot."""
+    return layer == target or layer.endswith(f".{target}")
+
+
 def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
     """Every target must be a layer: peft leaves out a misspelt one in silence, as long as another one fits."""
     layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
     ends = {name.rpartition(".")[2] for name in layers}
     for target in targets if isinstance(targets, list) else []:
-        if target not in ends and not any(name.endswith(f".{target}") for name in layers):
+        if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
                 f"lora.targets: '{target}' is no linear layer of '{config.name}'{did_you_mean(target, ends)} "
                 f"It has: {', '.join(sorted(ends))}; or set lora.targets=all-linear"
@@ -221,6 +226,8 @@ class Policy(nn.Module):
         self.model = model  # a PeftModel
         self.temperature = temperature
         self.backend = backend
+        # asked once: Unsloth's for_inference clears the flag
+        self._checkpointing = bool(getattr(self.language_model, "is_gradient_checkpointing", False))
         self.train_mode()
 
     @property
@@ -311,10 +318,6 @@ class Policy(nn.Module):
                 yield self.language_model
         finally:
             self.train_mode()
-
-    @property
-    def _checkpointing(self) -> bool:
-        return bool(getattr(self.language_model, "is_gradient_checkpointing", False))
 
 
 def _logit_scale(config: object) -> float:

@@ -8,7 +8,7 @@ from lib.generators import Completion
 from lib.head import CHUNK_ELEMENTS
 from lib.model import load_skeleton, trainable_of
 from lib.prompts import TwoTurnPrompts
-from lib.score import plan
+from lib.score import kl_weights, plan
 from lib.stats import percentiles
 from lib.task import fitting, load_data
 
@@ -69,14 +69,12 @@ def _plan(config: ScoreConfig, train_rows: int, test_rows: int) -> str:
     lines = [f"evaluation before training on {min(test_rows, config.eval.max_examples)} held-out rows"]
     for stage in plan(config, train_rows):
         seconds = stage.batch_size * tree * train.revisions_per_attempt
-        weights = (
-            f"KL weight {train.beta2:g} on attempt 1, attempt 2 paid"
-            if stage.number == 1
-            else f"both paid, bonus alpha {train.alpha:g}, KL weight {train.beta1:g}"
-        )
+        paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
+        kl1, kl2 = kl_weights(train, stage.number, train.beta2)
         lines.append(
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
-            f"{train.revisions_per_attempt} revisions = {stage.batch_size * tree} + {seconds} completions; {weights}"
+            f"{train.revisions_per_attempt} revisions = {stage.batch_size * tree} + {seconds} completions; "
+            f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
     return "\n".join([*lines, f"run directory {config.run_dir}"])
 
@@ -89,8 +87,8 @@ def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> 
         budgets.max_new_tokens_attempt1 + tree.revisions_per_attempt * budgets.max_new_tokens_attempt2
     )
     total = sum(stage.steps * stage.batch_size * per_prompt for stage in plan(config, len(train)))
-    shown = ", ".join(f"{name} {value:.0f}" for name, value in marks.items())
-    return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated over the run: at most {total / 1e6:.1f} M tokens"
+    shown = ", ".join(f"p{name} {value:.0f}" for name, value in marks.items())
+    return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated in training: at most {total / 1e6:.1f} M tokens"
 
 
 def memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from lib.checkpoint import load_adapter, storage_errors
-from lib.config import ScoreConfig
+from lib.config import ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate
 from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
@@ -40,6 +40,14 @@ def plan(config: ScoreConfig, rows: int) -> list[Stage]:
             steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
         stages.append(Stage(number, steps, batch))
     return stages
+
+
+def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, float]:
+    """KL weights of attempt 1 and attempt 2: in stage I the paper's beta2 comes on top of its small beta1."""
+    if stage == 2:
+        return train.beta1, train.beta1
+    small = train.beta1 if train.beta1_in_stage1 else 0.0
+    return beta2 + small, small
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,10 @@ class Score(Trainer):
         self.stages = plan(config, len(task.train))
         self.sampler = Sampler(len(task.train), config.seed)
         self.progress.stage = start_stage
+        if adapter:
+            self.progress.due = "after_stage1" if start_stage == 2 else "adapter"
         self.progress.beta2 = config.train.beta2
-        self.micro_batch_size = config.train.micro_batch_size
+        self.progress.micro_batch_size = config.train.micro_batch_size
         self._clock = Stopwatch()
         for note in task.notes:
             self.screen.say(note)
@@ -128,10 +138,10 @@ class Score(Trainer):
             length_weights(train.length_norm, own, budget, of(collect(own.tolist(), self.accelerator)))
             for own, budget in zip(lengths, budgets, strict=True)
         ]
-        weights[0] = weights[0] * train.revisions_per_attempt
         penalties = [torch.zeros_like(r1)] * 2
         if train.kl == "k1_in_reward":
             penalties = self._kl_in_reward(stage, rollouts, weights)
+        weights[0] = weights[0] * train.revisions_per_attempt
         # of all processes: a baseline must not depend on how the prompts are shared out
         r1, r2, bonus, penalty1, penalty2 = (
             of(collect(values.tolist(), self.accelerator)).reshape(tree) for values in (r1, r2, bonus, *penalties)
@@ -164,7 +174,7 @@ class Score(Trainer):
         if every and self.progress.step % every == 0 and self.progress.step != stage.steps:
             self.progress.due = "step"
         self.note_rewards(bool(idle))
-        if train.adaptive_beta2 and stage.number == 1:
+        if train.adaptive_beta2 and stage.number == 1 and not self.progress.skipped:
             adaptive = train.adaptive_beta2
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
@@ -174,8 +184,7 @@ class Score(Trainer):
         row["tokens_per_second"] = row["tokens"] / sum(seconds.values())
         self._keep_texts("train", rollouts)
         self.log_step(row)
-        done = sum(earlier.steps for earlier in self.stages[: stage.number - 1]) + self.progress.step
-        self.screen.step(row, sum(each.steps for each in self.stages) - done)
+        self.screen.step(row, sum(each.steps for each in self.stages) - self._global_step())
         return row
 
     def evaluate(self, when: str) -> dict:
@@ -191,7 +200,8 @@ class Score(Trainer):
         self._keep_texts(when, texts)
         self.log.sync()
         if self.config.tracking.backend != "none":
-            self.accelerator.log({f"eval_{when}/{k}": v for k, v in row.items() if isinstance(v, float)})
+            values = {f"eval/{key}": value for key, value in row.items() if isinstance(value, float)}
+            self.accelerator.log(values, step=self._global_step())
         self.screen.evaluation(row)
         self.progress.due = None
         return row
@@ -228,21 +238,13 @@ class Score(Trainer):
     def _bare_policy(self):
         return self.accelerator.unwrap_model(self.policy)
 
-    def _betas(self, stage: Stage) -> tuple[float, float]:
-        """KL weights of attempt 1 and attempt 2."""
-        train = self.config.train
-        if stage.number == 2:
-            return train.beta1, train.beta1
-        small = train.beta1 if train.beta1_in_stage1 else 0.0
-        return self.progress.beta2 + small, small
-
     def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        return micro_batches(sequences(rollouts), self.micro_batch_size, pad, device)
+        return micro_batches(sequences(rollouts), self.progress.micro_batch_size, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
         """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
-        kind, betas = self.config.train.kl, self._betas(stage)
+        kind, betas = self.config.train.kl, kl_weights(self.config.train, stage.number, self.progress.beta2)
         betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
         sums = torch.zeros(6, device=self.accelerator.device)
         batches = list(self._batches(rollouts))
@@ -276,7 +278,11 @@ class Score(Trainer):
 
     @torch.no_grad()
     def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout], weights: list[torch.Tensor]) -> list[torch.Tensor]:
-        """beta * sum of k1 per attempt, (n,) each, for `kl: k1_in_reward` (Ahmadian et al. 2024, arXiv 2402.14740)."""
+        """beta * k1 of each attempt, (n,) each, for `kl: k1_in_reward`, as in Ahmadian et al. 2024, arXiv 2402.14740.
+
+        They sum k1 over the tokens; here the sum is length-normalised like the loss, so that one beta fits all kinds.
+        """
+        betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
         for batch in self._batches(rollouts):
             inputs = (batch.ids, batch.mask, batch.scored)
@@ -285,9 +291,11 @@ class Score(Trainer):
             for attempt in (1, 2):
                 chosen = batch.attempt == attempt
                 sums[attempt - 1].index_add_(0, batch.rollout[chosen], k1[chosen])
-        k2 = self.config.train.revisions_per_attempt
-        weights = [weights[0] / k2, weights[1]]
-        return [beta * own * summed for beta, own, summed in zip(self._betas(stage), weights, sums, strict=True)]
+        return [beta * own * summed for beta, own, summed in zip(betas, weights, sums, strict=True)]
+
+    def _global_step(self) -> int:
+        """Optimizer steps done over both stages."""
+        return sum(stage.steps for stage in self.stages[: self.progress.stage - 1]) + self.progress.step
 
     def _metrics(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """What a step's rollouts say, averaged over all processes."""
@@ -314,12 +322,11 @@ class Score(Trainer):
         means = {name: sum(each.get(name, 0.0) for each in everything) / len(everything) for name in names}
         tokens = sum(each["length_attempt1"] / self.config.train.revisions_per_attempt + each["length_attempt2"]
                      for each in everything)  # fmt: skip
-        before = sum(earlier.steps for earlier in self.stages[: stage.number - 1])
         return {
             "stage": stage.number,
             "step": self.progress.step,
             "steps": stage.steps,
-            "global_step": before + self.progress.step,
+            "global_step": self._global_step(),
             **means,
             "gap": means["acc_attempt2"] - means["acc_attempt1"],
             "truncated": 0.5 * (means["truncated_attempt1"] + means["truncated_attempt2"]),

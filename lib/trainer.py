@@ -30,6 +30,7 @@ class Progress:
     beta2: float = 0.0  # the current one, where it adapts
     identical_rewards: int = 0  # steps in a row in which no completion differed from its group
     skipped: int = 0  # non-finite steps in a row
+    micro_batch_size: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
 
     def state_dict(self) -> dict:
@@ -166,8 +167,8 @@ class Trainer:
         try:
             return accumulate()
         except torch.OutOfMemoryError:
-            self.micro_batch_size = max(1, self.micro_batch_size // 2)
-        self.screen.warn(f"out of memory: train.micro_batch_size is {self.micro_batch_size} from now on")
+            self.progress.micro_batch_size = max(1, self.progress.micro_batch_size // 2)
+        self.screen.warn(f"out of memory: train.micro_batch_size is {self.progress.micro_batch_size} from now on")
         self.optimizer.zero_grad()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -175,7 +176,7 @@ class Trainer:
             return accumulate()
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"out of memory with train.micro_batch_size = {self.micro_batch_size}: lower it, lower "
+                f"out of memory with train.micro_batch_size = {self.progress.micro_batch_size}: lower it, lower "
                 "generation.max_new_tokens_attempt1/2, or set model.gradient_checkpointing=true"
             ) from error
 

@@ -448,7 +448,7 @@ def test_stage_two_from_an_adapter(straight, template, tmp_path):
     first, theirs = rows_of(folder, "evaluations")[0], rows_of(straight.folder, "evaluations")
     theirs = next(row for row in theirs if row["when"] == "after_stage1")
     place = ("when", "stage", "step")
-    assert [first[key] for key in place] == ["pretrain", 2, 0]
+    assert [first[key] for key in place] == ["after_stage1", 2, 0]
     assert {**first, **{key: theirs[key] for key in place}} == theirs
     saved = load_file(folder / RUN / "stage2/adapter_model.safetensors")
     given = load_file(f"{adapter}/adapter_model.safetensors")

@@ -165,7 +165,7 @@ def test_the_micro_batch_size_does_not_change_the_update(folder, stage, history)
     credit = run.credit(plan_of_stage, rollouts)
     results = []
     for size in (1, 3, 100):
-        run.micro_batch_size = size
+        run.progress.micro_batch_size = size
         run.policy.zero_grad()
         numbers = run._accumulate(plan_of_stage, rollouts, credit, 16)
         results.append((numbers["loss"], gradients(run)))
@@ -179,7 +179,7 @@ def test_the_micro_batch_size_does_not_change_the_update(folder, stage, history)
     for size in (1, 100):
         run.policy.load_state_dict(adapter)
         run.fresh_optimizer()
-        run.micro_batch_size = size
+        run.progress.micro_batch_size = size
         run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, True)
         after.append(weights(run))
     torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
@@ -443,7 +443,7 @@ def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeyp
     run_out_of_memory(run, monkeypatch, above=4, times=1)
     with run.open():
         row = step(run, 1)
-        assert run.micro_batch_size == 4
+        assert run.progress.micro_batch_size == 4
         assert "out of memory: train.micro_batch_size is 4 from now on" in capsys.readouterr().out
     assert row["loss"] == pytest.approx(expected["loss"], abs=1e-6)
     assert row["grad_norm"] == pytest.approx(expected["grad_norm"], rel=1e-5)

@@ -170,6 +170,8 @@ def test_a_checkpoint_without_its_mark_is_passed_over(folder, monkeypatch):
     assert all(torch.equal(final[name], tensor) for name, tensor in weights("tiny").items())
     write_rows(chat(number) for number in range(1, 21))
     with pytest.raises(ConfigError, match="the rows differ from those of the run"):
+        run(monkeypatch, "train.checkpoint_every=3", "--resume")
+    with pytest.raises(ConfigError, match=r"train\.checkpoint_every: 3 -> 0"):
         run(monkeypatch, "--resume")
 
 
