@@ -71,6 +71,10 @@ class TwoTurnPrompts:
             retry = retry[1:]
         return SecondPrompt(first_ids + attempt1.ids + retry, continues=True, cut=False)
 
+    def question(self, row: dict) -> str:
+        """What the user's first turn says."""
+        return self.prompts.user.format_map(row)
+
     def text(self, completion: Completion) -> str:
         """What a completion says, without special tokens."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
@@ -96,7 +100,7 @@ class TwoTurnPrompts:
                     f"prompts.user: the data has no column '{name}'{did_you_mean(name, known)} "
                     f"Columns: {', '.join(sorted(known))}"
                 )
-        return self._turns(self.prompts.user.format_map(row))
+        return self._turns(self.question(row))
 
     def _turns(self, user: str) -> list[dict]:
         system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []

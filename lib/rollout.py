@@ -94,7 +94,7 @@ def two_attempts(
     def judged(completions: list[Completion], whose: list[dict]) -> tuple[list[str], list[Score]]:
         texts = [prompts.text(completion) for completion in completions]
         columns = {name: [row[name] for row in whose] for name in whose[0]}
-        questions = [prompts.prompts.user.format_map(row) for row in whose]
+        questions = [prompts.question(row) for row in whose]
         return texts, judge(texts, [row[target_field] for row in whose], columns, questions)
 
     texts1, scores1 = judged(firsts, owners)

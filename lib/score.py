@@ -346,7 +346,7 @@ class Score(Trainer):
             rows.append(
                 where
                 | {
-                    "prompt": self.config.prompts.user.format_map(r.row), "target": target,
+                    "prompt": self.task.prompts.question(r.row), "target": target,
                     "attempt1": r.text1, "attempt2": r.text2,
                     "match1": r.score1.match, "match2": r.score2.match,
                     "reward1": r.score1.components, "reward2": r.score2.components,
