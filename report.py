@@ -184,9 +184,16 @@ def summary(run: Run) -> str:
 def facts(run: Run) -> str:
     """Model, data, length and speed."""
     config = run.config
-    seconds, sampling, tokens = (
-        sum(row.get(key) or 0 for row in run.metrics) for key in ("seconds_update", "seconds_sampling", "tokens")
-    )
+    tokens = sum(row.get("tokens") or 0 for row in run.metrics)
+    spent: dict[str, float] = {}
+    for row in run.metrics:
+        for key in row:
+            if key.startswith("seconds_"):
+                name = key.removeprefix("seconds_").replace("_", " and ")
+                spent[name] = spent.get(name, 0.0) + (row[key] or 0.0)
+    total = sum(spent.values())
+    ordered = sorted(spent.items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{name} {value / total:.0%}" for name, value in ordered if value >= 0.005 * total)
     items = {
         "model": (config.get("model") or {}).get("name") or "from random weights",
         "data": (config.get("dataset") or {}).get("name"),
@@ -194,7 +201,7 @@ def facts(run: Run) -> str:
         "seed": config.get("seed"),
         "trained": run.status,
         "tokens written": f"{tokens:,}" if tokens else None,
-        "sampling and updates": f"{duration(sampling)} + {duration(seconds)}" if seconds else None,
+        "time in steps": f"{duration(total)}: {shares}" if total else None,
     }
     known = {name: html.escape(str(value)) for name, value in items.items() if value is not None}
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in known.items())

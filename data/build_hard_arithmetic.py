@@ -38,7 +38,7 @@ def main() -> int:
     screen = Screen()
     pool = questions(args.operation, args.digits, args.pool, args.seed)
     ask = asker(config, screen.say)
-    wanted, size, started = args.train + args.test, config.generation.batch_size, time.monotonic()
+    wanted, size, started = args.train + args.test, config.generation.batch_size or 256, time.monotonic()
     asked, right, truncated, hard = 0, 0, 0, []
     for start in range(0, len(pool), size):
         if len(hard) >= wanted:
@@ -122,9 +122,7 @@ def questions(operation: str, digits: int, count: int, seed: int) -> list[dict]:
 
 def asker(config: ScoreConfig, say):
     """A function that asks the model, greedily: it returns each question with the answer, and whether that is right."""
-    import torch
-
-    from lib.generators import native
+    from lib.generators import Turn, native
     from lib.model import Policy, load_base, start_backend, stop_ids
     from lib.prompts import TwoTurnPrompts
     from lib.rewards import Judge
@@ -135,14 +133,14 @@ def asker(config: ScoreConfig, say):
     base, tokenizer = load_base(config.model, backend)
     policy = Policy(base, config.generation.temperature, backend)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
-    stops, unused = stop_ids(base, tokenizer), torch.Generator(policy.device)
+    stops, budget = stop_ids(base, tokenizer), config.generation.max_new_tokens_attempt1
 
     def ask(rows: list[dict]) -> list[tuple[dict, bool]]:
-        with policy.generation_mode() as model:
-            answers = native.generate(
-                model, [prompts.first(row) for row in rows], config.generation.max_new_tokens_attempt1, 0.0, stops,
-                tokenizer.pad_token_id, unused, len(rows),
-            )  # fmt: skip
+        turns = {(i,): Turn(prompts.first(row), budget) for i, row in enumerate(rows)}
+        columns = max(len(turn.ids) for turn in turns.values()) + budget
+        decoding = native.Decoding(0.0, stops, tokenizer.pad_token_id, rows=len(rows), columns=columns)
+        written = native.generate(policy, turns, decoding)
+        answers = [written[i, 0] for i in range(len(rows))]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         scores = judge([prompts.text(answer) for answer in answers], columns["answer"], columns, columns["question"])
         return [

@@ -8,6 +8,7 @@ parsing       tags, boxed answers, numbers: what a text says
 stats         intervals, a paired test, pass@k
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the SCoRe losses: sums, never means
+clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
@@ -17,6 +18,7 @@ data          rows from wherever they lie, in two splits that share none
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: format, math; and the judge that calls them
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
+decoder       keys and values of many rows in one slab, and the forward that extends them
 generators/   shelf: native; whoever writes text
 prompts       the two prompts of an example, token in and token out
 rollout       a tree of first and second attempts, judged, as sequences to train on

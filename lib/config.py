@@ -118,7 +118,7 @@ class Generation(Section):
     max_prompt_length_attempt2: Count = 1024  # longer contexts lose the middle of attempt 1, never the instruction
     max_new_tokens_attempt1: Count = 512
     max_new_tokens_attempt2: Count = 512
-    batch_size: Count = 256  # completions decoded at once
+    batch_size: Count | None = None  # completions decoded at once, at most; null: as many as memory allows
 
     @model_validator(mode="before")
     @classmethod
@@ -163,7 +163,7 @@ class ScoreTrain(Section):
     stage2_batch_size: Count = 16
     attempts_per_prompt: Count = 4  # K1 first attempts of each prompt
     revisions_per_attempt: Count = 2  # K2 second attempts of each first attempt
-    micro_batch_size: Count = 16  # sequences per forward; changes memory, never the update
+    micro_batch_tokens: Count = 16_384  # tokens per forward, padding included; changes memory, never the update
     alpha: Weight = 10.0  # bonus alpha * (r2 - r1), on attempt 2 alone
     beta1: Weight = 0.01  # KL weight of both attempts
     beta2: Weight = 0.1  # stage I's extra KL weight of attempt 1

@@ -9,6 +9,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
+from lib.clock import phase
 from lib.config import Tracking
 from lib.errors import ConfigError
 
@@ -59,7 +60,10 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
 
 def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """All processes' items, in rank order."""
-    return list(items) if accelerator.num_processes == 1 else gather_object(items)
+    if accelerator.num_processes == 1:
+        return list(items)
+    with phase("sync"):
+        return gather_object(items)
 
 
 def highest(value: int, accelerator: Accelerator) -> int:
@@ -71,4 +75,5 @@ def highest(value: int, accelerator: Accelerator) -> int:
 
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
     """Elementwise sum over all processes."""
-    return accelerator.reduce(values, reduction="sum")
+    with phase("sync"):
+        return accelerator.reduce(values, reduction="sum")

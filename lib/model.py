@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -218,6 +219,18 @@ def _initialise(model: nn.Module, seed: int) -> None:
             parameter.data.copy_(values)
 
 
+class Inputs(NamedTuple):
+    """Texts to score, padded on the right; N of their tokens are scored."""
+
+    ids: torch.Tensor  # (B, T)
+    positions: torch.Tensor  # (B, T), for the rotary embedding
+    predictors: torch.Tensor  # (N,) where, in the flattened (B, T), the token stands that each scored one follows
+    targets: torch.Tensor  # (N,) the scored tokens' ids
+    branch: torch.Tensor | None = (
+        None  # (B, T) tokens of branch b > 0 see branch 0 before them and their own; None: all
+    )
+
+
 class Policy(nn.Module):
     """The model under training. `forward` scores tokens; `reference_mode()` is the same model with adapters off."""
 
@@ -228,6 +241,11 @@ class Policy(nn.Module):
         self.backend = backend
         # asked once: Unsloth's for_inference clears the flag
         self._checkpointing = bool(getattr(self.language_model, "is_gradient_checkpointing", False))
+        backbone = getattr(self.language_model, self.language_model.base_model_prefix)
+        self._matmul_parameters = sum(
+            parameter.numel() for name, parameter in backbone.named_parameters()
+            if parameter.ndim > 1 and "embed" not in name
+        )  # fmt: skip
         self.train_mode()
 
     @property
@@ -252,44 +270,78 @@ class Policy(nn.Module):
     @property
     def head(self) -> Head:
         """The frozen output layer, with the sampling temperature folded in."""
+        return self.head_at(self.temperature)
+
+    def head_at(self, temperature: float) -> Head:
+        """The frozen output layer at another temperature."""
         output, config = self.language_model.get_output_embeddings(), self.language_model.config
         return Head(
             weight=output.weight,
             bias=getattr(output, "bias", None),
             scale=_logit_scale(config),
             softcap=getattr(config, "final_logit_softcapping", None),
-            temperature=self.temperature,
+            temperature=temperature,
         )
 
-    def hidden_states(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """Last hidden states (B, T, d) of ids (B, T); the mask (B, T) may have its zeros left, right or nowhere."""
-        positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
+    @property
+    def takes_masks(self) -> bool:
+        """Whether every layer attends to its whole past, by transformers' own interface: then a mask (B, 1, Q, T) can
+        say what each token sees, and any cache that stores keys and values will do."""
+        model, config = self.language_model, self.language_model.config
+        kinds = getattr(config, "layer_types", None)
+        if kinds is None and getattr(config, "use_sliding_window", True):
+            kinds = ["sliding"] if getattr(config, "sliding_window", None) else []
+        others = ("attn_logit_softcapping", "kv_lora_rank", "alibi")  # terms or shapes of attention of their own
+        return (
+            self.backend == "plain"
+            and model._supports_attention_backend
+            and model._can_compile_fullgraph  # nothing recurrent
+            and set(kinds or ()) <= {"full_attention"}
+            and not any(getattr(config, name, None) for name in others)
+        )
+
+    def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
+        """Whether one forward of a trunk with these branches, in tokens, costs less than one of each with its trunk.
+
+        Fewer tokens pass the matrices, but every pair of the row's tokens is attended to, masked or not, where plain
+        causal attention skips one half.
+        """
+        if not (self.takes_masks and self.language_model.config._attn_implementation == "sdpa"):
+            return False
+        config = self.language_model.config
+        heads = config.num_attention_heads
+        attended = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
+        weights = self._matmul_parameters / config.num_hidden_layers
+        pair = 2 * attended / weights  # attending to one position, in passes of a token through the matrices
+        joint = trunk + sum(branches)
+        apart = [trunk + length for length in branches]
+        return joint + pair * joint**2 < sum(apart) + pair * sum(total**2 for total in apart) / 2
+
+    def hidden_states(self, inputs: Inputs) -> torch.Tensor:
+        """Hidden states (N, d) from which the N scored tokens are predicted."""
+        mask = None  # padding stands behind a text, where causal attention does not look
+        if inputs.branch is not None:
+            own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
+            mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
         backbone = getattr(self.language_model, self.language_model.base_model_prefix)
-        output = backbone(input_ids=input_ids, attention_mask=attention_mask, position_ids=positions, use_cache=False)
-        return output.last_hidden_state
+        output = backbone(input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False)
+        return output.last_hidden_state.flatten(0, 1)[inputs.predictors]
 
     def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        scored: torch.Tensor,
-        ref_hidden: torch.Tensor | None = None,
+        self, inputs: Inputs, ref_hidden: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Log-prob, entropy and exact KL, each (N,), of the N tokens where `scored` (B, T) is true, row by row.
+        """Log-prob, entropy and exact KL, each (N,), of the scored tokens.
 
         Prompt, retry and pad positions are dropped before the head. `ref_hidden` (N, d) switches the KL on.
         """
-        hidden = self.hidden_states(input_ids, attention_mask)[:, :-1][scored[:, 1:]]
-        return token_scores(hidden, self.head, input_ids[:, 1:][scored[:, 1:]], ref_hidden)
+        return token_scores(self.hidden_states(inputs), self.head, inputs.targets, ref_hidden)
 
     @torch.no_grad()
-    def reference(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, scored: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def reference(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probs (N,) and hidden states (N, d) of the scored tokens under the reference policy, without gradient."""
         with self.reference_mode():
-            hidden = self.hidden_states(input_ids, attention_mask)[:, :-1][scored[:, 1:]]
-        return token_scores(hidden, self.head, input_ids[:, 1:][scored[:, 1:]])[0], hidden
+            hidden = self.hidden_states(inputs)
+        return token_scores(hidden, self.head, inputs.targets)[0], hidden
 
     @contextlib.contextmanager
     def reference_mode(self) -> Iterator[None]:
@@ -307,17 +359,45 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def generation_mode(self) -> Iterator[nn.Module]:
-        """The language model, ready to sample: no gradient, cache on, checkpointing off; restored afterwards."""
+        """The language model, ready to sample: no gradient, cache on, checkpointing off, adapter merged where that is
+        exact; restored afterwards."""
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel
 
             FastLanguageModel.for_inference(self.model)
         self.model.eval()
         try:
-            with torch.no_grad():
+            with torch.no_grad(), self._merged():
                 yield self.language_model
         finally:
             self.train_mode()
+
+    @contextlib.contextmanager
+    def _merged(self) -> Iterator[None]:
+        """W + scaling B A in the place of W, so that sampling pays nothing for the adapter, where that is exact.
+
+        Exact means float32: in bfloat16 the sum would be rounded, and the sampled policy would not be the trained one.
+        W itself is only put aside, never written to, so it can not drift.
+        """
+        from peft.tuners.lora import Linear, LoraLayer
+
+        layers = [module for module in self.model.modules() if isinstance(module, LoraLayer)]
+        weights = [layer.get_base_layer().weight for layer in layers]
+        is_exact = all(isinstance(layer, Linear) for layer in layers) and all(w.dtype == torch.float32 for w in weights)
+        is_on = not any(layer.disable_adapters for layer in layers)
+        if self.backend != "plain" or not layers or not is_exact or not is_on:
+            yield
+            return
+        bases = [weight.data for weight in weights]
+        for layer, weight in zip(layers, weights, strict=True):
+            for adapter in layer.active_adapters:
+                weight.data = weight.data + layer.get_delta_weight(adapter)
+        try:
+            with self.model.disable_adapter():
+                yield
+        finally:
+            for weight, base in zip(weights, bases, strict=True):
+                weight.data = base
 
 
 def _logit_scale(config: object) -> float:

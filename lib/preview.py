@@ -102,21 +102,20 @@ def memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
     kv_heads = getattr(shape, "num_key_value_heads", None) or heads
     queries, keys = heads * head_dim, kv_heads * head_dim
     width = gen.max_prompt_length_attempt2 + gen.max_new_tokens_attempt2
-    rows = min(
-        gen.batch_size,
-        max(config.train.stage1_batch_size, config.train.stage2_batch_size)
-        * config.train.attempts_per_prompt * config.train.revisions_per_attempt,
-    )  # fmt: skip
+    batch = max(config.train.stage1_batch_size, config.train.stage2_batch_size)
+    rows = batch * config.train.attempts_per_prompt * config.train.revisions_per_attempt
+    rows = min(rows, gen.batch_size or rows)
     cache = 2 * shape.num_hidden_layers * keys * bytes_each * rows * width
     wide = getattr(shape, "intermediate_size", 4 * shape.hidden_size)
     kept = 4 * shape.hidden_size + 3 * queries + 4 * keys + 4 * wide  # numbers a layer keeps of a token for backward
     per_layer = shape.hidden_size if config.model.gradient_checkpointing else kept
-    activations = config.train.micro_batch_size * width * shape.num_hidden_layers * per_layer * bytes_each
+    tokens = max(width, config.train.micro_batch_tokens)
+    activations = tokens * shape.num_hidden_layers * per_layer * bytes_each
     sizes = {
         "weights": weights,
         f"adapter ({trainable / 1e6:.2f} M parameters, with gradient and optimizer)": trainable * 16,
-        f"sampling: cache of {rows} completions of {width} tokens": cache,
-        f"update: activations of {config.train.micro_batch_size} sequences": activations,
+        f"sampling: cache of {rows} completions of {width} tokens, fewer at once where memory is short": cache,
+        f"update: activations of {tokens} tokens": activations,
         "update: logits of a chunk": 4 * 4 * CHUNK_ELEMENTS,
     }
     peak = sizes["weights"] + trainable * 16 + max(cache, activations + 16 * CHUNK_ELEMENTS)

@@ -71,6 +71,11 @@ class TwoTurnPrompts:
             retry = retry[1:]
         return SecondPrompt(first_ids + attempt1.ids + retry, continues=True, cut=False)
 
+    def longest_second(self, conversation: int) -> int:
+        """The most tokens that a second prompt has after `conversation` tokens of first prompt and attempt 1."""
+        most = self.limits.max_prompt_length_attempt2
+        return min(most, conversation + len(self.retry_ids)) if self.prompts.history == "full" else most
+
     def question(self, row: dict) -> str:
         """What the user's first turn says."""
         return self.prompts.user.format_map(row)

@@ -4,14 +4,15 @@ A tree: P prompts x K1 first attempts x K2 revisions of each. Rollouts are liste
 so a flat list of rewards reshapes to (P, K1, K2).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 
+from lib.clock import phase
 from lib.errors import OutOfMemory
-from lib.generators import Completion, native
-from lib.model import Policy
+from lib.generators import Completion, Path, Turn, native
+from lib.model import Inputs, Policy
 from lib.prompts import SecondPrompt, TwoTurnPrompts
 from lib.rewards import Judge, Score
 
@@ -41,7 +42,7 @@ class Sampling:
     max_new_tokens: tuple[int, int]
     stop_ids: frozenset[int]
     pad_id: int
-    batch_size: int
+    batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
     attempts: int = 1  # K1
     revisions: int = 1  # K2
     y1_by_base: float = 0.0
@@ -59,43 +60,15 @@ def two_attempts(
     """Samples and judges P x K1 x K2 rollouts of the rows, in that order."""
     from_base = round(len(rows) * sampling.y1_by_base)  # the sampler shuffles, so the first rows are as good as any
     owners = [row for row in rows for _ in range(sampling.attempts)]
-    first_prompts = [ids for row in rows for ids in [prompts.first(row)] * sampling.attempts]
-    split = from_base * sampling.attempts
-
-    def sample(ids: list[list[int]], attempt: int) -> list[Completion]:
-        if not ids:
-            return []
-        try:
-            with policy.generation_mode() as model:
-                return native.generate(
-                    model,
-                    ids,
-                    max_new_tokens=sampling.max_new_tokens[attempt - 1],
-                    temperature=sampling.temperature,
-                    stop_ids=sampling.stop_ids,
-                    pad_id=sampling.pad_id,
-                    generator=generator,
-                    batch_size=sampling.batch_size,
-                )
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(
-                f"out of memory while sampling attempt {attempt}: lower generation.batch_size = "
-                f"{sampling.batch_size} or generation.max_new_tokens_attempt{attempt}"
-            ) from error
-
-    with policy.reference_mode():
-        firsts = sample(first_prompts[:split], attempt=1)
-    firsts += sample(first_prompts[split:], attempt=1)
-
-    second_prompts = [prompts.second(*parts) for parts in zip(owners, first_prompts, firsts, strict=True)]
+    first_prompts, firsts, second_prompts, seconds = _sampled(policy, prompts, rows, sampling, from_base, generator)
     leaves = [i for i in range(len(owners)) for _ in range(sampling.revisions)]
-    seconds = sample([second_prompts[i].ids for i in leaves], attempt=2)
 
     def judged(completions: list[Completion], whose: list[dict]) -> tuple[list[str], list[Score]]:
         texts = [prompts.text(completion) for completion in completions]
         columns = {name: [row[name] for row in whose] for name in whose[0]}
         questions = [prompts.question(row) for row in whose]
-        return texts, judge(texts, [row[target_field] for row in whose], columns, questions)
+        with phase("reward"):
+            return texts, judge(texts, [row[target_field] for row in whose], columns, questions)
 
     texts1, scores1 = judged(firsts, owners)
     texts2, scores2 = judged(seconds, [owners[i] for i in leaves])
@@ -111,62 +84,175 @@ def two_attempts(
             score1=scores1[i],
             score2=scores2[leaf],
             revision=leaf % sampling.revisions,
-            y1_by_base=i < split,
+            y1_by_base=i < from_base * sampling.attempts,
         )
         for leaf, i in enumerate(leaves)
     ]
 
 
-@dataclass(frozen=True)
-class Sequence:
-    """Token ids of one forward, and which attempt (1, 2, or 0 = not trained) each of them belongs to."""
+def _sampled(
+    policy: Policy,
+    prompts: TwoTurnPrompts,
+    rows: list[dict],
+    sampling: Sampling,
+    from_base: int,
+    generator: torch.Generator,
+) -> tuple[list[list[int]], list[Completion], list[SecondPrompt], list[Completion]]:
+    """First prompts and first attempts (P x K1), the prompts they lead to, and second attempts (P x K1 x K2).
 
-    ids: list[int]
-    attempt: list[int]
+    The reference writes the first attempts of the first `from_base` rows.
+    """
+    k1, k2 = sampling.attempts, sampling.revisions
+    new1, new2 = sampling.max_new_tokens
+    turns = {(i,): Turn(prompts.first(row), new1, k1) for i, row in enumerate(rows)}
+    longest_first = max(len(turn.ids) for turn in turns.values()) + new1
+    leaves = len(rows) * k1 * k2
+    decoding = native.Decoding(
+        temperature=sampling.temperature,
+        stop_ids=sampling.stop_ids,
+        pad_id=sampling.pad_id,
+        rows=min(leaves, sampling.batch_size or leaves),
+        columns=max(longest_first, prompts.longest_second(longest_first) + new2),
+        seed=int(torch.randint(2**62, (), generator=generator, device=generator.device)),
+    )
+    second_prompts: dict[Path, SecondPrompt] = {}
+
+    def second_turn(path: Path, completion: Completion) -> Turn | None:
+        if len(path) == 3:  # (row, attempt, revision): the conversation is over
+            return None
+        second_prompts[path] = prompts.second(rows[path[0]], turns[path[:1]].ids, completion)
+        return Turn(second_prompts[path].ids, new2, k2)
+
+    by_base: dict[Path, Completion] = {}
+    try:
+        if from_base:
+            with policy.reference_mode():
+                by_base = native.generate(policy, {path: turns[path] for path in list(turns)[:from_base]}, decoding)
+        asked = {path: second_turn(path, completion) for path, completion in by_base.items()}
+        asked |= {path: turns[path] for path in list(turns)[from_base:]}
+        written = by_base | native.generate(policy, asked, decoding, second_turn)
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(
+            f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
+            "generation.batch_size or generation.max_new_tokens_attempt1/2"
+        ) from error
+    paths = [(i, attempt) for i in range(len(rows)) for attempt in range(k1)]
+    firsts = [written[path] for path in paths]
+    seconds = [written[*path, revision] for path in paths for revision in range(k2)]
+    first_prompts = [turns[path[:1]].ids for path in paths]
+    return first_prompts, firsts, [second_prompts[path] for path in paths], seconds
+
+
+@dataclass(frozen=True)
+class Span:
+    """Scored tokens of one attempt within a sequence."""
+
+    start: int
+    stop: int
+    before: int  # where the token stands that the first of them follows
+    attempt: int  # 1 or 2
     rollout: int  # index into the list of rollouts
 
 
-def sequences(rollouts: list[Rollout]) -> list[Sequence]:
+@dataclass(frozen=True)
+class Sequence:
+    """Token ids of one forward: a trunk, and branches behind it that all continue the trunk and do not see each other.
+
+    A chat without alternatives is a trunk alone.
+    """
+
+    ids: list[int]
+    trunk: int  # tokens of the trunk
+    branches: tuple[int, ...]  # tokens of each branch
+    spans: tuple[Span, ...]
+
+
+def sequences(rollouts: list[Rollout], share: Callable[[int, list[int]], bool] = lambda trunk, branches: False):
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
-    y1 is shared by its revisions and marked in the first of them only. Where attempt 2 does not continue the sampled
-    ids (another history mode, or a cut context), the two attempts are two sequences.
+    Where `share(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
+    branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2 does
+    not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
     """
     result: list[Sequence] = []
-    for index, rollout in enumerate(rollouts):
-        trains_y1 = rollout.revision == 0 and not rollout.y1_by_base
-        x, y1, y2, second = rollout.prompt1, rollout.y1.ids, rollout.y2.ids, rollout.prompt2
-        marks1 = [0] * len(x) + [int(trains_y1)] * len(y1)
-        if second.continues:
-            between = len(second.ids) - len(x) - len(y1)
-            result.append(Sequence(second.ids + y2, marks1 + [0] * between + [2] * len(y2), index))
-        else:
-            if trains_y1:
-                result.append(Sequence(x + y1, marks1, index))
-            result.append(Sequence(second.ids + y2, [0] * len(second.ids) + [2] * len(y2), index))
+    starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
+    for start, stop in zip(starts, [*starts[1:], len(rollouts)], strict=True):
+        first, second = rollouts[start], rollouts[start].prompt2
+        spans1: tuple[Span, ...] = ()
+        if not first.y1_by_base:
+            begin = len(first.prompt1)
+            spans1 = (Span(begin, begin + len(first.y1.ids), begin - 1, 1, start),)
+            if not second.continues:
+                ids = first.prompt1 + first.y1.ids
+                result.append(Sequence(ids, len(ids), (), spans1))
+                spans1 = ()
+        answers = [rollouts[i].y2.ids for i in range(start, stop)]
+        trunk, lengths = len(second.ids), [len(ids) for ids in answers]
+        if len(answers) > 1 and share(trunk, lengths):
+            ends = [trunk + sum(lengths[: i + 1]) for i in range(len(answers))]
+            spans2 = tuple(
+                Span(end - length, end, trunk - 1, 2, start + i)
+                for i, (end, length) in enumerate(zip(ends, lengths, strict=True))
+            )
+            result.append(Sequence(sum(answers, list(second.ids)), trunk, tuple(lengths), spans1 + spans2))
+            continue
+        for i, ids in enumerate(answers):
+            span2 = Span(trunk, trunk + len(ids), trunk - 1, 2, start + i)
+            result.append(Sequence(second.ids + ids, trunk + len(ids), (), (spans1 if i == 0 else ()) + (span2,)))
     return result
 
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Sequences padded on the right to the longest of them."""
+    """Sequences padded on the right to the longest of them, and their N scored tokens, row by row."""
 
-    ids: torch.Tensor  # (B, T)
-    mask: torch.Tensor  # (B, T), 1 where there is a token
-    scored: torch.Tensor  # (B, T) bool, the tokens that are trained
-    attempt: torch.Tensor  # (N,) 1 or 2, for every scored token, row by row
+    inputs: Inputs
+    attempt: torch.Tensor  # (N,) 1 or 2
     rollout: torch.Tensor  # (N,) index of its rollout
 
 
-def micro_batches(items: list[Sequence], size: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
-    """`size` sequences at a time, longest first: if memory does not suffice, the first forward tells."""
+def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
+    """As many sequences at a time as fit into `tokens` once padded, or one that is longer.
+
+    Longest first: if memory does not suffice, the first forward of the step tells.
+    """
     ordered = sorted(items, key=lambda item: -len(item.ids))
-    for start in range(0, len(ordered), size):
-        rows = ordered[start : start + size]
-        width = len(rows[0].ids)
-        ids = torch.tensor([row.ids + [pad_id] * (width - len(row.ids)) for row in rows], device=device)
-        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
-        marks = torch.tensor([row.attempt + [0] * (width - len(row.ids)) for row in rows], device=device)
-        scored = marks > 0
-        owner = torch.tensor([row.rollout for row in rows], device=device)[:, None].expand_as(marks)
-        yield MicroBatch(ids, mask, scored, marks[scored], owner[scored])
+    start = 0
+    while start < len(ordered):
+        width = len(ordered[start].ids)
+        rows = ordered[start : start + max(1, tokens // width)]
+        start += len(rows)
+        yield _packed(rows, width, pad_id, device)
+
+
+def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:
+    ids = torch.tensor([row.ids + [pad_id] * (width - len(row.ids)) for row in rows])
+    positions = torch.arange(width).repeat(len(rows), 1)
+    branch = torch.zeros(len(rows), width, dtype=torch.long)  # 0: trunk and padding
+    for index, row in enumerate(rows):
+        begin = row.trunk
+        for number, length in enumerate(row.branches, start=1):
+            positions[index, begin : begin + length] = torch.arange(row.trunk, row.trunk + length)
+            branch[index, begin : begin + length] = number
+            begin += length
+    spans = [(index * width, span) for index, row in enumerate(rows) for span in row.spans]
+    scored = [torch.arange(at + span.start, at + span.stop) for at, span in spans]
+    before = [
+        torch.cat([torch.tensor([at + span.before]), own[:-1]]) for (at, span), own in zip(spans, scored, strict=True)
+    ]
+    lengths = torch.tensor([span.stop - span.start for _, span in spans])
+
+    def per_token(values: list[int]) -> torch.Tensor:
+        return torch.tensor(values).repeat_interleave(lengths).to(device)
+
+    return MicroBatch(
+        Inputs(
+            ids=ids.to(device),
+            positions=positions.to(device),
+            branch=branch.to(device) if branch.any() else None,
+            predictors=torch.cat(before).to(device),
+            targets=ids.flatten()[torch.cat(scored)].to(device),
+        ),
+        attempt=per_token([span.attempt for _, span in spans]),
+        rollout=per_token([span.rollout for _, span in spans]),
+    )

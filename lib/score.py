@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from lib.checkpoint import load_adapter, storage_errors
+from lib.clock import phase
 from lib.config import ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate
@@ -17,7 +18,7 @@ from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attem
 from lib.runlog import read_jsonl
 from lib.sampler import Sampler
 from lib.task import Task
-from lib.trainer import Stopwatch, Trainer, learning_rate
+from lib.trainer import Trainer, learning_rate
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,7 @@ class Score(Trainer):
         if adapter:
             self.progress.due = "after_stage1" if start_stage == 2 else "adapter"
         self.progress.beta2 = config.train.beta2
-        self.progress.micro_batch_size = config.train.micro_batch_size
-        self._clock = Stopwatch()
+        self.progress.micro_batch_tokens = config.train.micro_batch_tokens
         for note in task.notes:
             self.screen.say(note)
 
@@ -106,7 +106,7 @@ class Score(Trainer):
     def sample(self, stage: Stage) -> list[Rollout]:
         """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt."""
         train = self.config.train
-        self._clock.lap()
+        self.clock.start()
         rows = [self.task.train[i] for i in self.sampler.take(stage.batch_size)]
         sampling = self.task.sampling(
             self.config.generation.temperature,
@@ -157,7 +157,6 @@ class Score(Trainer):
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """One optimizer step on the rollouts, and its row in metrics.jsonl."""
-        seconds_sampling = self._clock.lap()
         train = self.config.train
         leaves = stage.batch_size * train.attempts_per_prompt * train.revisions_per_attempt  # over all processes
         paid = (credit.advantage2, credit.advantage1) if stage.number == 2 else (credit.advantage2,)
@@ -179,10 +178,10 @@ class Score(Trainer):
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        seconds = {"seconds_sampling": seconds_sampling, "seconds_update": self._clock.lap()}
-        row = self._metrics(stage, rollouts, credit) | numbers | seconds
-        row["tokens_per_second"] = row["tokens"] / sum(seconds.values())
+        row = self._metrics(stage, rollouts, credit) | numbers
         self._keep_texts("train", rollouts)
+        seconds = self.clock.lap()
+        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         self.log_step(row)
         self.screen.step(row, sum(each.steps for each in self.stages) - self._global_step())
         return row
@@ -240,7 +239,8 @@ class Score(Trainer):
 
     def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        return micro_batches(sequences(rollouts), self.progress.micro_batch_size, pad, device)
+        items = sequences(rollouts, self._bare_policy().sharing_pays)
+        return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
         """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
@@ -250,10 +250,13 @@ class Score(Trainer):
         batches = list(self._batches(rollouts))
         for index, batch in enumerate(batches):
             is_last = index == len(batches) - 1
-            inputs = (batch.ids, batch.mask, batch.scored)
-            ref_logp, ref_hidden = self._bare_policy().reference(*inputs)
-            with self.accelerator.no_sync(self.policy) if not is_last else contextlib.nullcontext():
-                logp, entropy, exact = self.policy(*inputs, ref_hidden if kind == "exact" else None)
+            with phase("reference"):
+                ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
+            with (
+                phase("forward_backward"),
+                self.accelerator.no_sync(self.policy) if not is_last else contextlib.nullcontext(),
+            ):
+                logp, entropy, exact = self.policy(batch.inputs, ref_hidden if kind == "exact" else None)
                 kl = kl_per_token(kind, logp, ref_logp, exact)
                 first = batch.attempt == 1
                 advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
@@ -285,9 +288,11 @@ class Score(Trainer):
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
         for batch in self._batches(rollouts):
-            inputs = (batch.ids, batch.mask, batch.scored)
-            ref_logp, _ = self._bare_policy().reference(*inputs)
-            k1 = kl_per_token("k1_in_reward", self._bare_policy()(*inputs)[0], ref_logp)
+            with phase("reference"):
+                ref_logp, _ = self._bare_policy().reference(batch.inputs)
+            with phase("forward_backward"):
+                logp = self._bare_policy()(batch.inputs)[0]
+            k1 = kl_per_token("k1_in_reward", logp, ref_logp)
             for attempt in (1, 2):
                 chosen = batch.attempt == attempt
                 sums[attempt - 1].index_add_(0, batch.rollout[chosen], k1[chosen])

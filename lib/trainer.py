@@ -3,13 +3,13 @@
 import contextlib
 import dataclasses
 import math
-import time
 from collections.abc import Callable, Iterator
 
 import torch
 from accelerate.utils import set_seed
 
 from lib.checkpoint import Checkpoints, Interrupts
+from lib.clock import Clock, phase
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
 from lib.distributed import highest, start_trackers
@@ -30,7 +30,7 @@ class Progress:
     beta2: float = 0.0  # the current one, where it adapts
     identical_rewards: int = 0  # steps in a row in which no completion differed from its group
     skipped: int = 0  # non-finite steps in a row
-    micro_batch_size: int = 1  # halved where memory ran out
+    micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
 
     def state_dict(self) -> dict:
@@ -78,6 +78,7 @@ class Trainer:
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
+        self.clock = Clock()
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
@@ -123,17 +124,18 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad()
         numbers = self._within_memory(accumulate)
-        parameters = self.accelerator.unwrap_model(self.policy).trainable
-        norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
-        numbers["grad_norm"], numbers["learning_rate"] = norm, rate
-        if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
-            self._skip_or_stop(numbers)
-            return numbers
-        self.progress.skipped = 0
-        if self.progress.proven or not expects_gradient:
-            self.optimizer.step()
-        else:
-            self._first_step(parameters, norm)
+        with phase("optimizer"):
+            parameters = self.accelerator.unwrap_model(self.policy).trainable
+            norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
+            numbers["grad_norm"], numbers["learning_rate"] = norm, rate
+            if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
+                self._skip_or_stop(numbers)
+                return numbers
+            self.progress.skipped = 0
+            if self.progress.proven or not expects_gradient:
+                self.optimizer.step()
+            else:
+                self._first_step(parameters, norm)
         return numbers
 
     def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
@@ -167,8 +169,8 @@ class Trainer:
         try:
             return accumulate()
         except torch.OutOfMemoryError:
-            self.progress.micro_batch_size = max(1, self.progress.micro_batch_size // 2)
-        self.screen.warn(f"out of memory: train.micro_batch_size is {self.progress.micro_batch_size} from now on")
+            self.progress.micro_batch_tokens = max(1, self.progress.micro_batch_tokens // 2)
+        self.screen.warn(f"out of memory: train.micro_batch_tokens is {self.progress.micro_batch_tokens} from now on")
         self.optimizer.zero_grad()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -176,7 +178,7 @@ class Trainer:
             return accumulate()
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"out of memory with train.micro_batch_size = {self.progress.micro_batch_size}: lower it, lower "
+                f"out of memory with train.micro_batch_tokens = {self.progress.micro_batch_tokens}: lower it, lower "
                 "generation.max_new_tokens_attempt1/2, or set model.gradient_checkpointing=true"
             ) from error
 
@@ -218,16 +220,3 @@ class Trainer:
     def save(self) -> None:
         """A checkpoint of this very moment."""
         self.checkpoints.save(self.progress.stage, self.progress.step)
-
-
-class Stopwatch:
-    """Seconds since the last look."""
-
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
-
-    def lap(self) -> float:
-        """Seconds since the last call."""
-        now = time.perf_counter()
-        seconds, self._last = now - self._last, now
-        return seconds

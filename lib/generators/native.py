@@ -1,101 +1,336 @@
-"""Sampling in this process, from the very model that is trained: a plain decode loop over its key-value cache.
+"""Sampling in this process, from the very model that is trained.
 
-Works with any causal language model of transformers and with Unsloth's. Masks and positions are explicit, and a row
-ends at the first id of `stop_ids`, whatever the pad id is.
+Every completion draws from a random stream of its own, named by the seed and its path: what is sampled does not depend
+on which rows were decoded together, in which order, or how many fitted. A row ends at the first id of `stop_ids`,
+whatever the pad id is.
+
+Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
+prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
+waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for Unsloth, sliding
+windows and recurrent layers.
 """
 
+import contextlib
+import dataclasses
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 from torch import nn
+from torch.nn.functional import pad
 
-from lib.generators import Completion
+from lib.clock import phase
+from lib.decoder import Decoder, affordable_rows
+from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
+from lib.model import Policy
+
+ARRANGE_SHARE = 0.25  # of the rows have ended: time to compact them, and to let waiting ones in
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How tokens are chosen, and how many rows at once."""
+
+    temperature: float  # 0 is greedy; log-probs are then those of temperature 1
+    stop_ids: frozenset[int]
+    pad_id: int
+    rows: int  # completions decoded at once, at most; fewer where memory is short
+    columns: int  # tokens of the longest conversation, its last completion included
+    seed: int = 0
 
 
 def generate(
-    model: nn.Module,
-    prompts: list[list[int]],
-    max_new_tokens: int,
-    temperature: float,
-    stop_ids: frozenset[int],
-    pad_id: int,
-    generator: torch.Generator,
-    batch_size: int,
-) -> list[Completion]:
-    """One completion per prompt, in order. `temperature` 0 is greedy; log-probs are then those of temperature 1.
+    policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
+) -> dict[Path, Completion]:
+    """`copies` completions of each turn, by its path and the copy's number, and those of the turns that follow.
 
-    Prompts of similar length are decoded together, so that padding stays small.
+    `follow_up(path, completion)` gives the next turn of a conversation as all its token ids, or None.
     """
-    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-    result: list[Completion | None] = [None] * len(prompts)
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        rows = _decode([prompts[i] for i in batch], model, max_new_tokens, temperature, stop_ids, pad_id, generator)
-        for i, completion in zip(batch, rows, strict=True):
-            result[i] = completion
-    return result
+    if not turns:
+        return {}
+    rows = min(decoding.rows, affordable_rows(policy.language_model, decoding.columns))
+    decoding = dataclasses.replace(decoding, rows=rows)
+    with contextlib.ExitStack() as stack:
+        with phase("sync"):
+            model = stack.enter_context(policy.generation_mode())
+        stack.enter_context(phase("generate"))
+        if policy.takes_masks:
+            return _Continuous(policy, model, decoding, follow_up).run(turns)
+        return _by_batches(model, turns, decoding, follow_up)
+
+
+@dataclass
+class _Waiting:
+    """A turn that still wants completions, and the row that holds the beginning of its conversation, if one does."""
+
+    path: Path
+    turn: Turn
+    next_copy: int = 0
+    row: int | None = None
+    held: int = 0  # tokens of `turn.ids` that the row holds
+
+
+@dataclass(frozen=True)
+class _Member:
+    """What a row is about, and the step at which it began."""
+
+    path: Path
+    turn: Turn
+    born: int
+
+
+@dataclass
+class _Rows:
+    """What the rows 0 .. n-1 of the decoder have written; W is the largest budget of a turn."""
+
+    ids: torch.Tensor  # (n, W)
+    logps: torch.Tensor  # (n, W)
+    uniforms: torch.Tensor  # (n, W), what each token is drawn with
+    written: torch.Tensor  # (n,) tokens so far
+    limits: torch.Tensor  # (n,)
+    alive: torch.Tensor  # (n,) bool
+
+    @classmethod
+    def new(cls, members: list[_Member], width: int, decoding: Decoding, device: torch.device) -> "_Rows":
+        """Rows that have written nothing yet."""
+        count = len(members)
+        limits = [member.turn.max_new_tokens for member in members]
+        return cls(
+            ids=torch.full((count, width), decoding.pad_id, device=device),
+            logps=torch.zeros(count, width, device=device),
+            uniforms=_uniforms([member.path for member in members], width, decoding).to(device),
+            written=torch.zeros(count, dtype=torch.long, device=device),
+            limits=torch.tensor(limits, dtype=torch.long, device=device),
+            alive=torch.ones(count, dtype=torch.bool, device=device),
+        )
+
+    def arranged(self, kept: list[int], new: "_Rows") -> "_Rows":
+        """The rows `kept`, in that order, and the new ones behind them."""
+        index = torch.tensor(kept, dtype=torch.long, device=self.ids.device)
+        wider = new.ids.shape[1] - self.ids.shape[1]
+        parts = []
+        for name in (part.name for part in dataclasses.fields(self)):
+            old = getattr(self, name)[index]
+            parts.append(torch.cat([pad(old, (0, wider)) if old.ndim == 2 else old, getattr(new, name)]))
+        return _Rows(*parts)
+
+    def write(self, rows: slice, tokens: torch.Tensor, logps: torch.Tensor) -> None:
+        """One more token in each of `rows`; what rows that have ended get is never read."""
+        at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
+        self.ids[rows].scatter_(1, at, tokens[:, None])
+        self.logps[rows].scatter_(1, at, logps[:, None])
+        self.written[rows] += self.alive[rows]
+
+    def drawn(self, rows: slice) -> torch.Tensor:
+        """The uniform number of the next token of each of `rows`."""
+        at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
+        return self.uniforms[rows].gather(1, at)[:, 0]
+
+    def completions(self, rows: list[int], ended: torch.Tensor) -> list[Completion]:
+        """What these rows have written; `ended` (n,) tells which of all rows met a stop id."""
+        parts = (self.ids, self.logps, self.written, ended)
+        ids, logps, counts, finished = (part[torch.tensor(rows, device=part.device)].tolist() for part in parts)
+        return [
+            Completion(ids=ids[i][:count], logps=logps[i][:count], finished=finished[i])
+            for i, count in enumerate(counts)
+        ]
+
+
+class _Continuous:
+    """All conversations of one call, decoded in one slab until none is left."""
+
+    def __init__(self, policy: Policy, model: nn.Module, decoding: Decoding, follow_up: FollowUp):
+        self.head = policy.head_at(decoding.temperature or 1.0)
+        self.decoding, self.follow_up = decoding, follow_up
+        self.decoder = Decoder(model, decoding.rows, decoding.columns)
+        self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
+        self.done: dict[Path, Completion] = {}
+        self.steps = 0
+
+    @torch.no_grad()
+    def run(self, turns: dict[Path, Turn]) -> dict[Path, Completion]:
+        """Completions by path."""
+        self.width = max(turn.max_new_tokens for turn in turns.values())
+        self.waiting = deque(_Waiting(path, turn) for path, turn in turns.items())
+        self.members: list[_Member | None] = []  # by row; None where it has ended
+        self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
+        while self.waiting or any(self.members):
+            if self.members.count(None) >= ARRANGE_SHARE * len(self.members):
+                self._arrange()
+            else:
+                self._step()
+        return self.done
+
+    def _step(self) -> None:
+        """One more token in every row."""
+        count = len(self.members)
+        rows = slice(0, count)
+        last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
+        widest = max(len(m.turn.ids) + self.steps - m.born + 1 for m in self.members if m)
+        hidden = self.decoder.step(last, widest)
+        self.decoder.lengths[rows] += self.rows.alive
+        self.steps += 1
+        self._choose(rows, hidden)
+
+    def _choose(self, rows: slice, hidden: torch.Tensor) -> None:
+        """Chooses the next token of `rows` by their hidden states (n, d), and lets those that ended go."""
+        uniforms = self.rows.drawn(rows) if self.decoding.temperature else None
+        parts = [
+            choose(self.head.logits(hidden[start : start + self.head.chunk])[0],
+                   uniforms if uniforms is None else uniforms[start : start + self.head.chunk])
+            for start in range(0, len(hidden), self.head.chunk)
+        ]  # fmt: skip
+        tokens, logps = (torch.cat(column) for column in zip(*parts, strict=True))
+        self.rows.write(rows, tokens, logps)
+        alive = self.rows.alive[rows]
+        stopped = alive & torch.isin(tokens, self.stops)
+        ended = stopped | (alive & (self.rows.written[rows] >= self.rows.limits[rows]))
+        leaving = ended.nonzero()[:, 0].tolist()
+        if leaving:
+            finished = pad(stopped, (rows.start, len(self.members) - rows.stop))
+            self._let_go([rows.start + row for row in leaving], finished)
+
+    def _let_go(self, leaving: list[int], finished: torch.Tensor) -> None:
+        """Keeps what these rows have written, and queues what follows; a row waits for its follow-up where it is."""
+        for row, completion in zip(leaving, self.rows.completions(leaving, finished), strict=True):
+            member = self.members[row]
+            self.members[row] = None
+            self.done[member.path] = completion
+            turn = self.follow_up(member.path, completion)
+            if turn is not None:
+                known = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
+                goes_on = turn.ids[: len(known)] == known
+                self.width = max(self.width, turn.max_new_tokens)
+                self.waiting.appendleft(
+                    _Waiting(member.path, turn, row=row if goes_on else None, held=len(known) if goes_on else 0)
+                )
+        self.rows.alive[torch.tensor(leaving, device=self.rows.alive.device)] = False
+
+    def _arrange(self) -> None:
+        """Moves living rows to the front, and fills up with waiting turns: read once each, copied for each copy."""
+        kept = _compact([member is not None for member in self.members])
+        admitted = self._admit(self.decoding.rows - len(kept))
+        begin = len(kept)
+        self.decoder.arrange(kept + [waiting.row for waiting, _ in admitted])
+        copies = [begin + i for i, (_, count) in enumerate(admitted) for _ in range(count)]
+        if admitted:
+            hidden = self.decoder.feed(begin, [waiting.turn.ids[waiting.held :] for waiting, _ in admitted])
+            self.decoder.arrange([*range(begin), *copies])
+        new = [
+            _Member((*waiting.path, waiting.next_copy + copy), waiting.turn, self.steps)
+            for waiting, count in admitted
+            for copy in range(count)
+        ]
+        self.members = [self.members[row] for row in kept] + new
+        self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
+        if new:
+            index = torch.tensor(copies, device=hidden.device) - begin
+            self._choose(slice(begin, len(self.members)), hidden[index])
+
+    def _admit(self, free: int) -> list[tuple[_Waiting, int]]:
+        """Waiting turns and how many copies of each find a place now, those with most tokens to be read first."""
+        admitted = []
+        left: deque[_Waiting] = deque()
+        for waiting in self.waiting:
+            count = min(waiting.turn.copies - waiting.next_copy, free)
+            if count:
+                admitted.append((waiting, count))
+                free -= count
+            if waiting.next_copy + count < waiting.turn.copies:
+                left.append(_Waiting(waiting.path, waiting.turn, waiting.next_copy + count))
+        self.waiting = left
+        return sorted(admitted, key=lambda each: each[0].held - len(each[0].turn.ids))
+
+
+def _compact(alive: list[bool]) -> list[int]:
+    """Which row goes where, so that the living come first and as few of them as possible move."""
+    count = sum(alive)
+    movers = [row for row in range(count, len(alive)) if alive[row]]
+    return [row if alive[row] else movers.pop() for row in range(count)]
 
 
 @torch.no_grad()
-def _decode(
-    prompts: list[list[int]],
-    model: nn.Module,
-    max_new_tokens: int,
-    temperature: float,
-    stop_ids: frozenset[int],
-    pad_id: int,
-    generator: torch.Generator,
-) -> list[Completion]:
+def _by_batches(model: nn.Module, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp):
+    """The same by the model's own forward and cache, turn after turn: every row is read anew, padded on the left."""
+    done: dict[Path, Completion] = {}
+    level = list(turns.items())
+    while level:
+        copies = [((*path, k), turn) for path, turn in level for k in range(turn.copies)]
+        copies.sort(key=lambda each: len(each[1].ids))  # so that padding stays small
+        level = []
+        for start in range(0, len(copies), decoding.rows):
+            batch = copies[start : start + decoding.rows]
+            for (path, _), completion in zip(batch, _decode(model, batch, decoding), strict=True):
+                done[path] = completion
+                turn = follow_up(path, completion)
+                if turn is not None:
+                    level.append((path, turn))
+    return done
+
+
+def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
+    """One completion of each turn, decoded together to the last."""
     device = next(model.parameters()).device
-    stops = torch.tensor(sorted(stop_ids), device=device)
-    ids, mask = left_padded(prompts, pad_id, device)  # (B, T)
+    stops = torch.tensor(sorted(decoding.stop_ids), device=device)
+    ids, mask = left_padded([turn.ids for _, turn in batch], decoding.pad_id, device)  # (B, T)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    rows = torch.arange(len(prompts), device=device)  # which prompt each live row belongs to
-    sampled = torch.full((len(prompts), max_new_tokens), pad_id, device=device)
-    logps = torch.zeros(len(prompts), max_new_tokens, device=device)
-    lengths = torch.full((len(prompts),), max_new_tokens, device=device)
-    finished = torch.zeros(len(prompts), dtype=torch.bool, device=device)
-    live = torch.ones(len(prompts), dtype=torch.bool, device=device)
+    width = max(turn.max_new_tokens for _, turn in batch)
+    rows = _Rows.new([_Member(path, turn, 0) for path, turn in batch], width, decoding, device)
+    everyone = slice(0, len(batch))
+    finished = torch.zeros_like(rows.alive)
     cache = None
-    for step in range(max_new_tokens):
+    while True:
         output = model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
+            input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True,
             logits_to_keep=1,
-        )
+        )  # fmt: skip
         cache = output.past_key_values
-        tokens, chosen_logps = _choose(output.logits[:, -1].float(), temperature, generator)
-        sampled[rows[live], step] = tokens[live]
-        logps[rows[live], step] = chosen_logps[live]
-        ended = live & torch.isin(tokens, stops)
-        lengths[rows[ended]] = step + 1
-        finished[rows[ended]] = True
-        live = live & ~ended
-        left = int(live.sum())
-        if left == 0:
-            break
-        if left <= len(rows) // 2 and hasattr(cache, "batch_select_indices"):  # finished rows leave the batch
-            keep = live.nonzero()[:, 0]
-            cache.batch_select_indices(keep)
-            rows, mask, tokens, positions, live = rows[keep], mask[keep], tokens[keep], positions[keep], live[keep]
+        logits = output.logits[:, -1].float() / (decoding.temperature or 1.0)
+        tokens, logps = choose(logits, rows.drawn(everyone) if decoding.temperature else None)
+        rows.write(everyone, tokens, logps)
+        finished |= rows.alive & torch.isin(tokens, stops)
+        rows.alive &= ~finished & (rows.written < rows.limits)
+        if not rows.alive.any():
+            return rows.completions(list(range(len(batch))), finished)
         ids = tokens[:, None]
-        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+        mask = torch.cat([mask, mask.new_ones(len(batch), 1)], dim=1)
         positions = positions[:, -1:] + 1
-    return [
-        Completion(ids=sampled[i, :length].tolist(), logps=logps[i, :length].tolist(), finished=bool(finished[i]))
-        for i, length in enumerate(lengths.tolist())
-    ]
 
 
-def _choose(logits: torch.Tensor, temperature: float, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Next tokens and their log-probs, each (B,), from float32 logits (B, V)."""
-    log_p = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
-    if temperature == 0:
-        tokens = log_p.argmax(-1)
+def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and their log-probs, (n,) each, by float32 logits (n, V) at the sampling temperature.
+
+    Each is the token whose stretch of the cumulative distribution holds its number of `uniforms` (n,), float64 in
+    [0, 1); without them the most likely one. Sums go by blocks and in float64, or a long tail would be rounded away.
+    """
+    total = logits.logsumexp(-1, keepdim=True)
+    if uniforms is None:
+        tokens = logits.argmax(-1)
     else:
-        tokens = torch.multinomial(log_p.exp(), 1, generator=generator)[:, 0]
-    return tokens, log_p.gather(1, tokens[:, None])[:, 0]
+        p = (logits - total).exp_()
+        count, size = p.shape
+        block = max(64, math.isqrt(size))
+        whole = size // block * block
+        sums = torch.cat([p[:, :whole].view(count, -1, block).sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
+        edges = sums.cumsum(-1)
+        target = (uniforms * edges[:, -1])[:, None]
+        chosen = torch.searchsorted(edges, target, right=True).clamp_(max=sums.shape[1] - 1)
+        target -= edges.gather(1, chosen) - sums.gather(1, chosen)
+        columns = chosen * block + torch.arange(block, device=p.device)
+        inside = p.gather(1, columns.clamp(max=size - 1)).double().masked_fill_(columns >= size, 0.0)
+        within = torch.searchsorted(inside.cumsum(-1), target, right=True).clamp_(max=block - 1)
+        tokens = (chosen * block + within).clamp_(max=size - 1)[:, 0]
+    return tokens, (logits.gather(1, tokens[:, None]) - total)[:, 0]
+
+
+def _uniforms(paths: list[Path], width: int, decoding: Decoding) -> torch.Tensor:
+    """Float64 numbers in [0, 1), (len(paths), width), the same for the same seed and path."""
+    if not decoding.temperature or not paths:
+        return torch.zeros(len(paths), width, dtype=torch.float64)
+    rows = [np.random.default_rng((decoding.seed, *path)).random(width) for path in paths]
+    return torch.from_numpy(np.stack(rows))
 
 
 def left_padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,0 +1,208 @@
+"""Decoding close to the limit: one slab of keys and values, rows of any length in it, and the forward that extends them.
+
+Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward writes
+its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode together, and
+a finished row's place can be given to another text. transformers' own cache is concatenated anew at every token, copied
+once per query head, and knows one length for all rows.
+
+Works with the models of transformers whose layers all attend to the whole past (`Policy.takes_masks`).
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+ATTENTION = "rematch_slab"
+PREFILL_TOKENS = 16_384  # padded prompt tokens of one forward
+MEMORY_SHARE = {"cuda": 0.8, "cpu": 0.5}  # of what is free, for the slab
+ROWS_STEP, COLUMNS_STEP = 32, 128  # sizes of CUDA graphs: one is captured for each combination in use
+
+
+def bytes_per_token(model: nn.Module) -> int:
+    """What one token of one row costs in the slab: keys and values of all layers."""
+    config = model.config
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * config.num_hidden_layers * heads * width * model.dtype.itemsize
+
+
+def affordable_rows(model: nn.Module, columns: int) -> int:
+    """Rows of `columns` tokens whose keys and values fit into the memory that is free now; 1 at least."""
+    device = next(model.parameters()).device
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free = torch.cuda.mem_get_info(device)[0] + cached
+    else:
+        import psutil
+
+        free = psutil.virtual_memory().available
+    share = MEMORY_SHARE.get(device.type, 0.5)
+    return max(1, int(free * share) // (bytes_per_token(model) * columns))
+
+
+class Decoder:
+    """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; what they mean is the caller's."""
+
+    def __init__(self, model: nn.Module, rows: int, columns: int):
+        from transformers import AttentionInterface
+
+        AttentionInterface.register(ATTENTION, _slab_attention)
+        self.backbone = getattr(model, model.base_model_prefix)
+        self.config = model.config
+        self.columns = columns
+        self.device = next(model.parameters()).device
+        self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
+        self._slab = _Slab(self.config.num_hidden_layers, rows, columns)
+        self._graphs: dict[tuple[int, int], _Graph] = {}
+
+    def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
+        """Appends texts[i] to row first + i; the last hidden state of each row, (len(texts), d).
+
+        Texts should come longest first: they are padded to the longest of each forward.
+        """
+        states, start = [], 0
+        while start < len(texts):
+            width = len(texts[start])
+            stop = min(len(texts), start + max(1, PREFILL_TOKENS // width))
+            states.append(self._extend(first + start, texts[start:stop]))
+            start = stop
+        return torch.cat(states)
+
+    def step(self, tokens: torch.Tensor, widest: int) -> torch.Tensor:
+        """Hidden states (n, d) after one more token in each of the rows 0 .. n-1; `lengths` are the caller's to raise.
+
+        tokens (n,); `widest` is at least the longest of these rows, the new token included.
+        """
+        if self.device.type != "cuda":
+            return self._forward(0, tokens[:, None], self.lengths[: len(tokens), None], widest)[:, 0]
+        count = len(tokens)
+        rows = min(-(-count // ROWS_STEP) * ROWS_STEP, len(self.lengths))
+        widest = min(-(-widest // COLUMNS_STEP) * COLUMNS_STEP, self.columns)
+        if (rows, widest) not in self._graphs:
+            self._graphs[rows, widest] = _Graph(self, rows, widest)
+        return self._graphs[rows, widest](tokens)[:count]
+
+    def arrange(self, sources: list[int | None]) -> None:
+        """Row i becomes a copy of what row sources[i] was, or empty. Rows that stay are not touched."""
+        moved = [(row, source) for row, source in enumerate(sources) if source is not None and row != source]
+        if moved:
+            to, source = torch.tensor(moved, device=self.device).unbind(1)
+            lengths = self.lengths[source]
+            self._slab.copy_rows(source, to, int(lengths.max()))
+            self.lengths[to] = lengths
+        empty = [row for row, source in enumerate(sources) if source is None]
+        self.lengths[torch.tensor(empty, dtype=torch.long, device=self.device)] = 0
+
+    def _extend(self, first: int, texts: list[list[int]]) -> torch.Tensor:
+        width = len(texts[0])
+        ids = torch.tensor([text + [0] * (width - len(text)) for text in texts], device=self.device)
+        count = torch.tensor([len(text) for text in texts], device=self.device)
+        rows = slice(first, first + len(texts))
+        at = self.lengths[rows, None] + torch.arange(width, device=self.device)
+        # a short text's padding lands behind its row's end, where the next tokens overwrite it
+        at.clamp_(max=self.columns - 1)
+        hidden = self._forward(first, ids, at, int(at.max()) + 1)
+        self.lengths[rows] += count
+        return hidden[torch.arange(len(texts), device=self.device), count - 1]
+
+    def _forward(self, first: int, ids: torch.Tensor, at: torch.Tensor, widest: int) -> torch.Tensor:
+        """Hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on."""
+        visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
+        self._slab.aim(first, at, widest)
+        with _attention(self.config):
+            output = self.backbone(
+                input_ids=ids, attention_mask=visible[:, None], position_ids=at, past_key_values=self._slab,
+                use_cache=True,
+            )  # fmt: skip
+        return output.last_hidden_state
+
+
+class _Slab:
+    """What a model of transformers sees as its cache: `update` writes new keys and values, and returns all of them."""
+
+    is_compileable = False
+
+    def __init__(self, layers: int, rows: int, columns: int):
+        self._shape = rows, columns
+        self._keys: list[torch.Tensor | None] = [None] * layers  # (rows, columns, heads, head_dim) each
+        self._values: list[torch.Tensor | None] = [None] * layers
+
+    def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
+        """The next `update` of every layer writes to columns `at` (n, q) of the rows from `first` on."""
+        self._rows = slice(first, first + len(at))
+        self._widest = widest
+        rows = torch.arange(first, first + len(at), device=at.device)
+        self._flat = (rows[:, None] * self._shape[1] + at).flatten()
+
+    def update(self, keys, values, layer_idx: int, *_args, **_kwargs) -> tuple[torch.Tensor, torch.Tensor]:
+        """keys and values (n, heads, q, head_dim) of new tokens -> those of the whole rows, (n, heads, widest, .)."""
+        return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
+
+    def _store(self, layers: list, index: int, new: torch.Tensor) -> torch.Tensor:
+        if layers[index] is None:
+            layers[index] = new.new_zeros(*self._shape, new.shape[1], new.shape[3])
+        slab = layers[index]
+        slab.flatten(0, 1).index_copy_(0, self._flat, new.transpose(1, 2).flatten(0, 1))
+        return slab[self._rows, : self._widest].transpose(1, 2)
+
+    def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
+        """Row to[i] gets the first `columns` of row source[i]; the two may overlap."""
+        for slab in (*self._keys, *self._values):
+            if slab is not None:
+                slab[to, :columns] = slab[source, :columns]
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Asked by models that are not given positions; ours always are."""
+        return 0
+
+
+def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
+    """Attention of query (n, heads, q, d) to the slab's key and value (n, kv heads, columns, d).
+
+    The query heads that share a key head become further queries of it, so nothing is copied for each of them.
+    """
+    rows, heads, length, _ = query.shape
+    groups = heads // key.shape[1]
+    if length == 1:
+        query = query.reshape(rows, key.shape[1], groups, -1)
+    else:
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    output = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+    return output.reshape(rows, heads, length, -1).transpose(1, 2), None
+
+
+@contextlib.contextmanager
+def _attention(config: object) -> Iterator[None]:
+    """The model of `config` attends through `_slab_attention` meanwhile."""
+    before = config._attn_implementation
+    config._attn_implementation = ATTENTION
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
+
+
+class _Graph:
+    """One decoding step of a fixed size, recorded on a GPU: its hundreds of small kernels are launched as one."""
+
+    def __init__(self, decoder: Decoder, rows: int, widest: int):
+        self._tokens = torch.zeros(rows, dtype=torch.long, device=decoder.device)
+        at = decoder.lengths[:rows, None]  # a view: the graph reads whatever the lengths are by then
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # lets lazy libraries settle; it writes where the real step will write again
+            decoder._forward(0, self._tokens[:, None], at, widest)
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._hidden = decoder._forward(0, self._tokens[:, None], at, widest)[:, 0]
+
+    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Hidden states of the step, in a buffer that the next call overwrites."""
+        self._tokens[: len(tokens)] = tokens
+        self._graph.replay()
+        return self._hidden
