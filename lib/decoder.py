@@ -1,9 +1,9 @@
-"""Decoding close to the limit: one slab of keys and values, rows of any length in it, and the forward that extends them.
+"""Decoding close to the limit: a slab of keys and values, rows of any length in it, and the forward that extends them.
 
-Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward writes
-its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode together, and
-a finished row's place can be given to another text. transformers' own cache is concatenated anew at every token, copied
-once per query head, and knows one length for all rows.
+Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward
+writes its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode
+together, and a finished row's place can be given to another text. transformers' own cache is concatenated anew at every
+token, copied once per query head, and knows one length for all rows.
 
 Works with the models of transformers whose layers all attend to the whole past (`Policy.takes_masks`).
 """
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
-
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # padded prompt tokens of one forward

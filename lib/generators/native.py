@@ -6,8 +6,8 @@ whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
 prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
-waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for Unsloth, sliding
-windows and recurrent layers.
+waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for Unsloth,
+sliding windows and recurrent layers.
 """
 
 import contextlib
