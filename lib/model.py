@@ -226,9 +226,7 @@ class Inputs(NamedTuple):
     positions: torch.Tensor  # (B, T), for the rotary embedding
     predictors: torch.Tensor  # (N,) where, in the flattened (B, T), the token stands that each scored one follows
     targets: torch.Tensor  # (N,) the scored tokens' ids
-    branch: torch.Tensor | None = (
-        None  # (B, T) tokens of branch b > 0 see branch 0 before them and their own; None: all
-    )
+    branch: torch.Tensor | None = None  # (B, T) a token sees those before it in its own branch and in branch 0
 
 
 class Policy(nn.Module):

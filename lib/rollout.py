@@ -138,7 +138,7 @@ def _sampled(
         ) from error
     paths = [(i, attempt) for i in range(len(rows)) for attempt in range(k1)]
     firsts = [written[path] for path in paths]
-    seconds = [written[*path, revision] for path in paths for revision in range(k2)]
+    seconds = [written[(*path, revision)] for path in paths for revision in range(k2)]
     first_prompts = [turns[path[:1]].ids for path in paths]
     return first_prompts, firsts, [second_prompts[path] for path in paths], seconds
 
@@ -171,8 +171,8 @@ def sequences(rollouts: list[Rollout], share: Callable[[int, list[int]], bool] =
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
     Where `share(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
-    branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2 does
-    not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
+    branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2
+    does not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
     """
     result: list[Sequence] = []
     starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
