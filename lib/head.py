@@ -6,7 +6,8 @@ alone and its derivative is a known [d] vector at forward time. With p = softmax
     d logp / dz = onehot(y) - p        d entropy / dz = -p (log p + H)        d KL(p||q) / dz = p (log p - log q - KL)
 
 The forward pass walks over chunks of tokens and keeps these, multiplied by W, as [N, d]; the backward pass is one
-elementwise multiply. Two head matmuls in all, as many as autograd needs, at a fraction of its memory.
+elementwise multiply. Two head matmuls in all, as many as autograd needs, at a fraction of its memory, and any loss may
+follow. benchmarks/head.py measures it.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
+BLOCK_ELEMENTS = 2**23  # weights made float32 at once, where the device can not multiply narrow numbers into wide ones
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,51 @@ class Head:
     softcap: float | None = None
     temperature: float = 1.0
 
-    def logits(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | float]:
-        """float32 logits (N, V) of hidden states (N, d), and their derivative by the raw product W h."""
-        raw = (hidden.to(self.weight.dtype) @ self.weight.t()).float()
+    def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        """float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
+        return self.bent(hidden, out)[0]
+
+    def bent(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor | float]:
+        """The same, and their derivative by the raw product W h: a number, or (N, V) where a soft-cap bends them."""
+        if out is None:
+            out = hidden.new_empty(len(hidden), len(self.weight), dtype=torch.float32)
+        self._multiply(hidden, out)
         if self.bias is not None:
-            raw += self.bias.float()
-        slope: torch.Tensor | float = self.scale / self.temperature
+            out += self.bias.float()
+        slope = self.scale / self.temperature
         if self.softcap is None:
-            return raw * slope, slope
-        bent = torch.tanh(raw * (self.scale / self.softcap))
-        return bent * (self.softcap / self.temperature), (1 - bent * bent) * slope
+            return (out if slope == 1.0 else out.mul_(slope)), slope
+        out.mul_(self.scale / self.softcap).tanh_()
+        slopes = out.square().neg_().add_(1.0).mul_(slope)
+        return out.mul_(self.softcap / self.temperature), slopes
+
+    def _multiply(self, hidden: torch.Tensor, out: torch.Tensor) -> None:
+        """W h (N, V) of hidden states (N, d), summed in float32."""
+        weight = self.weight
+        if weight.dtype == torch.float32:
+            torch.mm(hidden.float(), weight.t(), out=out)
+        elif weight.is_cuda:
+            torch.mm(hidden.to(weight.dtype), weight.t(), out_dtype=torch.float32, out=out)
+        else:
+            for rows in self._blocks:
+                out[:, rows] = hidden.float() @ weight[rows].float().t()
+
+    def pulled_back(self, by_logit: torch.Tensor) -> torch.Tensor:
+        """What a derivative by the raw product (N, V) is by the hidden states: (N, d) float32."""
+        weight = self.weight
+        if weight.dtype == torch.float32:
+            return by_logit @ weight
+        if weight.is_cuda:
+            return torch.mm(by_logit.to(weight.dtype), weight, out_dtype=torch.float32)
+        product = by_logit.new_zeros(len(by_logit), weight.shape[1])
+        for rows in self._blocks:
+            product.addmm_(by_logit[:, rows], weight[rows].float())
+        return product
+
+    @property
+    def _blocks(self) -> list[slice]:
+        size = max(1, BLOCK_ELEMENTS // self.weight.shape[1])
+        return [slice(start, start + size) for start in range(0, len(self.weight), size)]
 
     @property
     def chunk(self) -> int:
@@ -53,7 +90,8 @@ def token_scores(
     """
     if head.weight.requires_grad:
         raise ValueError("the head is trainable, but its gradient is not computed here: freeze it or leave it to TRL")
-    return _TokenScores.apply(hidden, head, targets, ref_hidden)
+    with torch.autocast(hidden.device.type, enabled=False):  # it would round the logits
+        return _TokenScores.apply(hidden, head, targets, ref_hidden)
 
 
 class _TokenScores(torch.autograd.Function):
@@ -64,24 +102,29 @@ class _TokenScores(torch.autograd.Function):
         needed = ctx.needs_input_grad[0]
         logp_vjp = hidden.new_empty(count if needed else 0, width, dtype=torch.float32)
         kl_vjp = hidden.new_empty(count if needed and ref_hidden is not None else 0, width, dtype=torch.float32)
-        matrix = head.weight
+        # allocated once: fresh pages for every chunk would cost as much as the arithmetic on them
+        shape = min(count, head.chunk), len(head.weight)
+        work = [hidden.new_empty(shape, dtype=torch.float32) for _ in range(2 if ref_hidden is None else 3)]
         for start in range(0, count, head.chunk):
             rows = slice(start, min(count, start + head.chunk))
             chosen = targets[rows, None]
-            logits, slope = head.logits(hidden[rows])
-            log_p = logits.log_softmax(-1)
-            p = log_p.exp()
-            logp[rows] = log_p.gather(1, chosen)[:, 0]
-            entropy[rows] = -(p * log_p).sum(-1)
+            log_p, p, *log_q = (each[: rows.stop - start] for each in work)
             if ref_hidden is not None:
-                log_ratio = log_p - head.logits(ref_hidden[rows])[0].log_softmax(-1)
-                kl[rows] = (p * log_ratio).sum(-1)
+                _log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)
+            logits, slope = head.bent(hidden[rows], out=log_p)
+            _log_softmax_(logits, p)
+            logp[rows] = log_p.gather(1, chosen)[:, 0]
+            entropy[rows] = -_dot(p, log_p)
+            if ref_hidden is not None:
+                log_ratio = log_p.sub_(log_q[0])
+                kl[rows] = _dot(p, log_ratio)
                 if needed:
-                    by_logit = p * (log_ratio - kl[rows, None]) * slope
-                    kl_vjp[rows] = (by_logit.to(matrix.dtype) @ matrix).float()
+                    kl_vjp[rows] = head.pulled_back(log_ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
             if needed:
-                by_logit = p.neg_().scatter_add_(1, chosen, torch.ones_like(p[:, :1])).mul_(slope)
-                logp_vjp[rows] = (by_logit.to(matrix.dtype) @ matrix).float()
+                p.scatter_add_(1, chosen, p.new_full((len(p), 1), -1.0))
+                if isinstance(slope, torch.Tensor):
+                    p.mul_(slope)
+                logp_vjp[rows] = head.pulled_back(p).mul_(-1.0 if isinstance(slope, torch.Tensor) else -slope)
         ctx.save_for_backward(logp_vjp, kl_vjp)
         ctx.dtype = hidden.dtype
         ctx.mark_non_differentiable(entropy)
@@ -92,5 +135,19 @@ class _TokenScores(torch.autograd.Function):
         logp_vjp, kl_vjp = ctx.saved_tensors
         grad = grad_logp[:, None] * logp_vjp
         if kl_vjp.numel():
-            grad = grad + grad_kl[:, None] * kl_vjp
+            grad.addcmul_(grad_kl[:, None], kl_vjp)
         return grad.to(ctx.dtype), None, None, None
+
+
+def _log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
+    """Logits (n, V) become their log-softmax in place, and `p` their softmax."""
+    logits.sub_(logits.amax(-1, keepdim=True))
+    torch.exp(logits, out=p)
+    total = p.sum(-1, keepdim=True)
+    logits.sub_(total.log())
+    p.div_(total)
+
+
+def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Row by row (n, V) x (n, V) -> (n,), without a third tensor of that size."""
+    return torch.bmm(a[:, None], b[:, :, None])[:, 0, 0]

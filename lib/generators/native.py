@@ -178,7 +178,7 @@ class _Continuous:
         """Chooses the next token of `rows` by their hidden states (n, d), and lets those that ended go."""
         uniforms = self.rows.drawn(rows) if self.decoding.temperature else None
         parts = [
-            choose(self.head.logits(hidden[start : start + self.head.chunk])[0],
+            choose(self.head.logits(hidden[start : start + self.head.chunk]),
                    uniforms if uniforms is None else uniforms[start : start + self.head.chunk])
             for start in range(0, len(hidden), self.head.chunk)
         ]  # fmt: skip
@@ -300,21 +300,20 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
 
 
 def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens and their log-probs, (n,) each, by float32 logits (n, V) at the sampling temperature.
+    """Tokens and their log-probs, (n,) each, by float32 logits (n, V) at the sampling temperature, which are used up.
 
     Each is the token whose stretch of the cumulative distribution holds its number of `uniforms` (n,), float64 in
     [0, 1); without them the most likely one. Sums go by blocks and in float64, or a long tail would be rounded away.
     """
-    total = logits.logsumexp(-1, keepdim=True)
+    count, size = logits.shape
+    p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # times a constant, the sum of each row
+    block = max(64, math.isqrt(size))
+    whole = size // block * block
+    sums = torch.cat([p[:, :whole].view(count, -1, block).sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
+    edges = sums.cumsum(-1)
     if uniforms is None:
-        tokens = logits.argmax(-1)
+        tokens = p.argmax(-1)
     else:
-        p = (logits - total).exp_()
-        count, size = p.shape
-        block = max(64, math.isqrt(size))
-        whole = size // block * block
-        sums = torch.cat([p[:, :whole].view(count, -1, block).sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
-        edges = sums.cumsum(-1)
         target = (uniforms * edges[:, -1])[:, None]
         chosen = torch.searchsorted(edges, target, right=True).clamp_(max=sums.shape[1] - 1)
         target -= edges.gather(1, chosen) - sums.gather(1, chosen)
@@ -322,7 +321,7 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
         inside = p.gather(1, columns.clamp(max=size - 1)).double().masked_fill_(columns >= size, 0.0)
         within = torch.searchsorted(inside.cumsum(-1), target, right=True).clamp_(max=block - 1)
         tokens = (chosen * block + within).clamp_(max=size - 1)[:, 0]
-    return tokens, (logits.gather(1, tokens[:, None]) - total)[:, 0]
+    return tokens, (p.gather(1, tokens[:, None])[:, 0].log() - edges[:, -1].log()).float()
 
 
 def _uniforms(paths: list[Path], width: int, decoding: Decoding) -> torch.Tensor:

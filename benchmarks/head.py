@@ -1,0 +1,222 @@
+"""The log-prob head alone: time, peak memory and error of ours against four others, on the same numbers.
+
+    python benchmarks/head.py                           # d = 1024, V = 151,936, 4096 tokens: some minutes on two cores
+    python benchmarks/head.py --tokens 512 --pairs 1    # a quick look
+    python benchmarks/head.py --dtype bfloat16          # with the error against float32 on the same inputs
+
+Every contender computes the log-probs of N tokens from their hidden states under a frozen head, and the gradient of a
+weighted sum of them. Times are taken in turns, and a ratio is the median over neighbours in time. Memory is that of a
+process of its own: its peak above what it held before. Liger joins where it is installed; its loss is GRPO's on one
+sequence, whose gradient on the policy is that weighted sum's.
+"""
+
+import argparse
+import gc
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from lib.head import Head, token_scores
+
+MIB = 2**20
+Scores = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def ours(hidden, weight, targets, advantages):
+    """Sum of advantages times log-probs, by lib/head.py."""
+    return (advantages * token_scores(hidden, Head(weight), targets)[0]).sum()
+
+
+def log_softmax(hidden, weight, targets, advantages):
+    """The textbook: full logits, log_softmax, gather."""
+    logp = (hidden @ weight.t()).float().log_softmax(-1).gather(1, targets[:, None])[:, 0]
+    return (advantages * logp).sum()
+
+
+def trl_selective(hidden, weight, targets, advantages):
+    """TRL's selective_log_softmax on full logits, what its GRPOTrainer does by default."""
+    from trl.trainer.utils import selective_log_softmax
+
+    logp = selective_log_softmax((hidden @ weight.t())[None], targets[None])[0]
+    return (advantages * logp).sum()
+
+
+def trl_chunked(hidden, weight, targets, advantages):
+    """TRL's chunked head, with its own chunk size: blocks of the vocabulary, computed again in the backward pass."""
+    from trl.trainer.grpo_trainer import _CHUNKED_LOGPROB_CHUNK_SIZE
+    from trl.trainer.utils import _ChunkedLogProbFunction
+
+    logp, _ = _ChunkedLogProbFunction.apply(hidden, weight, None, targets, 1.0, _CHUNKED_LOGPROB_CHUNK_SIZE, None, 1.0)
+    return (advantages * logp).sum()
+
+
+def liger(hidden, weight, targets, advantages):
+    """Liger's fused linear GRPO loss, chunks of one sequence of 64 tokens; gradients come from its forward pass."""
+    from liger_kernel.chunked_loss.grpo_loss import LigerFusedLinearGRPOLoss
+
+    loss = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, compiled=False, loss_type="dr_grpo",
+                                    max_completion_length=64)  # fmt: skip
+    rows = hidden.view(-1, 64, hidden.shape[1])
+    ids = targets.view(-1, 64)
+    return -loss(rows, weight, ids, torch.ones_like(ids), advantages.view(-1, 64)[:, 0])[0] * targets.numel()
+
+
+def contenders() -> dict[str, Scores]:
+    """Those that can run here, ours first and the baseline second."""
+    found = {"ours": ours, "log_softmax": log_softmax, "TRL selective": trl_selective, "TRL chunked": trl_chunked}
+    if importlib.util.find_spec("liger_kernel"):
+        found["Liger"] = liger
+    return found
+
+
+def inputs(args: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Hidden states (N, d) with gradient, weight (V, d), targets (N,), and one weight (N,) for every 64 tokens."""
+    draw = torch.Generator().manual_seed(0)
+    weight = torch.randn(args.vocabulary, args.width, generator=draw).mul_(0.02)
+    hidden = torch.randn(args.tokens, args.width, generator=draw)
+    targets = torch.randint(args.vocabulary, (args.tokens,), generator=draw)
+    advantages = torch.randn(-(-args.tokens // 64), generator=draw).repeat_interleave(64)[: args.tokens]
+    dtype, device = getattr(torch, args.dtype), args.device
+    hidden, weight = (tensor.to(device, dtype) for tensor in (hidden, weight))
+    return hidden.requires_grad_(), weight, targets.to(device), advantages.to(device)
+
+
+def run(scores: Scores, parts: tuple) -> float:
+    """Seconds of one forward and backward pass."""
+    parts[0].grad = None
+    gc.collect()
+    start = time.perf_counter()
+    scores(*parts).backward()
+    if parts[0].is_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def peak_mib(scores: Scores, parts: tuple) -> float:
+    """What one pass takes at most beyond what is held before it, gradient included."""
+    if parts[0].is_cuda:
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run(scores, parts)
+        return (torch.cuda.max_memory_allocated() - before) / MIB
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    run(scores, parts)
+    return resident("VmHWM") - before
+
+
+def resident(field: str) -> float:
+    """A line of this process's status, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
+
+
+def in_child(name: str, args: argparse.Namespace) -> float:
+    """`peak_mib` of a contender in a fresh process, imports and threads warmed up on a few tokens."""
+    options = ["--tokens", args.tokens, "--width", args.width, "--vocabulary", args.vocabulary, "--dtype", args.dtype]
+    command = [sys.executable, __file__, "--memory-of", name, *map(str, options)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+class Widest(TorchDispatchMode):
+    """The most rows of any tensor with V columns, and not the weight itself, that an operation returns."""
+
+    def __init__(self, weight: torch.Tensor):
+        super().__init__()
+        self.rows, self._columns, self._weight = 0, weight.shape[0], weight.untyped_storage().data_ptr()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            is_wide = isinstance(tensor, torch.Tensor) and tensor.ndim > 1 and tensor.shape[-1] == self._columns
+            if is_wide and tensor.untyped_storage().data_ptr() != self._weight:
+                self.rows = max(self.rows, tensor[..., 0].numel())
+        return result
+
+
+def errors(name: str, scores: Scores, args: argparse.Namespace) -> tuple[float, float, int]:
+    """Relative errors of value and gradient against float64 on the same inputs, and the widest tensor; 512 tokens."""
+    small = argparse.Namespace(**{**vars(args), "tokens": min(args.tokens, 512)})
+    parts = inputs(small)
+    exact = (parts[0].detach().double().requires_grad_(), parts[1].double(), *parts[2:])
+    total = log_softmax_double(*exact)
+    total.backward()
+    with Widest(parts[1]) as widest:
+        value = scores(*parts)
+        value.backward()
+    if name == "Liger":  # its value is that of a ratio, which is 1 at the start
+        value = total
+    wanted = exact[0].grad
+    off = (parts[0].grad.double() - wanted).norm() / wanted.norm()
+    return float(((value - total) / total).detach().abs()), float(off), widest.rows
+
+
+def log_softmax_double(hidden, weight, targets, advantages):
+    """The textbook in float64."""
+    logp = torch.cat([(part @ weight.t()).log_softmax(-1).gather(1, ids[:, None])[:, 0]
+                      for part, ids in zip(hidden.split(64), targets.split(64), strict=True)])  # fmt: skip
+    return (advantages * logp).sum()
+
+
+def show(args: argparse.Namespace, console: Console) -> None:
+    """Measures everything and prints the table."""
+    found = contenders()
+    table = Table(title=f"head: {args.tokens} tokens, d = {args.width}, V = {args.vocabulary:,}, {args.dtype}, "
+                  f"{args.device}, {torch.get_num_threads()} threads, medians of {args.pairs}")  # fmt: skip
+    for column in ("", "seconds", "x of log_softmax", "peak extra MiB", "value error", "gradient error", "widest rows"):
+        table.add_column(column, justify="right" if column else "left")
+    console.print("memory, each in a process of its own ...")
+    memory = {name: in_child(name, args) for name in found}
+    console.print("errors ...")
+    wrong = {name: errors(name, scores, args) for name, scores in found.items()}
+    parts, seconds = inputs(args), {name: [] for name in found}
+    for turn in range(args.pairs):
+        for name, scores in found.items():
+            seconds[name].append(run(scores, parts))
+        console.print(
+            f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in seconds.items())
+        )
+    for name, taken in seconds.items():
+        ratio = statistics.median(mine / base for mine, base in zip(taken, seconds["log_softmax"], strict=True))
+        value, gradient, rows = wrong[name]
+        table.add_row(name, f"{statistics.median(taken):.2f}", f"{ratio:.2f}", f"{memory[name]:.0f}", f"{value:.1e}",
+                      f"{gradient:.1e}", str(rows))  # fmt: skip
+    console.print(table)
+
+
+def main() -> None:
+    """The table, or one child's number."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--tokens", type=int, default=4096, metavar="N", help="a multiple of 64 (default: 4096)")
+    options.add_argument("--width", type=int, default=1024, metavar="D", help="of a hidden state (default: 1024)")
+    options.add_argument("--vocabulary", type=int, default=151_936, metavar="V", help="(default: 151936)")
+    options.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    options.add_argument("--pairs", type=int, default=5, metavar="N", help="turns of all contenders (default: 5)")
+    options.add_argument("--memory-of", help=argparse.SUPPRESS)
+    args = options.parse_args()
+    args.device = "cuda" if torch.cuda.is_available() else "cpu"
+    if not args.memory_of:
+        show(args, Console())
+        return
+    scores, parts = contenders()[args.memory_of], inputs(args)
+    few = (parts[0][:64].detach().requires_grad_(), parts[1][:1000], parts[2][:64] % 1000, parts[3][:64])
+    run(scores, few)  # imports and threads; nothing as large as what is measured
+    print(json.dumps(peak_mib(scores, parts)))
+
+
+if __name__ == "__main__":
+    main()
