@@ -38,7 +38,7 @@ def main() -> int:
         return FINISHED
     run = Score(
         load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, resume=args.resume,
-        allow_change=args.allow_config_change,
+        allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
     with run.open():
         if run.progress.due:  # "pretrain" at first
@@ -65,6 +65,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     options.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
     options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
     options.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
+    options.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")

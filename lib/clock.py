@@ -12,6 +12,7 @@ other             everything else: prompts, logs, checkpoints
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
@@ -64,3 +65,38 @@ def phase(name: str) -> Iterator[None]:
     finally:
         if clock:
             clock.book(left=True)
+
+
+class Profile:
+    """torch's profiler over `steps` optimizer steps, after a first one that only warms up; 0 steps: nothing."""
+
+    def __init__(self, steps: int, folder: Path, rank: int = 0):
+        self._left = steps
+        self._folder = folder
+        self._rank = rank
+        self._profile: torch.profiler.profile | None = None
+
+    def step(self) -> str | None:
+        """To be called after every optimizer step; the sentence to show when the trace is written."""
+        if self._profile:
+            self._left -= 1
+        if self._left <= 0:
+            return self.close()
+        if not self._profile:
+            self._profile = torch.profiler.profile(record_shapes=False)
+            self._profile.start()
+        return None
+
+    def close(self) -> str | None:
+        """Writes the trace of the steps so far, if any were profiled."""
+        if not self._profile:
+            return None
+        self._profile.stop()
+        profile, self._profile = self._profile, None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        trace = self._folder / f"trace_rank{self._rank}.json.gz"
+        profile.export_chrome_trace(str(trace))
+        where = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
+        table = profile.key_averages().table(sort_by=where, row_limit=30, max_name_column_width=60)
+        (self._folder / f"operators_rank{self._rank}.txt").write_text(table, encoding="utf-8")
+        return f"profile: {trace}, to be opened at ui.perfetto.dev, and a table of operators beside it"

@@ -200,12 +200,18 @@ def _is_target(layer: str, target: str) -> bool:
 def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
     """Every target must be a layer: peft leaves out a misspelt one in silence, as long as another one fits."""
     layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
+    output = {name for name, module in base.named_modules() if module is base.get_output_embeddings()}
     ends = {name.rpartition(".")[2] for name in layers}
     for target in targets if isinstance(targets, list) else []:
         if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
                 f"lora.targets: '{target}' is no linear layer of '{config.name}'{did_you_mean(target, ends)} "
                 f"It has: {', '.join(sorted(ends))}; or set lora.targets=all-linear"
+            )
+        if any(_is_target(name, target) for name in output):
+            raise ConfigError(
+                f"lora.targets: '{target}' is the output layer, which stays frozen: that is what lets log-probs be "
+                "computed without keeping the logits; remove it"
             )
 
 

@@ -72,12 +72,13 @@ class Score(Trainer):
         adapter: Path | None = None,
         resume: bool = False,
         allow_change: bool = False,
+        profile: int = 0,
     ):
         config = task.config
         if adapter:
             load_adapter(task.policy.model, adapter)
         accelerator = make_accelerator(config.tracking, config.run_dir)
-        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change)
+        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.task = task
         self.stages = plan(config, len(task.train))
         self.sampler = Sampler(len(task.train), config.seed)

@@ -9,7 +9,7 @@ import torch
 from accelerate.utils import set_seed
 
 from lib.checkpoint import Checkpoints, Interrupts
-from lib.clock import Clock, phase
+from lib.clock import Clock, Profile, phase
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
 from lib.distributed import highest, start_trackers
@@ -69,7 +69,9 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
 class Trainer:
     """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass."""
 
-    def __init__(self, config: RunConfig, policy: torch.nn.Module, accelerator, *, resume: bool, allow_change: bool):
+    def __init__(
+        self, config: RunConfig, policy: torch.nn.Module, accelerator, *, resume: bool, allow_change: bool, profile: int
+    ):
         self.config = config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
@@ -79,6 +81,7 @@ class Trainer:
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
         self.clock = Clock()
+        self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
@@ -109,6 +112,7 @@ class Trainer:
             else:
                 self.log.rewind({})
             yield
+            self._say_if_any(self.profile.close())
             self.accelerator.end_training()
 
     def fresh_optimizer(self) -> None:
@@ -203,6 +207,11 @@ class Trainer:
             stage = row["stage"]
             values = {f"stage{stage}/{key}": value for key, value in row.items() if isinstance(value, float)}
             self.accelerator.log(values, step=row["global_step"])
+        self._say_if_any(self.profile.step())
+
+    def _say_if_any(self, text: str | None) -> None:
+        if text:
+            self.screen.say(text)
 
     def interrupted(self) -> bool:
         """Whether a signal asks to leave. All processes agree, because they save together."""

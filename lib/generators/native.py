@@ -116,26 +116,32 @@ class _Rows:
             parts.append(torch.cat([pad(old, (0, wider)) if old.ndim == 2 else old, getattr(new, name)]))
         return _Rows(*parts)
 
-    def write(self, rows: slice, tokens: torch.Tensor, logps: torch.Tensor) -> None:
-        """One more token in each of `rows`; what rows that have ended get is never read."""
+    def write(
+        self, rows: slice, tokens: torch.Tensor, logps: torch.Tensor, stops: torch.Tensor
+    ) -> list[tuple[int, Completion]]:
+        """One more token in each of `rows`; those that end by it, with what they have written.
+
+        What rows that have ended before get is never read.
+        """
         at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
         self.ids[rows].scatter_(1, at, tokens[:, None])
         self.logps[rows].scatter_(1, at, logps[:, None])
-        self.written[rows] += self.alive[rows]
+        alive = self.alive[rows]
+        self.written[rows] += alive
+        stopped = alive & torch.isin(tokens, stops)
+        ended = (stopped | (alive & (self.written[rows] >= self.limits[rows]))).nonzero()[:, 0]
+        leaving = ended + rows.start
+        self.alive[leaving] = False
+        parts = (leaving, self.ids[leaving], self.logps[leaving], self.written[leaving], stopped[ended])
+        return [
+            (row, Completion(ids=ids[:count], logps=logps[:count], finished=finished))
+            for row, ids, logps, count, finished in zip(*(part.tolist() for part in parts), strict=True)
+        ]
 
     def drawn(self, rows: slice) -> torch.Tensor:
         """The uniform number of the next token of each of `rows`."""
         at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
         return self.uniforms[rows].gather(1, at)[:, 0]
-
-    def completions(self, rows: list[int], ended: torch.Tensor) -> list[Completion]:
-        """What these rows have written; `ended` (n,) tells which of all rows met a stop id."""
-        parts = (self.ids, self.logps, self.written, ended)
-        ids, logps, counts, finished = (part[torch.tensor(rows, device=part.device)].tolist() for part in parts)
-        return [
-            Completion(ids=ids[i][:count], logps=logps[i][:count], finished=finished[i])
-            for i, count in enumerate(counts)
-        ]
 
 
 class _Continuous:
@@ -183,30 +189,23 @@ class _Continuous:
             for start in range(0, len(hidden), self.head.chunk)
         ]  # fmt: skip
         tokens, logps = (torch.cat(column) for column in zip(*parts, strict=True))
-        self.rows.write(rows, tokens, logps)
-        alive = self.rows.alive[rows]
-        stopped = alive & torch.isin(tokens, self.stops)
-        ended = stopped | (alive & (self.rows.written[rows] >= self.rows.limits[rows]))
-        leaving = ended.nonzero()[:, 0].tolist()
-        if leaving:
-            finished = pad(stopped, (rows.start, len(self.members) - rows.stop))
-            self._let_go([rows.start + row for row in leaving], finished)
+        for row, completion in self.rows.write(rows, tokens, logps, self.stops):
+            self._let_go(row, completion)
 
-    def _let_go(self, leaving: list[int], finished: torch.Tensor) -> None:
-        """Keeps what these rows have written, and queues what follows; a row waits for its follow-up where it is."""
-        for row, completion in zip(leaving, self.rows.completions(leaving, finished), strict=True):
-            member = self.members[row]
-            self.members[row] = None
-            self.done[member.path] = completion
-            turn = self.follow_up(member.path, completion)
-            if turn is not None:
-                known = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
-                goes_on = turn.ids[: len(known)] == known
-                self.width = max(self.width, turn.max_new_tokens)
-                self.waiting.appendleft(
-                    _Waiting(member.path, turn, row=row if goes_on else None, held=len(known) if goes_on else 0)
-                )
-        self.rows.alive[torch.tensor(leaving, device=self.rows.alive.device)] = False
+    def _let_go(self, row: int, completion: Completion) -> None:
+        """Keeps what a row has written, and queues what follows, which waits for its place where the row is."""
+        member = self.members[row]
+        self.members[row] = None
+        self.done[member.path] = completion
+        turn = self.follow_up(member.path, completion)
+        if turn is None:
+            return
+        self.width = max(self.width, turn.max_new_tokens)
+        known = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
+        if turn.ids[: len(known)] == known:
+            self.waiting.appendleft(_Waiting(member.path, turn, row=row, held=len(known)))
+        else:
+            self.waiting.appendleft(_Waiting(member.path, turn))
 
     def _arrange(self) -> None:
         """Moves living rows to the front, and fills up with waiting turns: read once each, copied for each copy."""
@@ -271,15 +270,14 @@ def _by_batches(model: nn.Module, turns: dict[Path, Turn], decoding: Decoding, f
 
 
 def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
-    """One completion of each turn, decoded together to the last."""
+    """One completion of each turn; once half the rows have ended they leave, where the cache can select rows."""
     device = next(model.parameters()).device
     stops = torch.tensor(sorted(decoding.stop_ids), device=device)
     ids, mask = left_padded([turn.ids for _, turn in batch], decoding.pad_id, device)  # (B, T)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     width = max(turn.max_new_tokens for _, turn in batch)
     rows = _Rows.new([_Member(path, turn, 0) for path, turn in batch], width, decoding, device)
-    everyone = slice(0, len(batch))
-    finished = torch.zeros_like(rows.alive)
+    owners, done = list(range(len(batch))), {}
     cache = None
     while True:
         output = model(
@@ -288,14 +286,19 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
         )  # fmt: skip
         cache = output.past_key_values
         logits = output.logits[:, -1].float() / (decoding.temperature or 1.0)
+        everyone = slice(0, len(owners))
         tokens, logps = choose(logits, rows.drawn(everyone) if decoding.temperature else None)
-        rows.write(everyone, tokens, logps)
-        finished |= rows.alive & torch.isin(tokens, stops)
-        rows.alive &= ~finished & (rows.written < rows.limits)
-        if not rows.alive.any():
-            return rows.completions(list(range(len(batch))), finished)
+        done |= {owners[row]: completion for row, completion in rows.write(everyone, tokens, logps, stops)}
+        if len(done) == len(batch):
+            return [done[i] for i in range(len(batch))]
+        kept = rows.alive.nonzero()[:, 0]
+        if len(kept) <= len(owners) // 2 and hasattr(cache, "batch_select_indices"):
+            cache.batch_select_indices(kept)
+            tokens, mask, positions = tokens[kept], mask[kept], positions[kept]
+            owners = [owners[row] for row in kept.tolist()]
+            rows = rows.arranged(kept.tolist(), _Rows.new([], width, decoding, device))
         ids = tokens[:, None]
-        mask = torch.cat([mask, mask.new_ones(len(batch), 1)], dim=1)
+        mask = torch.cat([mask, mask.new_ones(len(owners), 1)], dim=1)
         positions = positions[:, -1:] + 1
 
 
