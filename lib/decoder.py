@@ -12,15 +12,17 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 ATTENTION = "rematch_slab"
-PREFILL_TOKENS = 16_384  # padded prompt tokens of one forward
-MEMORY_SHARE = {"cuda": 0.8, "cpu": 0.5}  # of what is free, for the slab
-ROWS_STEP, COLUMNS_STEP = 32, 128  # sizes of CUDA graphs: one is captured for each combination in use
+PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
+ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
+ROWS_STEP, COLUMNS_STEP = 64, 256  # sizes of recorded steps: one for each combination in use
 
 
 def bytes_per_token(model: nn.Module) -> int:
@@ -36,13 +38,23 @@ def affordable_rows(model: nn.Module, columns: int) -> int:
     device = next(model.parameters()).device
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        free = torch.cuda.mem_get_info(device)[0] + cached
+        room = 0.8 * (torch.cuda.mem_get_info(device)[0] + cached)
     else:
         import psutil
 
-        free = psutil.virtual_memory().available // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    share = MEMORY_SHARE.get(device.type, 0.5)
-    return max(1, int(free * share) // (bytes_per_token(model) * columns))
+        room = 0.5 * min(psutil.virtual_memory().available, _container_room())
+        room /= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return max(1, int(room) // (bytes_per_token(model) * columns))
+
+
+def _container_room() -> float:
+    """Bytes that the limits of a Linux container leave; infinite without any."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit, used = ((folder / name).read_text().strip() for name in ("memory.max", "memory.current"))
+    except OSError:
+        return float("inf")
+    return float("inf") if limit == "max" else max(0.0, float(limit) - float(used))
 
 
 class Decoder:
@@ -58,8 +70,9 @@ class Decoder:
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
         self._slab = _Slab(self.config.num_hidden_layers, rows, columns)
-        self.fixed_sizes = self.device.type == "cuda"  # steps of a few sizes, each recorded once
+        self.fixed_sizes = self.device.type == "cuda" and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
+        self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 
     def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
         """Appends texts[i] to row first + i; the last hidden state of each row, (len(texts), d).
@@ -67,26 +80,35 @@ class Decoder:
         Texts should come longest first: they are padded to the longest of each forward.
         """
         states, start = [], 0
+        longest = int(self.lengths[first : first + len(texts)].max())
         while start < len(texts):
             width = len(texts[start])
-            stop = min(len(texts), start + max(1, PREFILL_TOKENS // width))
-            states.append(self._extend(first + start, texts[start:stop]))
-            start = stop
+            count = max(1, min(PREFILL_TOKENS // width, ATTENDED_TOKENS // (longest + width)))
+            states.append(self._extend(first + start, texts[start : start + count]))
+            start += count
         return torch.cat(states)
 
-    def step(self, tokens: torch.Tensor, widest: int) -> torch.Tensor:
-        """Hidden states (n, d) after one more token in each of the rows 0 .. n-1; `lengths` are the caller's to raise.
+    def step(self, tokens: torch.Tensor, kept: torch.Tensor, widest: int) -> torch.Tensor:
+        """Hidden states (n, d) after one more token in each of the rows 0 .. n-1.
 
-        tokens (n,); `widest` is at least the longest of these rows, the new token included.
+        tokens (n,); kept (n,) bool: where it is false the row is not extended, and what it returns means nothing.
+        `widest` is at least the longest of these rows, the new token included.
         """
         count = len(tokens)
-        if not self.fixed_sizes:
-            return self._forward(0, tokens[:, None], self.lengths[:count, None], widest)[:, 0]
-        rows = min(-(-count // ROWS_STEP) * ROWS_STEP, len(self.lengths))
+        hidden = self._fixed_step(tokens, widest) if self.fixed_sizes else self._step(tokens, count, widest)
+        self.lengths[:count] += kept
+        return hidden[:count]
+
+    def _step(self, tokens: torch.Tensor, rows: int, widest: int) -> torch.Tensor:
+        return self._forward(0, tokens[:, None], self.lengths[:rows, None], widest)[:, 0]
+
+    def _fixed_step(self, tokens: torch.Tensor, widest: int) -> torch.Tensor:
+        """The same in one of a few sizes; rows beyond `tokens` are computed too, and write behind their texts."""
+        rows = min(-(-len(tokens) // ROWS_STEP) * ROWS_STEP, len(self.lengths))
         widest = min(-(-widest // COLUMNS_STEP) * COLUMNS_STEP, self.columns)
         if (rows, widest) not in self._steps:
-            self._steps[rows, widest] = _FixedStep(self, rows, widest)
-        return self._steps[rows, widest](tokens)[:count]
+            self._steps[rows, widest] = _FixedStep(self, rows, widest, self._pool)
+        return self._steps[rows, widest](self, tokens)
 
     def arrange(self, sources: list[int | None]) -> None:
         """Row i becomes a copy of what row sources[i] was, or empty. Rows that stay are not touched."""
@@ -169,10 +191,9 @@ def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_
     """
     rows, heads, length, _ = query.shape
     groups = heads // key.shape[1]
-    if length == 1:
-        query = query.reshape(rows, key.shape[1], groups, -1)
-    else:
-        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    query = query.reshape(rows, key.shape[1], groups * length, -1)
+    if length > 1:
+        attention_mask = attention_mask.repeat(1, 1, groups, 1)
     output = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
     return output.reshape(rows, heads, length, -1).transpose(1, 2), None
 
@@ -191,41 +212,42 @@ def _attention(config: object) -> Iterator[None]:
 class _FixedStep:
     """One decoding step of a fixed size. On a GPU it is recorded: its hundreds of small kernels are launched as one."""
 
-    def __init__(self, decoder: Decoder, rows: int, widest: int):
-        self._decoder = decoder
-        self._widest = widest
+    works: ClassVar[bool] = True  # until a model can not be recorded
+
+    def __init__(self, decoder: Decoder, rows: int, widest: int, pool: object):
+        self._rows, self._widest = rows, widest
         self._tokens = torch.zeros(rows, dtype=torch.long, device=decoder.device)
-        self._at = decoder.lengths[:rows, None]  # a view: a recorded step reads whatever the lengths are by then
         self._graph: torch.cuda.CUDAGraph | None = None
         if decoder.device.type == "cuda":
-            self._record()
+            self._record(decoder, pool)
 
-    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Hidden states (rows, d) of the step, in a buffer that the next call may overwrite; tokens (n <= rows,).
-
-        Rows beyond n are computed too: what they write lands behind their texts.
-        """
+    def __call__(self, decoder: Decoder, tokens: torch.Tensor) -> torch.Tensor:
+        """Hidden states (rows, d) of the step, in a buffer that the next call may overwrite; tokens (n <= rows,)."""
         self._tokens[: len(tokens)] = tokens
         if self._graph is None:
-            return self._run()
-        self._graph.replay()
+            return decoder._step(self._tokens, self._rows, self._widest)
+        self._graph.replay()  # reads whatever `decoder.lengths` are by now
         return self._hidden
 
-    def _run(self) -> torch.Tensor:
-        return self._decoder._forward(0, self._tokens[:, None], self._at, self._widest)[:, 0]
-
-    def _record(self) -> None:
-        """Records the step and holds it against the plain one; where the two differ, the plain one stays."""
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
+    def _record(self, decoder: Decoder, pool: object) -> None:
+        """Records the step and holds it against the plain one; where it fails or differs, the plain one stays."""
+        stream, side = torch.cuda.current_stream(), torch.cuda.Stream()
+        side.wait_stream(stream)
         with torch.cuda.stream(side):  # lets lazy libraries settle; the real step will overwrite what this one writes
-            expected = self._run()
-        torch.cuda.current_stream().wait_stream(side)
+            expected = decoder._step(self._tokens, self._rows, self._widest)
+        stream.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._hidden = self._run()
-        graph.replay()
-        if torch.allclose(self._hidden, expected, rtol=0.02, atol=0.02 * float(expected.abs().max())):
+        try:
+            with torch.cuda.graph(graph, pool=pool):
+                self._hidden = decoder._step(self._tokens, self._rows, self._widest)
+            graph.replay()
+            tolerance = 0.02 * float(expected.abs().max())
+            problem = "" if torch.allclose(self._hidden, expected, rtol=0.02, atol=tolerance) else "it differs"
+        except RuntimeError as error:  # a model that asks the GPU for a value in the middle of its forward
+            torch.cuda.set_stream(stream)
+            problem = str(error).splitlines()[0]
+        if not problem:
             self._graph = graph
-        else:
-            warnings.warn("a recorded decoding step differs from the plain one, which is used instead", stacklevel=2)
+            return
+        _FixedStep.works = decoder.fixed_sizes = False
+        warnings.warn(f"decoding steps can not be recorded ({problem}); plain ones are used", stacklevel=2)

@@ -1,13 +1,12 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import gather_object
+from accelerate.utils import DistributedDataParallelKwargs, gather_object
 
 from lib.clock import phase
 from lib.config import Tracking
@@ -23,11 +22,14 @@ def make_accelerator(tracking: Tracking, run_dir: Path) -> Accelerator:
         raise ConfigError(
             f"tracking.backend: {name} is not installed; pip install {name}, or set tracking.backend=none"
         )
-    # without being told, accelerate would let every process of a launch on CPUs train on its own
-    cpu = "LOCAL_RANK" in os.environ and not torch.cuda.is_available()
     # model.dtype is the one place for precision: autocast in only some of the passes would break KL = 0 at the start
     accelerator = Accelerator(
-        cpu=cpu, mixed_precision="no", log_with=None if name == "none" else name, project_dir=str(run_dir)
+        # without being told, accelerate would let every process of a launch on CPUs train on its own
+        cpu=not torch.cuda.is_available(),
+        mixed_precision="no",
+        log_with=None if name == "none" else name,
+        project_dir=str(run_dir),
+        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],  # none of them ever changes
     )
     if accelerator.gradient_accumulation_steps != 1:
         raise ConfigError("accelerate's config sets gradient_accumulation_steps: leave it at 1, micro-batches do that")
@@ -71,6 +73,16 @@ def highest(value: int, accelerator: Accelerator) -> int:
     if accelerator.num_processes == 1:
         return value
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
+
+
+def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator) -> None:
+    """Every parameter's gradient becomes the sum over all processes, in one exchange."""
+    if accelerator.num_processes == 1:
+        return
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    summed = total(torch.cat([gradient.flatten() for gradient in gradients]), accelerator)
+    for parameter, part in zip(parameters, summed.split([p.numel() for p in parameters]), strict=True):
+        parameter.grad = part.view_as(parameter)
 
 
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:

@@ -250,6 +250,7 @@ class Policy(nn.Module):
             parameter.numel() for name, parameter in backbone.named_parameters()
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
+        self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
         self.train_mode()
 
     @property
@@ -278,30 +279,13 @@ class Policy(nn.Module):
 
     def head_at(self, temperature: float) -> Head:
         """The frozen output layer at another temperature."""
-        output, config = self.language_model.get_output_embeddings(), self.language_model.config
+        output, config = self.language_model.get_output_embeddings(), self.language_model.config.get_text_config()
         return Head(
             weight=output.weight,
             bias=getattr(output, "bias", None),
             scale=_logit_scale(config),
             softcap=getattr(config, "final_logit_softcapping", None),
             temperature=temperature,
-        )
-
-    @property
-    def takes_masks(self) -> bool:
-        """Whether every layer attends to its whole past, by transformers' own interface: then a mask (B, 1, Q, T) can
-        say what each token sees, and any cache that stores keys and values will do."""
-        model, config = self.language_model, self.language_model.config
-        kinds = getattr(config, "layer_types", None)
-        if kinds is None and getattr(config, "use_sliding_window", True):
-            kinds = ["sliding"] if getattr(config, "sliding_window", None) else []
-        others = ("attn_logit_softcapping", "kv_lora_rank", "alibi")  # terms or shapes of attention of their own
-        return (
-            self.backend == "plain"
-            and model._supports_attention_backend
-            and model._can_compile_fullgraph  # nothing recurrent
-            and set(kinds or ()) <= {"full_attention"}
-            and not any(getattr(config, name, None) for name in others)
         )
 
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
@@ -386,22 +370,45 @@ class Policy(nn.Module):
         from peft.tuners.lora import Linear, LoraLayer
 
         layers = [module for module in self.model.modules() if isinstance(module, LoraLayer)]
-        weights = [layer.get_base_layer().weight for layer in layers]
-        is_exact = all(isinstance(layer, Linear) for layer in layers) and all(w.dtype == torch.float32 for w in weights)
+        is_exact = all(
+            isinstance(layer, Linear) and layer.get_base_layer().weight.dtype == torch.float32 for layer in layers
+        )
         is_on = not any(layer.disable_adapters for layer in layers)
         if self.backend != "plain" or not layers or not is_exact or not is_on:
             yield
             return
+        weights = [layer.get_base_layer().weight for layer in layers]
         bases = [weight.data for weight in weights]
-        for layer, weight in zip(layers, weights, strict=True):
-            for adapter in layer.active_adapters:
-                weight.data = weight.data + layer.get_delta_weight(adapter)
         try:
+            for layer, weight in zip(layers, weights, strict=True):
+                for adapter in layer.active_adapters:
+                    weight.data = weight.data + layer.get_delta_weight(adapter)
             with self.model.disable_adapter():
                 yield
         finally:
             for weight, base in zip(weights, bases, strict=True):
                 weight.data = base
+
+
+def attends_to_everything(model: nn.Module) -> bool:
+    """Whether every layer of `model` attends to its whole past, by transformers' own interface and nothing else.
+
+    Then a mask (B, 1, Q, T) can say what each token sees, and any cache that stores keys and values will do.
+    """
+    config = model.config
+    kinds = getattr(config, "layer_types", None)
+    if kinds is None and getattr(config, "use_sliding_window", True):
+        kinds = ["sliding"] if getattr(config, "sliding_window", None) else []
+    others = ("attn_logit_softcapping", "kv_lora_rank", "alibi")  # terms or shapes of attention of their own
+    rope = getattr(config, "rope_parameters", None) or {}
+    return (
+        config.get_text_config() is config  # one model, not one among several
+        and model._supports_attention_backend
+        and model._can_compile_fullgraph  # nothing recurrent
+        and set(kinds or ()) <= {"full_attention"}
+        and not any(getattr(config, name, None) for name in others)
+        and rope.get("rope_type") not in ("dynamic", "longrope")  # its frequencies depend on the longest row of a batch
+    )
 
 
 def _logit_scale(config: object) -> float:

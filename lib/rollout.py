@@ -167,10 +167,10 @@ class Sequence:
     spans: tuple[Span, ...]
 
 
-def sequences(rollouts: list[Rollout], share: Callable[[int, list[int]], bool] = lambda trunk, branches: False):
+def sequences(rollouts: list[Rollout], pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False):
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
-    Where `share(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
+    Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
     branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2
     does not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
     """
@@ -188,7 +188,7 @@ def sequences(rollouts: list[Rollout], share: Callable[[int, list[int]], bool] =
                 spans1 = ()
         answers = [rollouts[i].y2.ids for i in range(start, stop)]
         trunk, lengths = len(second.ids), [len(ids) for ids in answers]
-        if len(answers) > 1 and share(trunk, lengths):
+        if len(answers) > 1 and pays(trunk, lengths):
             ends = [trunk + sum(lengths[: i + 1]) for i in range(len(answers))]
             spans2 = tuple(
                 Span(end - length, end, trunk - 1, 2, start + i)

@@ -1,6 +1,5 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
-import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -248,23 +247,18 @@ class Score(Trainer):
         kind, betas = self.config.train.kl, kl_weights(self.config.train, stage.number, self.progress.beta2)
         betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
         sums = torch.zeros(6, device=self.accelerator.device)
-        batches = list(self._batches(rollouts))
-        for index, batch in enumerate(batches):
-            is_last = index == len(batches) - 1
+        for batch in self._batches(rollouts):
             with phase("reference"):
                 ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
-            with (
-                phase("forward_backward"),
-                self.accelerator.no_sync(self.policy) if not is_last else contextlib.nullcontext(),
-            ):
+            # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
+            with phase("forward_backward"), self.accelerator.no_sync(self.policy):
                 logp, entropy, exact = self.policy(batch.inputs, ref_hidden if kind == "exact" else None)
                 kl = kl_per_token(kind, logp, ref_logp, exact)
                 first = batch.attempt == 1
                 advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
                 weight = torch.where(first, credit.weight1[batch.rollout], credit.weight2[batch.rollout])
                 loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas_in_loss)
-                # DDP averages gradients over processes; the sum is wanted
-                self.accelerator.backward(loss * self.accelerator.num_processes / leaves)
+                self.accelerator.backward(loss / leaves)
             with torch.no_grad():
                 shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
                 sums += torch.stack(

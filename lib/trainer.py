@@ -12,7 +12,7 @@ from lib.checkpoint import Checkpoints, Interrupts
 from lib.clock import Clock, Profile, phase
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
-from lib.distributed import highest, start_trackers
+from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.runlog import RunLog
 
@@ -120,7 +120,7 @@ class Trainer:
         self.optimizer.load_state_dict(self._fresh_optimizer)
 
     def step(self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, expects_gradient: bool) -> dict:
-        """One optimizer step: gradients by `accumulate()`, clipped, checked, applied. Returns its numbers and the norm.
+        """One optimizer step: gradients by `accumulate()`, summed, clipped, checked, applied. Returns its numbers.
 
         `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
         """
@@ -128,8 +128,9 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad()
         numbers = self._within_memory(accumulate)
+        parameters = self.accelerator.unwrap_model(self.policy).trainable
+        sum_gradients(parameters, self.accelerator)
         with phase("optimizer"):
-            parameters = self.accelerator.unwrap_model(self.policy).trainable
             norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
             numbers["grad_norm"], numbers["learning_rate"] = norm, rate
             if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):

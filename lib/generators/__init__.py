@@ -1,4 +1,4 @@
-"""Shelf of generators: whoever writes text. They share `Turn` and `Completion`; YAML picks one by name."""
+"""Shelf of generators: whoever writes text. They share `Turn` and `Completion`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

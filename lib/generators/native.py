@@ -1,8 +1,8 @@
 """Sampling in this process, from the very model that is trained.
 
-Every completion draws from a random stream of its own, named by the seed and its path: what is sampled does not depend
-on which rows were decoded together, in which order, or how many fitted. A row ends at the first id of `stop_ids`,
-whatever the pad id is.
+Every completion draws from a random stream of its own, named by the seed and its path: but for rounding, what is
+sampled does not depend on which rows were decoded together, in which order, or how many fitted. A row ends at the first
+id of `stop_ids`, whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
 prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
@@ -23,10 +23,12 @@ from torch.nn.functional import pad
 
 from lib.clock import phase
 from lib.decoder import Decoder, affordable_rows
+from lib.errors import NumericError
 from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
 from lib.model import Policy
 
 ARRANGE_SHARE = 0.25  # of the rows have ended: time to compact them, and to let waiting ones in
+BATCH_TOKENS = 65_536  # of a batch at full length, where the cache is a model's own and its size unknown
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,15 @@ def generate(
     """
     if not turns:
         return {}
-    rows = min(decoding.rows, affordable_rows(policy.language_model, decoding.columns))
-    decoding = dataclasses.replace(decoding, rows=rows)
     with contextlib.ExitStack() as stack:
         with phase("sync"):
             model = stack.enter_context(policy.generation_mode())
         stack.enter_context(phase("generate"))
-        if policy.takes_masks:
-            return _Continuous(policy, model, decoding, follow_up).run(turns)
-        return _by_batches(model, turns, decoding, follow_up)
+        if not policy.takes_masks:
+            decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
+            return _by_batches(model, turns, decoding, follow_up)
+        decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
+        return _Continuous(policy, model, decoding, follow_up).run(turns)
 
 
 @dataclass
@@ -130,6 +132,8 @@ class _Rows:
         self.written[rows] += alive
         stopped = alive & torch.isin(tokens, stops)
         ended = (stopped | (alive & (self.written[rows] >= self.limits[rows]))).nonzero()[:, 0]
+        if not len(ended):
+            return []
         leaving = ended + rows.start
         self.alive[leaving] = False
         parts = (leaving, self.ids[leaving], self.logps[leaving], self.written[leaving], stopped[ended])
@@ -159,7 +163,7 @@ class _Continuous:
     def run(self, turns: dict[Path, Turn]) -> dict[Path, Completion]:
         """Completions by path."""
         self.width = max(turn.max_new_tokens for turn in turns.values())
-        self.waiting = deque(_Waiting(path, turn) for path, turn in turns.items())
+        self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
         self.members: list[_Member | None] = []  # by row; None where it has ended
         self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
         while self.waiting or any(self.members):
@@ -171,14 +175,11 @@ class _Continuous:
 
     def _step(self) -> None:
         """One more token in every row."""
-        count = len(self.members)
-        rows = slice(0, count)
         last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
         widest = max(len(m.turn.ids) + self.steps - m.born + 1 for m in self.members if m)
-        hidden = self.decoder.step(last, widest)
-        self.decoder.lengths[rows] += self.rows.alive
+        hidden = self.decoder.step(last, self.rows.alive, widest)
         self.steps += 1
-        self._choose(rows, hidden)
+        self._choose(slice(0, len(self.members)), hidden)
 
     def _choose(self, rows: slice, hidden: torch.Tensor) -> None:
         """Chooses the next token of `rows` by their hidden states (n, d), and lets those that ended go."""
@@ -202,10 +203,18 @@ class _Continuous:
             return
         self.width = max(self.width, turn.max_new_tokens)
         known = member.turn.ids + completion.ids[:-1]  # the last token was sampled, but never fed
-        if turn.ids[: len(known)] == known:
-            self.waiting.appendleft(_Waiting(member.path, turn, row=row, held=len(known)))
-        else:
-            self.waiting.appendleft(_Waiting(member.path, turn))
+        goes_on = len(turn.ids) > len(known) and turn.ids[: len(known)] == known
+        held = {"row": row, "held": len(known)} if goes_on else {}
+        self.waiting.appendleft(_Waiting(member.path, self._fitting(turn), **held))
+
+    def _fitting(self, turn: Turn) -> Turn:
+        """The turn. ValueError if it might outgrow its row, and so write into another one's."""
+        if len(turn.ids) + turn.max_new_tokens > self.decoding.columns:
+            raise ValueError(
+                f"a prompt of {len(turn.ids)} tokens and up to {turn.max_new_tokens} new ones do not fit into "
+                f"{self.decoding.columns} columns: ask for more columns"
+            )
+        return turn
 
     def _arrange(self) -> None:
         """Moves living rows to the front, and fills up with waiting turns: read once each, copied for each copy."""
@@ -312,8 +321,11 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # times a constant, the sum of each row
     block = max(64, math.isqrt(size))
     whole = size // block * block
-    sums = torch.cat([p[:, :whole].view(count, -1, block).sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
+    blocks = p[:, :whole].view(count, -1, block)
+    sums = torch.cat([blocks.sum(-1, dtype=torch.double), p[:, whole:].sum(-1, keepdim=True, dtype=torch.double)], 1)
     edges = sums.cumsum(-1)
+    if not torch.isfinite(edges[:, -1]).all():
+        raise NumericError("the logits are not finite: lower optimizer.learning_rate, then --resume or start again")
     if uniforms is None:
         tokens = p.argmax(-1)
     else:
@@ -331,8 +343,8 @@ def _uniforms(paths: list[Path], width: int, decoding: Decoding) -> torch.Tensor
     """Float64 numbers in [0, 1), (len(paths), width), the same for the same seed and path."""
     if not decoding.temperature or not paths:
         return torch.zeros(len(paths), width, dtype=torch.float64)
-    rows = [np.random.default_rng((decoding.seed, *path)).random(width) for path in paths]
-    return torch.from_numpy(np.stack(rows))
+    streams = (np.random.SeedSequence(decoding.seed, spawn_key=path) for path in paths)
+    return torch.from_numpy(np.stack([np.random.default_rng(stream).random(width) for stream in streams]))
 
 
 def left_padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
