@@ -1,0 +1,375 @@
+"""One contender of benchmarks/step.py, in a process of its own: a full training step for each line on standard input.
+
+Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
+
+    ours    lib.score.Score on a config, by the calls of train.py's loop, stage II
+    naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
+    trl     trl.GRPOTrainer on as many completions, in one turn
+"""
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+MIB = 2**20
+RATE, BETA, ALPHA = 1e-5, 0.01, 10.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and the work of one step. Every prompt and every completion has its full length."""
+
+    model: str
+    prompts: int  # P
+    attempts: int  # K1
+    revisions: int  # K2
+    length: int  # tokens of a completion
+    prompt_tokens: int
+    micro_batch_tokens: int  # ours
+    naive_rows: int  # second attempts of a micro-batch, with their first attempts
+    trl_rows: int  # completions of a micro-batch, at most
+    at_once: int | None = None  # completions that naive and trl decode together; None: all of them
+
+    @property
+    def completions(self) -> int:
+        """First and second attempts of a step."""
+        return self.prompts * self.attempts * (1 + self.revisions)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that a step generates, and then trains."""
+        return self.completions * self.length
+
+    def save(self, folder: Path) -> None:
+        """Writes it for the contenders."""
+        (folder / "case.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def saved_case(folder: Path) -> Case:
+    """The case that the parent has written."""
+    return Case(**json.loads((folder / "case.json").read_text(encoding="utf-8")))
+
+
+class Meter:
+    """Waits for the parent, measures a step, and tells the parent about it."""
+
+    def __init__(self, answers):
+        self._answers = answers
+        self._held = 0.0
+
+    def ready(self) -> None:
+        """Set-up is over: what is held now is not the step's."""
+        self._held = self._allocated()
+        self._tell({"ready": True})
+
+    def begin(self) -> None:
+        """Waits for a line; the step starts now. Leaves the process where the parent has left."""
+        if not sys.stdin.readline():
+            raise SystemExit
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        elif Path("/proc/self/clear_refs").exists():
+            Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+        self.start = seconds()
+
+    def end(self, rollout: float, completions: int, tokens: int) -> None:
+        """The step is over, `rollout` seconds of it were sampling and judging."""
+        total = seconds() - self.start
+        peak = self._peak() - self._held
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()  # the neighbours need the room
+        self._tell({"total": total, "rollout": rollout, "update": total - rollout, "peak": peak,
+                    "completions": completions, "tokens": tokens})  # fmt: skip
+
+    def _tell(self, answer: dict) -> None:
+        self._answers.write(json.dumps(answer) + "\n")
+        self._answers.flush()
+
+    def _allocated(self) -> float:
+        gc.collect()
+        if torch.cuda.is_available():
+            return torch.cuda.memory_allocated() / MIB
+        return resident("VmRSS")
+
+    def _peak(self) -> float:
+        return torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else resident("VmHWM")
+
+
+def seconds() -> float:
+    """A clock that waits for the device."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def resident(field: str) -> float:
+    """A line of this process's status, in MiB; elsewhere than on Linux the highest so far, whatever is asked."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MIB
+    lines = status.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
+
+
+def parity(predictions: list[str], **_) -> list[float]:
+    """A reward of 0 or 1 that costs nothing and differs within a group."""
+    return [float(sum(map(ord, text)) % 2) for text in predictions]
+
+
+def touch(model: torch.nn.Module) -> None:
+    """Reads every weight once: a page that is mapped from the file must not count as memory of the first step."""
+    for parameter in model.parameters():
+        parameter.detach().sum()
+
+
+def base(folder: Path) -> tuple:
+    """The model without adapter, its tokenizer, and an id that is never sampled, so that no completion ends early."""
+    from lib.config import Model
+    from lib.model import load_base
+
+    model, tokenizer = load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
+    return model, tokenizer, model.config.vocab_size
+
+
+def chats(folder: Path, tokenizer) -> list[str]:
+    """The first prompts of all rows, as text."""
+    rows = [json.loads(line) for line in (folder / "data.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": row["question"]}], tokenize=False, add_generation_prompt=True
+        )
+        for row in rows
+    ]
+
+
+def score_config(case: Case, folder: Path):
+    """The demo's config with this case's model, data and sizes."""
+    from lib.config import ScoreConfig, load
+
+    first, second = case.prompt_tokens, case.prompt_tokens + case.length + 16
+    return load(ScoreConfig, ROOT / "configs" / "tiny_arithmetic.yaml", [
+        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}",
+        f"model.max_seq_length={second + case.length}", f"dataset.name={folder / 'data.jsonl'}",
+        "dataset.test_split_size=1", "reward.fn=parity", "reward.answer_extractor=identity",
+        f"generation.max_prompt_length_attempt1={first}", f"generation.max_prompt_length_attempt2={second}",
+        f"generation.max_new_tokens_attempt1={case.length}", f"generation.max_new_tokens_attempt2={case.length}",
+        f"train.stage2_batch_size={case.prompts}", f"train.attempts_per_prompt={case.attempts}",
+        f"train.revisions_per_attempt={case.revisions}", f"train.micro_batch_tokens={case.micro_batch_tokens}",
+        "train.stage2_steps=1000000", "train.checkpoint_every=0", "eval.every_steps=0",
+        f"optimizer.learning_rate={RATE}", f"train.beta1={BETA}", f"train.alpha={ALPHA}",
+    ])  # fmt: skip
+
+
+def ours(case: Case, folder: Path, meter: Meter) -> None:
+    """The loop of train.py, stage II."""
+    from lib import task
+    from lib.registry import rewards
+    from lib.score import Score
+
+    rewards.register("parity")(parity)
+    config = score_config(case, folder)
+    made = task.load_task(config)
+    never = made.policy.language_model.config.vocab_size
+    task.stop_ids = lambda *_: frozenset({never})
+    touch(made.policy)
+    run = Score(made, start_stage=2)
+    run.progress.due = None
+    with run.open():
+        stage = next(run.remaining())
+        meter.ready()
+        while not run.interrupted():
+            meter.begin()
+            rollouts = run.sample(stage)
+            sampled = seconds()
+            credit = run.credit(stage, rollouts)
+            run.update(stage, rollouts, credit)
+            written = [r.y1.ids for r in rollouts if r.revision == 0] + [r.y2.ids for r in rollouts]
+            meter.end(sampled - meter.start, len(written), sum(map(len, written)))
+
+
+class Naive:
+    """Two attempts by `generate`, then two graphs per micro-batch."""
+
+    def __init__(self, case: Case, folder: Path):
+        from lib.config import Lora, Model
+        from lib.model import attach_lora
+
+        self.case = case
+        model, self.tokenizer, self.never = base(folder)
+        self.model = attach_lora(model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
+        touch(self.model)
+        self.device = next(self.model.parameters()).device
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
+        ids = self.tokenizer(chats(folder, self.tokenizer), padding=True, padding_side="left", return_tensors="pt")
+        self.batches = self._forever(ids["input_ids"].to(self.device))
+        words = "<|im_end|><|user|>Correct any error.<|im_end|><|assistant|>"
+        self.retry = self.tokenizer(words, return_tensors="pt")["input_ids"].to(self.device)
+
+    def _forever(self, ids: torch.Tensor) -> Iterator[torch.Tensor]:
+        while True:
+            yield from (part for part in ids.split(self.case.prompts) if len(part) == self.case.prompts)
+
+    @torch.no_grad()
+    def generate(self, ids: torch.Tensor, copies: int) -> torch.Tensor:
+        """`copies` completions of each row, with the prompt before them."""
+        self.model.eval()
+        rows = max(1, (self.case.at_once or len(ids) * copies) // copies)
+        done = [
+            self.model.generate(
+                input_ids=part, attention_mask=torch.ones_like(part), num_return_sequences=copies, do_sample=True,
+                temperature=1.0, top_k=0, max_new_tokens=self.case.length, eos_token_id=self.never,
+                pad_token_id=self.tokenizer.pad_token_id,
+            )
+            for part in ids.split(rows)
+        ]  # fmt: skip
+        return torch.cat(done)
+
+    def rollout(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """First and second attempts behind their prompts, and what each earned."""
+        case = self.case
+        first = self.generate(next(self.batches), case.attempts)
+        second = self.generate(torch.cat([first, self.retry.expand(len(first), -1)], dim=1), case.revisions)
+        return first, second, self._judged(first), self._judged(second)
+
+    def _judged(self, ids: torch.Tensor) -> torch.Tensor:
+        texts = self.tokenizer.batch_decode(ids[:, -self.case.length :], skip_special_tokens=True)
+        return torch.tensor(parity(texts), device=self.device)
+
+    def update(self, first: torch.Tensor, second: torch.Tensor, r1: torch.Tensor, r2: torch.Tensor) -> None:
+        """One optimizer step."""
+        from lib.losses import score_advantages
+
+        case = self.case
+        r1 = r1.view(case.prompts, case.attempts)
+        r2 = r2.view(case.prompts, case.attempts, case.revisions)
+        advantages = score_advantages(2, r1, r2, r2 - r1[..., None], ALPHA, "leave_one_out")
+        self.model.train()
+        self.optimizer.zero_grad()
+        rows = max(1, case.naive_rows // case.revisions)
+        firsts = [tensor.split(rows) for tensor in (first, advantages[0].flatten())]
+        revised = [tensor.split(rows * case.revisions) for tensor in (second, advantages[1].flatten())]
+        for ids1, a1, ids2, a2 in zip(*firsts, *revised, strict=True):
+            with torch.no_grad(), self.model.disable_adapter():
+                ref1, ref2 = self._logps(ids1), self._logps(ids2)
+            loss = self._loss(self._logps(ids1), ref1, a1) * case.revisions
+            loss = loss + self._loss(self._logps(ids2), ref2, a2)
+            (loss / len(second)).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+
+    def _logps(self, ids: torch.Tensor) -> torch.Tensor:
+        """Log-probs of the completion's tokens, (B, L), by all logits (B, T, V)."""
+        logits = self.model(input_ids=ids, use_cache=False).logits
+        own = slice(-self.case.length, None)
+        return logits[:, :-1][:, own].float().log_softmax(-1).gather(-1, ids[:, own, None])[..., 0]
+
+    def _loss(self, logp: torch.Tensor, ref: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+        kl = (ref - logp).exp() - (ref - logp) - 1
+        return (BETA * kl - advantage[:, None] * logp).sum() / self.case.length
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """The largest divisor of `number` that is not above `limit`, 1 at least."""
+    return next(size for size in range(max(1, min(number, limit)), 0, -1) if number % size == 0)
+
+
+def naive(case: Case, folder: Path, meter: Meter) -> None:
+    """A step of `Naive` for each line."""
+    self = Naive(case, folder)
+    meter.ready()
+    while True:
+        meter.begin()
+        first, second, *rewards = self.rollout()
+        sampled = seconds()
+        self.update(first, second, *rewards)
+        count = len(first) + len(second)
+        meter.end(sampled - meter.start, count, count * case.length)
+
+
+def trl(case: Case, folder: Path, meter: Meter) -> None:
+    """`GRPOTrainer.train`, held up before each step."""
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    from lib.config import Lora
+
+    class Timed(GRPOTrainer):
+        """Knows how long sampling and judging took, and what was sampled."""
+
+        def forget(self) -> None:
+            self.rollout_seconds, self.written = 0.0, []
+
+        def _generate(self, prompts):
+            start = seconds()
+            result = super()._generate(prompts)
+            self.rollout_seconds += seconds() - start
+            self.written += result[1]
+            return result
+
+        def _calculate_rewards(self, *args):
+            start = seconds()
+            result = super()._calculate_rewards(*args)
+            self.rollout_seconds += seconds() - start
+            return result
+
+    class Steps(TrainerCallback):
+        def on_step_begin(self, *_args, **_kwargs):
+            trainer.forget()
+            meter.begin()
+
+        def on_step_end(self, *_args, **_kwargs):
+            meter.end(trainer.rollout_seconds, len(trainer.written), sum(map(len, trainer.written)))
+
+    model, tokenizer, never = base(folder)
+    touch(model)
+    # TRL wants whole prompts in a call of `generate`, and calls and micro-batches of equal size
+    group = case.attempts * (1 + case.revisions)
+    generated = group * largest_divisor(case.prompts, (case.at_once or case.completions) // group)
+    rows = largest_divisor(generated, case.trl_rows)
+    args = GRPOConfig(
+        output_dir=str(folder / "trl"), report_to="none", logging_strategy="no", save_strategy="no", disable_tqdm=True,
+        dataloader_pin_memory=False, max_steps=1_000_000, learning_rate=RATE, lr_scheduler_type="constant",
+        per_device_train_batch_size=rows, gradient_accumulation_steps=case.completions // rows,
+        steps_per_generation=generated // rows, num_generations=group,
+        max_completion_length=case.length, generation_kwargs={"eos_token_id": never}, temperature=1.0, beta=BETA,
+        gradient_checkpointing=False, bf16=torch.cuda.is_available(), use_vllm=False,
+    )  # fmt: skip
+    # a LoraConfig, not a PeftModel: TRL would copy the adapter of that one and run the copy as the reference
+    lora = LoraConfig(r=Lora().r, lora_alpha=Lora().alpha, target_modules=list(Lora().targets), task_type="CAUSAL_LM")
+    trainer = Timed(
+        model=model, args=args, processing_class=tokenizer, peft_config=lora, callbacks=[Steps()],
+        train_dataset=Dataset.from_dict({"prompt": chats(folder, tokenizer)}),
+        reward_funcs=lambda completions, **_: parity(completions),
+    )  # fmt: skip
+    trainer.eos_token_ids = [never]  # else a sampled end token would cut a completion short
+    meter.ready()
+    trainer.train()
+
+
+def main() -> None:
+    """`contenders.py NAME FOLDER`, as benchmarks/step.py calls it."""
+    name, folder = sys.argv[1], Path(sys.argv[2])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    {"ours": ours, "naive": naive, "trl": trl}[name](saved_case(folder), folder, Meter(answers))
+
+
+if __name__ == "__main__":
+    main()

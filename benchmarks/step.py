@@ -1,0 +1,341 @@
+"""A whole training step: ours against a plain two-graph one and TRL's GRPOTrainer, side by side.
+
+    python benchmarks/step.py                               # a tiny and a wide model on a CPU; Qwen3-0.6B's on a GPU
+    python benchmarks/step.py --model tiny --pairs 2        # a quick look
+    python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
+
+Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
+many completions of exactly `--length` tokens. They step in turns, so a ratio, theirs divided by ours, is the median
+over neighbours in time; its range stands beside it. The first step of each is not counted. Memory is the peak of a
+step above what its process held when it was set up.
+
+TRL has no second turn: its P x (K1 + K1 x K2) completions all follow a first prompt, which is less to read and to train
+than what ours and naive do. Weights are random, prompts all of one length; the tokens trained are those generated.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # who waits for its turn must not spin
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from transformers.utils import logging as chatter
+
+from benchmarks.contenders import MIB, Case, seconds
+from lib.config import FromScratch, SFTConfig, load
+from lib.scratch import build
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTENDERS = ("ours", "naive", "trl")
+GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 96, 192)}  # prompts: times the base
+CASES = {
+    "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
+                 naive_rows=64, trl_rows=80),
+    "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=16_384,
+                 naive_rows=8, trl_rows=12),
+    "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
+                       micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
+}  # fmt: skip
+QWEN3 = {
+    "model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_attention_heads": 16,
+    "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151_936, "tie_word_embeddings": True,
+    "initializer_range": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 1_000_000},
+}  # fmt: skip
+LAYERS = {"wide": 2, "qwen3-0.6b": 28}
+
+
+class Child:
+    """A contender in its own process. It does nothing until it is asked for a step."""
+
+    def __init__(self, name: str, folder: Path):
+        self.name = name
+        self._errors = folder / f"{name}.log"
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, ROOT / "benchmarks" / "contenders.py", name, folder],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def answer(self) -> dict:
+        """The next answer. Leaves with the end of its log where the child has died."""
+        line = self._process.stdout.readline()
+        if not line:
+            tail = "\n".join(self._errors.read_text(errors="replace").splitlines()[-15:])
+            raise SystemExit(f"{self.name} ended:\n{tail}")
+        return json.loads(line)
+
+    def step(self) -> dict:
+        """One step and what it took."""
+        self._process.stdin.write("step\n")
+        self._process.stdin.flush()
+        return self.answer()
+
+
+def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
+    """What lib.scratch builds the model from, and its chat template."""
+    config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
+    plan = config.from_scratch
+    fields = plan.architecture if model == "tiny" else QWEN3 | {"num_hidden_layers": LAYERS[model]}
+    fields = fields | {"max_position_embeddings": columns}
+    return plan.model_copy(update={"architecture": fields}), config.chat_template
+
+
+def fill_vocabulary(file: Path, size: int) -> None:
+    """Gives every id below `size` a character in a saved tokenizer, so that whatever is sampled reads as text."""
+    spec = json.loads(file.read_text(encoding="utf-8"))
+    vocabulary = spec["model"]["vocab"]
+    letters = (chr(code) for code in range(0x4E00, 0x110000) if not 0xD800 <= code < 0xE000)
+    for index in range(len(vocabulary), size):
+        vocabulary[next(letters)] = index
+    file.write_text(json.dumps(spec), encoding="utf-8")
+
+
+def prepare(case: Case, folder: Path) -> tuple[int, int]:
+    """Writes the case, the model and the data; the parameters of the layers and of the head."""
+    columns = case.prompt_tokens + 2 * case.length + 32
+    model, tokenizer = build(*architecture(case.model, columns), seed=0)
+    model.to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    tokenizer.save_pretrained(folder / "base")
+    fill_vocabulary(folder / "base" / "tokenizer.json", model.config.vocab_size)
+    model.save_pretrained(folder / "base")
+    draw = random.Random(0)
+    length = case.prompt_tokens - 3  # the template's: two turn markers and the end of the turn
+    rows = [
+        {"question": "".join(draw.choices("0123456789+-*=", k=length)), "answer": "0"} for _ in range(8 * case.prompts)
+    ]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    case.save(folder)
+    head = model.get_output_embeddings().weight.numel()
+    return sum(parameter.numel() for parameter in model.parameters()) - head, head
+
+
+@contextlib.contextmanager
+def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
+    """The contenders, set up one after the other and past their first step."""
+    with contextlib.ExitStack() as stack:
+        children = {}
+        for name in names:
+            children[name] = stack.enter_context(Child(name, folder))
+            children[name].answer()
+        for child in children.values():
+            child.step()
+        yield children
+
+
+def compare(case: Case, pairs: int, console: Console) -> None:
+    """Runs all contenders on a case and prints its tables."""
+    taken: dict[str, list[dict]] = {name: [] for name in CONTENDERS}
+    with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
+        folder = Path(temporary)
+        console.print(f"{case.model}: setting up ...")
+        sizes = prepare(case, folder)
+        with started(CONTENDERS, folder) as children:
+            for turn in range(pairs):
+                for name, child in children.items():
+                    taken[name].append(child.step())
+                shown = ", ".join(f"{name} {steps[-1]['total']:.2f} s" for name, steps in taken.items())
+                console.print(f"{case.model}, pair {turn + 1} of {pairs}: {shown}")
+    for name, steps in taken.items():
+        done = {(step["completions"], step["tokens"]) for step in steps}
+        if done != {(case.completions, case.tokens)}:
+            raise SystemExit(f"{name} did {done} completions and tokens, expected {case.completions}, {case.tokens}")
+    console.print(step_table(case, taken))
+    console.print(part_table("rollouts alone", case, taken, "rollout"))
+    console.print(part_table("updates alone", case, taken, "update"))
+    if torch.cuda.is_available():
+        console.print(floor_table(case, sizes, taken["ours"]))
+
+
+def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
+    """Medians of each contender's steps, and the ratios."""
+    size = f"P = {case.prompts}, K1 = {case.attempts}, K2 = {case.revisions}, {case.completions} completions of "
+    size += f"{case.length} tokens, prompts of {case.prompt_tokens}"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU threads: {torch.get_num_threads()}"
+    table = table_of(
+        f"{case.model}: {size}; {device}", "completions/s", "tokens/s generated", "tokens/s trained",
+        "rollout s", "update s", "peak extra MiB", "step / ours", "range",
+    )  # fmt: skip
+    for name, steps in taken.items():
+        total, rollout, update = (middle(steps, key) for key in ("total", "rollout", "update"))
+        table.add_row(
+            name, f"{case.completions / total:.1f}", f"{case.tokens / rollout:.0f}", f"{case.tokens / update:.0f}",
+            f"{rollout:.2f}", f"{update:.2f}", f"{max(step['peak'] for step in steps):.0f}",
+            *ratio(steps, taken["ours"], "total"),
+        )  # fmt: skip
+    return table
+
+
+def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -> Table:
+    """One part of the step, ours against the plain way, which does the same work."""
+    table = table_of(f"{case.model}: {title}", "seconds", "/ ours", "range")
+    for name in ("ours", "naive"):
+        table.add_row(name, f"{middle(taken[name], key):.3f}", *ratio(taken[name], taken["ours"], key))
+    return table
+
+
+def table_of(title: str, *columns: str) -> Table:
+    """A table with a column of names and right-justified numbers."""
+    table = Table("", title=title)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def middle(steps: list[dict], key: str) -> float:
+    """The median of a measurement."""
+    return statistics.median(step[key] for step in steps)
+
+
+def ratio(theirs: list[dict], ours: list[dict], key: str) -> tuple[str, str]:
+    """Median and range of theirs / ours, over neighbours in time."""
+    ratios = [a[key] / b[key] for a, b in zip(theirs, ours, strict=True)]
+    return f"{statistics.median(ratios):.2f}x", f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
+def growth(base: Case, console: Console) -> None:
+    """Seconds of a step of ours as one size grows, the others as they are."""
+    table = table_of(
+        f"growth of ours, {base.model}: medians of 3 steps, K1 = {base.attempts}", "P", "K2", "L", "tokens",
+        "rollout s", "update s", "step s", "us per token generated and trained",
+    )  # fmt: skip
+    known: dict[Case, list[dict]] = {}
+    for field, values in GROWTH.items():
+        for value in values:
+            value = value * base.prompts if field == "prompts" else value
+            case = dataclasses.replace(base, **{field: value})
+            if case not in known:
+                known[case] = steps_of_ours(case)
+            took = [middle(known[case], key) for key in ("rollout", "update", "total")]
+            sizes = (case.prompts, case.revisions, case.length, case.tokens)
+            table.add_row(
+                field, *map(str, sizes), *(f"{part:.3f}" for part in took), f"{1e6 * took[-1] / case.tokens:.0f}"
+            )
+            console.print(f"{field} {value}: {took[-1]:.3f} s")
+        table.add_section()
+    console.print(table)
+
+
+def steps_of_ours(case: Case) -> list[dict]:
+    """Three steps of ours, after one that is not counted."""
+    with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
+        prepare(case, Path(temporary))
+        with started(("ours",), Path(temporary)) as children:
+            return [children["ours"].step() for _ in range(3)]
+
+
+def floor_table(case: Case, sizes: tuple[int, int], ours: list[dict]) -> Table:
+    """What the device would need at the very least for what ours has to move and to multiply, beside what it took."""
+    layers, head = sizes
+    context1 = case.prompt_tokens + case.length / 2  # mean over the steps of attempt 1, then of attempt 2
+    context2 = case.prompt_tokens + 1.5 * case.length
+    rows1 = case.prompts * case.attempts
+    rows2 = rows1 * case.revisions
+    per_token = 2 * LAYERS[case.model] * QWEN3["num_key_value_heads"] * QWEN3["head_dim"] * 2  # keys, values; 2 bytes
+    # every step reads all weights once, the tied head included, and the keys and values of all rows
+    moved = case.length * (2 * 2 * (layers + head) + per_token * (rows1 * context1 + rows2 * context2))
+    # tokens of the shared part and of the revisions; forward of policy 2 and of reference 2, gradient by activations 2
+    # per parameter, none by the frozen weights; the head sees scored tokens alone; adapters and attention left out
+    passed = rows1 * (case.prompt_tokens + case.length) + rows2 * case.length
+    flops = 6 * (layers * passed + head * case.tokens)
+    bandwidth, throughput = copy_bandwidth(), matmul_throughput()
+    speeds = f"{bandwidth / 1e12:.2f} TB/s copied, {throughput / 1e12:.0f} TFLOP/s multiplied in bfloat16"
+    table = table_of(f"{case.model}: floors by {speeds}", "floor s", "ours s", "ours / floor")
+    for name, floor, took in (
+        ("rollout", moved / bandwidth, middle(ours, "rollout")), ("update", flops / throughput, middle(ours, "update"))
+    ):  # fmt: skip
+        table.add_row(name, f"{floor:.2f}", f"{took:.2f}", f"{took / floor:.1f}x")
+    return table
+
+
+def copy_bandwidth() -> float:
+    """Bytes per second that the GPU reads and writes in a large copy."""
+    source = torch.zeros(1024 * MIB, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * source.numel() / quickest(lambda: target.copy_(source))
+
+
+def matmul_throughput() -> float:
+    """Floating-point operations per second in a large bfloat16 product."""
+    side = 8192
+    a, b = torch.randn(2, side, side, dtype=torch.bfloat16, device="cuda")
+    return 2 * side**3 / quickest(lambda: a @ b)
+
+
+def quickest(call, repeats: int = 20) -> float:
+    """Seconds of the quickest call, the first one left out."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = seconds()
+        call()
+        times.append(seconds() - start)
+    return min(times)
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
+    return int(text)
+
+
+def command_line() -> argparse.Namespace:
+    """The options."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--model", action="append", choices=CASES, help="may be given several times "
+                         "(default: tiny and wide on a CPU, qwen3-0.6b on a GPU)")  # fmt: skip
+    options.add_argument("--pairs", type=positive, default=5, metavar="N", help="turns that count (default: 5)")
+    options.add_argument("--growth", action="store_true", help="the growth table of ours instead, on the first model")
+    options.add_argument("--prompts", type=positive, metavar="P", help="prompts per step")
+    options.add_argument("--attempts", type=positive, metavar="K1", help="first attempts of each prompt, at least 2")
+    options.add_argument("--revisions", type=positive, metavar="K2", help="second attempts of each first one")
+    options.add_argument("--length", type=positive, metavar="L", help="tokens of every completion")
+    args = options.parse_args()
+    if args.attempts == 1:
+        options.error("--attempts: got 1, expected at least 2, or there is nothing to compare an attempt with")
+    return args
+
+
+def main() -> None:
+    """The tables of each model, or the growth of ours."""
+    args = command_line()
+    sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
+    sizes = {name: value for name, value in sizes.items() if value}
+    on_gpu = ["qwen3-0.6b"] if torch.cuda.is_available() else ["tiny", "wide"]
+    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
+    chatter.disable_progress_bar()
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file
+    if args.growth:
+        growth(cases[0], console)
+        return
+    for case in cases:
+        compare(case, args.pairs, console)
+
+
+if __name__ == "__main__":
+    main()
