@@ -56,6 +56,8 @@ class Clock:
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
     """What happens within belongs to phase `name`, for the clock that runs and for a profiler's trace."""
+    if name not in PHASES:
+        raise ValueError(f"phase '{name}' is none of {', '.join(PHASES)}")
     clock = _running[0] if _running else None
     if clock:
         clock.book(entered=name)

@@ -48,12 +48,22 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
     loader = _load_unsloth if backend == "unsloth" else _load_plain
     with _explained(config):
         model, tokenizer = loader(config)
-    for module in model.modules():  # dropout would give the KL a noise floor and the two passes different masks
+    _without_dropout(model)
+    return model, _with_template(tokenizer, config)
+
+
+def _without_dropout(model: nn.Module) -> None:
+    """Dropout would give the KL a noise floor and the two passes different masks.
+
+    Models hold their rates as modules, in their config, and as numbers of their layers, such as `attention_dropout`.
+    """
+    for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    if getattr(model.config, "attention_dropout", 0):
-        model.config.attention_dropout = 0.0
-    return model, _with_template(tokenizer, config)
+        for holder in (module, getattr(module, "config", None)):
+            for name, rate in vars(holder).items() if holder else ():
+                if isinstance(rate, float) and ("dropout" in name or name.endswith("pdrop")):
+                    setattr(holder, name, 0.0)
 
 
 def load_skeleton(config: Model) -> tuple[nn.Module, object]:
@@ -250,6 +260,7 @@ class Policy(nn.Module):
             parameter.numel() for name, parameter in backbone.named_parameters()
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
+        self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
         self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
         self.train_mode()
 
@@ -333,9 +344,14 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def reference_mode(self) -> Iterator[None]:
-        """Every adapter off: the frozen base answers. Restored on exceptions too."""
-        with self.model.disable_adapter():
-            yield
+        """Every adapter off: the frozen base answers, also while the adapter is merged. Restored on exceptions too."""
+        merged = [(weight, weight.data) for weight, _ in self._bases]
+        _put_back(self._bases)
+        try:
+            with contextlib.nullcontext() if merged else self.model.disable_adapter():
+                yield
+        finally:
+            _put_back(merged)
 
     def train_mode(self) -> None:
         """Ready for scoring with gradient. Dropout is zero everywhere, so train() matters to checkpointing alone."""
@@ -378,7 +394,7 @@ class Policy(nn.Module):
             yield
             return
         weights = [layer.get_base_layer().weight for layer in layers]
-        bases = [weight.data for weight in weights]
+        self._bases = [(weight, weight.data) for weight in weights]
         try:
             for layer, weight in zip(layers, weights, strict=True):
                 for adapter in layer.active_adapters:
@@ -386,8 +402,13 @@ class Policy(nn.Module):
             with self.model.disable_adapter():
                 yield
         finally:
-            for weight, base in zip(weights, bases, strict=True):
-                weight.data = base
+            _put_back(self._bases)
+            self._bases = []
+
+
+def _put_back(weights: list[tuple[nn.Parameter, torch.Tensor]]) -> None:
+    for weight, data in weights:
+        weight.data = data
 
 
 def attends_to_everything(model: nn.Module) -> bool:
@@ -407,6 +428,7 @@ def attends_to_everything(model: nn.Module) -> bool:
         and model._can_compile_fullgraph  # nothing recurrent
         and set(kinds or ()) <= {"full_attention"}
         and not any(getattr(config, name, None) for name in others)
+        and not any(name.endswith(".sinks") for name, _ in model.named_parameters())
         and rope.get("rope_type") not in ("dynamic", "longrope")  # its frequencies depend on the longest row of a batch
     )
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lib.config import FromScratch, Generation, Lora, Model
-from lib.model import Policy, attach_lora
+from lib.model import Inputs, Policy, attach_lora
 from lib.scratch import build
 
 torch.set_num_threads(1)
@@ -24,6 +24,22 @@ SCRATCH = {
     "characters": "0123456789+-=?. abcdefgABQR\n",
     "special_tokens": ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<|other_end|>"],
 }  # fmt: skip
+
+
+def inputs_of(rows, scored=None, pad=0, width=None):
+    """Texts to score, padded on the right; `scored` is a range of each or a mask (B, T); else all but the first."""
+    width = width or max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    if not isinstance(scored, torch.Tensor):
+        ranges = scored or [range(1, len(row)) for row in rows]
+        scored = torch.tensor([[i in own for i in range(width)] for own in ranges])
+    at = scored.flatten().nonzero()[:, 0]
+    return Inputs(ids, torch.arange(width).expand_as(ids), predictors=at - 1, targets=ids.flatten()[at])
+
+
+def after(prompt, ids):
+    """One text, of which `ids` are scored."""
+    return inputs_of([prompt + ids], [range(len(prompt), len(prompt) + len(ids))])
 
 
 @pytest.fixture(scope="session")

@@ -163,7 +163,9 @@ WRONG = {
     "optimizer.betas=[0.9]": "optimizer.betas: ",
     "reward.fn=exact_mach": "reward.fn: unknown reward 'exact_mach'; did you mean 'exact_match'?",
     "reward.match=no_module.f": "reward.match: match 'no_module.f': no module 'no_module' here",
-    "train.micro_batch_size=2.5": "train.micro_batch_size: should be a valid integer",
+    "train.micro_batch_tokens=2.5": "train.micro_batch_tokens: should be a valid integer",
+    "train.micro_batch_size=8": "train.micro_batch_size: unknown key; did you mean 'micro_batch_tokens'?",
+    "generation.batch_size=0": "generation.batch_size: should be greater than or equal to 1",
     "nonsense": "expected section.key=value",
     "=3": "expected section.key=value",
 }

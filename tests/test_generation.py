@@ -1,16 +1,25 @@
 import pytest
 import torch
+from conftest import after
 
-from lib.generators import native
-from lib.generators.native import generate, left_padded
+from lib import model as module
+from lib.generators import Turn, native
+from lib.generators.native import Decoding, generate, left_padded
 from lib.model import stop_ids
 
 PROMPTS = ["1", "<|user|>12+3=?<|im_end|><|assistant|>", "a b c d", "0123456789"]
 NOTHING = frozenset([-1])
 
 
-@pytest.fixture(scope="module")
-def policy(make_policy):
+@pytest.fixture(params=["continuous", "by batches"], autouse=True)
+def way(request, monkeypatch):
+    """Everything here holds for both ways to decode."""
+    if request.param == "by batches":
+        monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+
+
+@pytest.fixture
+def policy(make_policy, way):
     return make_policy(moved=0.3)
 
 
@@ -19,10 +28,14 @@ def prompts(tokenizer):
     return [tokenizer(text)["input_ids"] for text in PROMPTS]
 
 
-def sample(policy, prompts, stops=NOTHING, seed=0, **changes):
-    options = {"max_new_tokens": 20, "temperature": 1.0, "pad_id": 0, "batch_size": 256, **changes}
-    with policy.generation_mode() as model:
-        return generate(model, prompts, stop_ids=stops, generator=torch.Generator().manual_seed(seed), **options)
+def sample(policy, prompts, stops=NOTHING, budget=20, copies=1, **changes):
+    """Completions of the prompts, in their order."""
+    options = {"temperature": 1.0, "pad_id": 0, "rows": 256, **changes}
+    columns = max(map(len, prompts), default=0) + budget
+    turns = {(i,): Turn(prompt, budget, copies) for i, prompt in enumerate(prompts)}
+    found = generate(policy, turns, Decoding(stop_ids=stops, columns=columns, **options))
+    assert len(found) == len(prompts) * copies
+    return [found[i, copy] for i in range(len(prompts)) for copy in range(copies)]
 
 
 def ids_of(completions):
@@ -61,7 +74,7 @@ def test_a_row_ends_at_the_first_of_its_ends_whatever_the_pad_is(policy, prompts
 def test_an_end_at_the_last_place_is_an_end(policy, prompts):
     free = sample(policy, prompts[:1], temperature=0)[0].ids
     first = free.index(free[4])
-    (got,) = sample(policy, prompts[:1], frozenset([free[4]]), temperature=0, max_new_tokens=first + 1)
+    (got,) = sample(policy, prompts[:1], frozenset([free[4]]), temperature=0, budget=first + 1)
     assert got.finished
     assert got.ids == free[: first + 1]
 
@@ -94,10 +107,7 @@ def test_log_probs_are_those_of_the_policy_at_the_sampling_temperature(make_poli
     policy = make_policy(temperature=temperature, moved=0.3)
     free = sample(policy, prompts, temperature=temperature)
     for prompt, completion in zip(prompts, free, strict=True):
-        ids = torch.tensor([prompt + completion.ids])
-        scored = torch.zeros_like(ids, dtype=torch.bool)
-        scored[:, len(prompt) :] = True
-        logp = policy(ids, torch.ones_like(ids), scored)[0]
+        logp = policy(after(prompt, completion.ids))[0]
         torch.testing.assert_close(logp, torch.tensor(completion.logps), rtol=0, atol=1e-4)
     assert (logp < -0.1).any()  # so a wrong temperature would show
 
@@ -108,12 +118,12 @@ def test_rows_that_leave_the_batch_do_not_change_the_others(policy, prompts, mon
     stops = frozenset([free[1][2], free[3][4], free[2][6]])
     expected = [cut_at(ids, stops) for ids in free]
     widths = []
-    choose = native._choose
-    monkeypatch.setattr(native, "_choose", lambda logits, *rest: widths.append(len(logits)) or choose(logits, *rest))
+    choose = native.choose
+    monkeypatch.setattr(native, "choose", lambda logits, *rest: widths.append(len(logits)) or choose(logits, *rest))
     together = sample(policy, many, stops, temperature=0)
     assert min(widths) < max(widths) == 12  # some did leave
     alone = [sample(policy, [prompt], stops, temperature=0)[0] for prompt in prompts] * 3
-    by_two = sample(policy, many, stops, temperature=0, batch_size=2)
+    by_two = sample(policy, many, stops, temperature=0, rows=2)
     for completions in (together, alone, by_two):
         assert [(completion.ids, completion.finished) for completion in completions] == expected
     for mine, other in zip(together, alone, strict=True):
@@ -131,14 +141,14 @@ def test_a_seed_decides_and_nothing_else_is_drawn(policy, prompts):
 
 
 def test_samples_have_the_frequencies_of_the_model(policy, prompts):
-    draws = sample(policy, [prompts[0]] * 4000, max_new_tokens=1, batch_size=4000)
+    draws = sample(policy, prompts[:1], budget=1, copies=4000, rows=4000)
     counts = torch.bincount(torch.tensor([draw.ids[0] for draw in draws]), minlength=60) / 4000
     for draw in draws[:50]:
         probability = torch.tensor(draw.logps[0]).exp()
         assert abs(counts[draw.ids[0]] - probability) < 4 * (probability * (1 - probability) / 4000).sqrt() + 1e-3
 
 
-def test_completions_come_in_the_order_of_their_prompts(policy, prompts):
+def test_completions_belong_to_their_prompts_whatever_the_order(policy, prompts):
     backwards = sample(policy, prompts[::-1], temperature=0)
     assert ids_of(backwards)[::-1] == ids_of(sample(policy, prompts, temperature=0))
     assert sample(policy, []) == []

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from conftest import inputs_of
+from peft.tuners.lora import Linear
 
+from lib import model as module
 from lib.config import FromScratch, Lora, Model
 from lib.errors import ConfigError, NumericError
-from lib.generators.native import generate, left_padded
+from lib.generators import Turn
+from lib.generators.native import Decoding, generate
 from lib.head import Head
 from lib.losses import kl_per_token
 from lib.model import Policy, attach_lora, load_base, load_skeleton, start_backend, trainable_of
@@ -22,18 +26,10 @@ ROOT = Path(__file__).parent.parent
 ROWS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30, 31]]
 
 
-def right_padded(rows, pad=0):
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids, mask
-
-
-def scores(policy, ids, mask):
+def scores(policy, rows, **padding):
     """Log-probs of every token but the first of its row, as one list per row."""
-    scored = mask.bool() & (mask.cumsum(-1) > 1)
-    flat = policy(ids, mask, scored)[0].detach()
-    return flat.split(scored.sum(-1).tolist())
+    flat = policy(inputs_of(rows, **padding))[0].detach()
+    return flat.split([len(row) - 1 for row in rows])
 
 
 # -- scoring
@@ -42,22 +38,18 @@ def scores(policy, ids, mask):
 @pytest.mark.parametrize("pad", [0, 25])
 def test_log_probs_do_not_depend_on_padding_or_company(make_policy, pad):
     policy = make_policy(moved=0.3)
-    alone = [scores(policy, *right_padded([row]))[0] for row in ROWS]
-    right = scores(policy, *right_padded(ROWS, pad))
-    left = scores(policy, *left_padded(ROWS, pad, policy.device))
-    wide = scores(
-        policy,
-        *(torch.cat([t, torch.full((4, 3), v)], 1) for t, v in zip(right_padded(ROWS, pad), (pad, 0), strict=True)),
-    )
-    turned = scores(policy, *right_padded(ROWS[::-1], pad))[::-1]
-    pairs = [*scores(policy, *right_padded(ROWS[:2], pad)), *scores(policy, *right_padded(ROWS[2:], pad))]
-    for results in (right, left, wide, turned, pairs):
+    alone = [scores(policy, [row])[0] for row in ROWS]
+    right = scores(policy, ROWS, pad=pad)
+    wide = scores(policy, ROWS, pad=pad, width=11)
+    turned = scores(policy, ROWS[::-1], pad=pad)[::-1]
+    pairs = [*scores(policy, ROWS[:2], pad=pad), *scores(policy, ROWS[2:], pad=pad)]
+    for results in (right, wide, turned, pairs):
         for mine, expected in zip(results, alone, strict=True):
             torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
     assert alone[1].std() > 0.1
 
 
-def test_positions_count_from_the_first_token(tmp_path):
+def test_positions_count_from_the_first_token(tmp_path, monkeypatch):
     """Rotary models look at distances alone; GPT-2, whose positions are absolute, would notice padding on the left."""
     shape = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.5}
     pair = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "x", seed=0)
@@ -65,34 +57,37 @@ def test_positions_count_from_the_first_token(tmp_path):
         part.save_pretrained(tmp_path)
     base, _ = load_base(Model(name=str(tmp_path)), "plain")  # switches GPT-2's dropout off
     policy = Policy(base.requires_grad_(False), temperature=1.0)
-    right, left = scores(policy, *right_padded(ROWS)), scores(policy, *left_padded(ROWS, 0, policy.device))
-    for mine, expected in zip(left, right, strict=True):
-        torch.testing.assert_close(mine, expected, rtol=0, atol=1e-5)
-    shifted = scores(policy, *right_padded([[ROWS[0][0], *ROWS[0]]]))[0][1:]
-    assert not torch.allclose(right[0], shifted, atol=1e-3)
-    prompts = [[5, 6, 7], [8, 9, 10, 11, 12, 13]]
-    draw = {"max_new_tokens": 6, "temperature": 0, "stop_ids": frozenset([-1]), "pad_id": 0, "generator": None}
-    with policy.generation_mode() as model:
-        together = generate(model, prompts, batch_size=2, **draw)
-        assert [c.ids for c in together] == [generate(model, [p], batch_size=1, **draw)[0].ids for p in prompts]
+    together = scores(policy, ROWS)
+    for row, mine in zip(ROWS, together, strict=True):
+        expected = base(input_ids=torch.tensor([row])).logits[0, :-1].log_softmax(-1)
+        torch.testing.assert_close(mine, expected.gather(1, torch.tensor(row[1:])[:, None])[:, 0], rtol=0, atol=1e-5)
+    shifted = scores(policy, [[ROWS[0][0], *ROWS[0]]])[0][1:]
+    assert not torch.allclose(together[0], shifted, atol=1e-3)
+    turns = {(0,): Turn([5, 6, 7], 6), (1,): Turn([8, 9, 10, 11, 12, 13], 6)}
+    decoding = Decoding(temperature=0, stop_ids=frozenset([-1]), pad_id=0, rows=2, columns=12)
+    for _ in range(2):
+        together = generate(policy, turns, decoding)
+        for path, turn in turns.items():
+            alone = generate(policy, {path: turn}, decoding)
+            greedy = base.generate(torch.tensor([turn.ids]), do_sample=False, max_new_tokens=6, eos_token_id=None)
+            assert together[(*path, 0)].ids == alone[(*path, 0)].ids == greedy[0, len(turn.ids) :].tolist()
+        monkeypatch.setattr(policy, "takes_masks", False)  # then by batches, padded on the left
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_log_probs_are_those_of_the_models_own_logits(make_policy, temperature):
     policy = make_policy(temperature=temperature, moved=0.3)
-    ids, mask = right_padded(ROWS[1:2])
+    ids = torch.tensor(ROWS[1:2])
     logits = policy.model(input_ids=ids).logits[0, :-1].float() / temperature
     expected = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
-    torch.testing.assert_close(scores(policy, ids, mask)[0], expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(scores(policy, ROWS[1:2])[0], expected, rtol=0, atol=1e-5)
 
 
 def test_the_first_kl_is_exactly_zero(make_policy):
     policy = make_policy(temperature=0.9)
-    ids, mask = right_padded(ROWS)
-    scored = mask.bool()
-    scored[:, 0] = False
-    ref_logp, ref_hidden = policy.reference(ids, mask, scored)
-    logp, _, exact = policy(ids, mask, scored, ref_hidden)
+    inputs = inputs_of(ROWS)
+    ref_logp, ref_hidden = policy.reference(inputs)
+    logp, _, exact = policy(inputs, ref_hidden)
     assert torch.equal(logp, ref_logp)
     for kind in ("k3", "k2", "k1_in_reward", "exact"):
         assert (kl_per_token(kind, logp, ref_logp, exact) == 0).all()
@@ -103,15 +98,13 @@ def test_the_first_kl_is_exactly_zero(make_policy):
 def test_k3_and_the_exact_kl_agree_in_the_mean_over_samples(make_policy):
     policy = make_policy(moved=0.12)
     prompt, count = [5, 6, 7], 6000
-    ids, mask = torch.tensor([[*prompt, 0]] * count), torch.ones(count, 4, dtype=torch.long)
     with torch.no_grad():
-        log_p = policy.head.logits(policy.hidden_states(ids[:1, :3], mask[:1, :3])[0, -1:])[0].log_softmax(-1)
+        log_p = policy.head.logits(policy.hidden_states(inputs_of([[*prompt, 0]], [range(3, 4)]))).log_softmax(-1)
         draw = torch.Generator().manual_seed(0)
-        ids[:, 3] = torch.multinomial(log_p[0].exp(), count, replacement=True, generator=draw)
-        scored = torch.zeros_like(ids, dtype=torch.bool)
-        scored[:, 3] = True
-        ref_logp, ref_hidden = policy.reference(ids, mask, scored)
-        logp, _, exact = policy(ids, mask, scored, ref_hidden)
+        tokens = torch.multinomial(log_p[0].exp(), count, replacement=True, generator=draw).tolist()
+        inputs = inputs_of([[*prompt, token] for token in tokens], [range(3, 4)] * count)
+        ref_logp, ref_hidden = policy.reference(inputs)
+        logp, _, exact = policy(inputs, ref_hidden)
     k3 = kl_per_token("k3", logp, ref_logp)
     assert exact[0] > 0.02
     torch.testing.assert_close(exact, exact[:1].expand(count))
@@ -121,21 +114,20 @@ def test_k3_and_the_exact_kl_agree_in_the_mean_over_samples(make_policy):
 def test_the_reference_is_the_base_and_adapters_come_back(make_policy, tiny):
     policy = make_policy(moved=0.3)
     base = Policy(copy.deepcopy(tiny[0]).requires_grad_(False), temperature=1.0)
-    ids, mask = right_padded(ROWS)
-    scored = mask.bool() & (mask.cumsum(-1) > 1)
+    inputs = inputs_of(ROWS)
     with torch.no_grad():
-        expected = base(ids, mask, scored)[0]
-    before = policy(ids, mask, scored)[0]
-    assert torch.equal(policy.reference(ids, mask, scored)[0], expected)
+        expected = base(inputs)[0]
+    before = policy(inputs)[0]
+    assert torch.equal(policy.reference(inputs)[0], expected)
     assert not torch.allclose(before, expected, atol=1e-2)
     with pytest.raises(KeyboardInterrupt), policy.reference_mode():
-        assert torch.equal(policy(ids, mask, scored)[0], expected)
+        assert torch.equal(policy(inputs)[0], expected)
         raise KeyboardInterrupt
-    assert torch.equal(policy(ids, mask, scored)[0], before)
+    assert torch.equal(policy(inputs)[0], before)
     assert all(parameter.requires_grad for parameter in policy.trainable)
     with policy.reference_mode(), policy.generation_mode():
         pass
-    assert torch.equal(policy(ids, mask, scored)[0], before)
+    assert torch.equal(policy(inputs)[0], before)
 
 
 def test_generation_mode_is_left_on_exceptions(make_policy):
@@ -148,15 +140,122 @@ def test_generation_mode_is_left_on_exceptions(make_policy):
     assert torch.is_grad_enabled()
 
 
+# -- sampling with the adapter merged
+
+
+def merged_layers(policy):
+    return [module for module in policy.model.modules() if isinstance(module, Linear)]
+
+
+def base_weights(policy):
+    """The tensors themselves, and copies of what they hold."""
+    weights = [(layer.get_base_layer().weight, layer.get_base_layer().weight.data) for layer in merged_layers(policy)]
+    return [(weight, data, data.clone()) for weight, data in weights]
+
+
+def assert_untouched(before):
+    for weight, data, copied in before:
+        assert weight.data_ptr() == data.data_ptr()
+        assert torch.equal(weight, copied)
+
+
+def logits_of(policy, ids):
+    with torch.no_grad():
+        return policy.language_model(input_ids=torch.tensor([ids])).logits[0]
+
+
+def text_of(policy, temperature=1.0):
+    """What it samples after one prompt."""
+    decoding = Decoding(temperature, frozenset([-1]), pad_id=0, rows=4, columns=40, seed=3)
+    return {
+        path: completion.ids for path, completion in generate(policy, {(0,): Turn(ROWS[0], 16, 4)}, decoding).items()
+    }
+
+
+@pytest.mark.parametrize("lora", [Lora(r=4, alpha=8), Lora(r=3, alpha=1, targets="all-linear")])
+def test_merged_is_the_same_model_and_the_base_is_only_put_aside(make_policy, lora):
+    policy = make_policy(moved=0.3, lora=lora)
+    before, expected = base_weights(policy), logits_of(policy, ROWS[1])
+    with policy.generation_mode():
+        assert all(layer.disable_adapters for layer in merged_layers(policy))
+        assert all(weight.data_ptr() != data.data_ptr() for weight, data, _ in before)
+        merged = logits_of(policy, ROWS[1])
+    torch.testing.assert_close(merged, expected, rtol=0, atol=1e-5)
+    assert (expected - logits_of(make_policy(), ROWS[1])).abs().max() > 0.1
+    assert_untouched(before)
+    assert torch.equal(logits_of(policy, ROWS[1]), expected)
+
+
+def test_the_base_comes_back_from_an_exception(make_policy):
+    policy = make_policy(moved=0.3)
+    before, expected = base_weights(policy), logits_of(policy, ROWS[1])
+    with pytest.raises(KeyboardInterrupt), policy.generation_mode():
+        raise KeyboardInterrupt
+    assert_untouched(before)
+    assert torch.equal(logits_of(policy, ROWS[1]), expected)
+    assert all(parameter.requires_grad for parameter in policy.trainable)
+
+
+def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(make_policy):
+    policy = make_policy()
+    before = base_weights(policy)
+    optimizer = torch.optim.AdamW(policy.trainable, lr=3e-3)
+    for step in range(200):
+        decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=2, columns=8, seed=step)
+        found = generate(policy, {(0,): Turn(ROWS[0], 3, 2)}, decoding).values()
+        logp = policy(inputs_of([ROWS[0] + c.ids for c in found], [range(3, 6)] * 2))[0]
+        assert logp.detach().tolist() == pytest.approx([x for c in found for x in c.logps], abs=1e-4), step
+        optimizer.zero_grad()
+        (-logp.sum()).backward()
+        optimizer.step()
+    assert_untouched(before)
+    with policy.reference_mode():
+        torch.testing.assert_close(logits_of(policy, ROWS[1]), logits_of(make_policy(), ROWS[1]), rtol=0, atol=0)
+    assert (logits_of(policy, ROWS[1]) - logits_of(make_policy(), ROWS[1])).abs().max() > 0.5
+
+
+def test_a_bfloat16_base_is_not_merged(make_policy):
+    policy = make_policy(moved=0.3)
+    policy.language_model.to(torch.bfloat16)
+    before, expected = base_weights(policy), logits_of(policy, ROWS[1])
+    with policy.generation_mode():
+        assert_untouched(before)
+        assert not any(layer.disable_adapters for layer in merged_layers(policy))
+        assert torch.equal(logits_of(policy, ROWS[1]), expected)
+    assert_untouched(before)
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_reference_mode_around_sampling_samples_from_the_base(make_policy, monkeypatch, masks):
+    if not masks:
+        monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+    policy, base = make_policy(moved=0.3), make_policy()
+    before = base_weights(policy)
+    with policy.reference_mode():
+        assert text_of(policy) == text_of(base) != text_of(make_policy(moved=0.3))
+        assert_untouched(before)
+    assert text_of(policy) == text_of(make_policy(moved=0.3))
+
+
+def test_reference_mode_within_generation_mode_is_the_base(make_policy):
+    policy, base = make_policy(moved=0.3), make_policy()
+    before, expected = base_weights(policy), logits_of(policy, ROWS[1])
+    with policy.generation_mode():
+        with policy.reference_mode():
+            torch.testing.assert_close(logits_of(policy, ROWS[1]), logits_of(base, ROWS[1]), rtol=0, atol=1e-5)
+        torch.testing.assert_close(logits_of(policy, ROWS[1]), expected, rtol=0, atol=1e-5)
+    assert_untouched(before)
+    assert torch.equal(logits_of(policy, ROWS[1]), expected)
+
+
 def test_gradient_checkpointing_gives_the_same_gradients(make_policy):
-    ids, mask = right_padded(ROWS)
-    scored = mask.bool() & (mask.cumsum(-1) > 1)
+    inputs = inputs_of(ROWS)
     plain, saving = make_policy(moved=0.3), make_policy(moved=0.3, gradient_checkpointing=True)
     assert saving.language_model.is_gradient_checkpointing
     for policy in (plain, saving):
         with policy.generation_mode():
             pass  # comes back with checkpointing on
-        policy(ids, mask, scored)[0].sum().backward()
+        policy(inputs)[0].sum().backward()
     for mine, other in zip(saving.trainable, plain.trainable, strict=True):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-5, atol=1e-6)
     assert saving.language_model.is_gradient_checkpointing
@@ -187,6 +286,34 @@ def test_what_is_loaded_is_what_was_saved(tiny, tiny_folder):
     model, tokenizer = load_base(Model(name=str(tiny_folder), chat_template="{{ messages }}"), "plain")
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), tiny[0].parameters(), strict=True))
     assert tokenizer.chat_template == "{{ messages }}"
+
+
+SMALL = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+DROPOUT = {
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "attn_pdrop": 0.5, "resid_pdrop": 0.5},
+    "qwen3": {**SMALL, "num_key_value_heads": 1, "head_dim": 8, "attention_dropout": 0.5},
+    "seed_oss": {**SMALL, "num_key_value_heads": 1, "head_dim": 8, "residual_dropout": 0.5},
+    "opt": {
+        "hidden_size": 16, "ffn_dim": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "word_embed_proj_dim": 16,
+        "dropout": 0.5,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "fields"), DROPOUT.items(), ids=list(DROPOUT))
+def test_no_dropout_is_left_in_a_model_that_trains(tmp_path, kind, fields):
+    for part in build(
+        FromScratch(architecture={"model_type": kind, **fields}, characters="abcdefghijklmn"), "x", seed=0
+    ):
+        part.save_pretrained(tmp_path)
+    base, _ = load_base(Model(name=str(tmp_path)), "plain")
+    policy = Policy(base.requires_grad_(False), temperature=1.0)
+    assert policy.model.training
+    rows = [[3, 4, 5, 6, 7, 8], [9, 10]]
+    first, again = policy(inputs_of(rows))[0], policy(inputs_of(rows))[0]
+    base.eval()
+    assert torch.equal(first, again)
+    assert torch.equal(first, policy(inputs_of(rows))[0])
 
 
 def test_no_trainable_parameter_is_a_numeric_error(tiny):
@@ -308,4 +435,4 @@ def test_unsloth_and_plain_transformers_take_the_same_steps(tiny_folder, tmp_pat
     assert plain[0]["kl_attempt1"] == plain[0]["kl_attempt2"] == 0
     assert unsloth[0]["kl_attempt1"] == unsloth[0]["kl_attempt2"] == 0
     assert plain[-1]["kl_attempt2"] > 1e-4
-    assert abs(plain[0]["loss"]) > 1e-3
+    assert max(abs(row["loss"]) for row in plain) > 1e-2  # so agreement to 1e-4 says something

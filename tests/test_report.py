@@ -52,7 +52,8 @@ def step(stage, number, steps, before, **more):
         row[f"acc_attempt{attempt}"] = row[f"reward_attempt{attempt}"] = 0.3 + 0.01 * number * attempt
         row[f"kl_attempt{attempt}"] = 0.0 if number == 1 else 0.001 * number * attempt
         row[f"length_attempt{attempt}"], row[f"truncated_attempt{attempt}"] = 13.0, 0.0
-    return row | {"tokens": 1000, "seconds_sampling": 1.5, "seconds_update": 0.5} | more
+    seconds = {"generate": 1.5, "reference": 0.25, "forward_backward": 0.75, "other": 0.004}
+    return row | {"tokens": 1000} | {f"seconds_{name}": value for name, value in seconds.items()} | more
 
 
 def said(when, stage, number, match1, match2, text):
@@ -113,6 +114,7 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert "Attempt 2 answers 73.8 % of the held-out questions" in text
     assert "+7.4 points, 95 % interval +6.3 to +8.6" in text
     assert "temperature 1, 200 answers to 100 questions" in text
+    assert "20s: generate 60%, forward and backward 30%, reference 10%" in page.text  # what takes no time is left out
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
 
 

@@ -22,6 +22,7 @@ import yaml
 from safetensors.torch import load_file
 
 from lib.checkpoint import MANIFEST, problems
+from lib.clock import PHASES
 from lib.config import FromScratch
 from lib.runlog import read_jsonl
 from lib.scratch import build
@@ -29,7 +30,7 @@ from lib.scratch import build
 ROOT = Path(__file__).parents[1]
 RUN = Path("runs/tiny")
 STREAMS = ("metrics", "evaluations", "generations", "failures")
-TIMES = {"time", "seconds_sampling", "seconds_update", "tokens_per_second"}
+TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -50,7 +51,8 @@ CONFIG = {
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {
         "stage1_steps": 6, "stage2_steps": 6, "stage1_batch_size": 4, "stage2_batch_size": 4, "attempts_per_prompt": 2,
-        "revisions_per_attempt": 2, "micro_batch_size": 8, "adaptive_beta2": {"target": 0.01}, "checkpoint_every": 1,
+        "revisions_per_attempt": 2, "micro_batch_tokens": 150, "adaptive_beta2": {"target": 0.01},
+        "checkpoint_every": 1,
     },
     "eval": {"max_examples": 6, "temperature": 1.0, "every_steps": 2},
 }  # fmt: skip
@@ -179,7 +181,7 @@ def _sample_all(run, stage):
     from lib.distributed import share
     from lib.rollout import two_attempts
 
-    run._clock.lap()
+    run.clock.start()
     train, dataset = run.config.train, run.config.dataset
     rows = [run.task.train[i] for i in run.sampler.take(stage.batch_size)]
     sampling = run.task.sampling(1.0, train.attempts_per_prompt, train.revisions_per_attempt)
@@ -530,7 +532,7 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
 def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
     """Five prompts, shared as two and three; the same rollouts either way."""
     one, two = (shutil.copytree(template, tmp_path / name) for name in ("one", "two"))
-    options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_size=7")
+    options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_tokens=130")
     options += (
         "train.stage1_batch_size=5",
         "train.stage2_batch_size=5",

@@ -4,17 +4,20 @@ import math
 import sys
 from pathlib import Path
 
+import naive
 import pytest
 import torch
 import yaml
+from conftest import after
 
 import train
 from lib import score as module
 from lib.config import Optimizer, ScoreConfig, load
 from lib.errors import NumericError, OutOfMemory, run_script
+from lib.model import Policy
 from lib.rollout import sequences
 from lib.sampler import Sampler
-from lib.score import Score, plan
+from lib.score import Score, kl_weights, plan
 from lib.task import load_task
 from lib.trainer import learning_rate
 
@@ -158,14 +161,14 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
 
 @pytest.mark.parametrize("stage", [1, 2])
 @pytest.mark.parametrize("history", ["full", "answer_only"])
-def test_the_micro_batch_size_does_not_change_the_update(folder, stage, history):
+def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, history):
     run = make_run(f"prompts.history={history}", "train.length_norm=token", moved=0.2)
     plan_of_stage = run.stages[stage - 1]
     rollouts = run.sample(plan_of_stage)
     credit = run.credit(plan_of_stage, rollouts)
     results = []
-    for size in (1, 3, 100):
-        run.progress.micro_batch_size = size
+    for tokens in (1, 90, 10_000):
+        run.progress.micro_batch_tokens = tokens
         run.policy.zero_grad()
         numbers = run._accumulate(plan_of_stage, rollouts, credit, 16)
         results.append((numbers["loss"], gradients(run)))
@@ -176,10 +179,10 @@ def test_the_micro_batch_size_does_not_change_the_update(folder, stage, history)
 
     adapter = copy.deepcopy(run.policy.state_dict())
     after = []
-    for size in (1, 100):
+    for tokens in (1, 10_000):
         run.policy.load_state_dict(adapter)
         run.fresh_optimizer()
-        run.progress.micro_batch_size = size
+        run.progress.micro_batch_tokens = tokens
         run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, True)
         after.append(weights(run))
     torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
@@ -224,6 +227,51 @@ def test_the_gradient_is_that_of_the_equations(folder):
     expected.backward()
     assert loss == pytest.approx(expected.item(), abs=1e-5)
     torch.testing.assert_close(ours, gradients(run), rtol=1e-4, atol=1e-5)
+
+
+def apart_from(mine, expected):
+    return ((mine - expected).norm() / expected.norm()).item()
+
+
+HISTORIES = {
+    "full": (),
+    "plain_text": ("prompts.history=plain_text",),
+    "answer_only": ("prompts.history=answer_only",),
+    "cut": ("generation.max_prompt_length_attempt2=17",),
+}
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("choices", ["train.kl=exact", "train.kl=k3", "train.base_first_attempts=0.5"])
+def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, stage, history, choices):
+    """Shared trunks, packed micro-batches and the head's own derivative, or plain autograd: the same numbers."""
+    run = make_run(choices, *HISTORIES[history], "generation.temperature=0.8", moved=0.2)
+    stage = run.stages[stage - 1]
+    rollouts = run.sample(stage)
+    assert {r.prompt2.continues for r in rollouts} <= {history in ("full", "cut"), False}
+    credit = run.credit(stage, rollouts)
+    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2)
+    loss, expected, logps = naive.update(run.policy, rollouts, credit, betas, kind, 0.8)
+    assert expected.norm() > 1e-2
+    results = []
+    for pays in (True, False):
+        monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
+        for tokens in (60, 10_000):
+            run.progress.micro_batch_tokens = tokens
+            shared = [batch.inputs.branch is not None for batch in run._batches(rollouts)]
+            assert all(shared) if pays and history == "full" else any(shared) == pays
+            run.policy.zero_grad()
+            numbers = run._accumulate(stage, rollouts, credit, len(rollouts))
+            results.append(gradients(run))
+            assert numbers["loss"] == pytest.approx(loss, rel=1e-5, abs=1e-6)
+            assert apart_from(results[-1], expected) < 1e-5
+            for batch in run._batches(rollouts):
+                mine = run.policy(batch.inputs)[0].detach()
+                for (attempt, i), other in logps.items():
+                    chosen = (batch.attempt == attempt) & (batch.rollout == i)
+                    assert not chosen.any() or torch.allclose(mine[chosen], other, rtol=0, atol=1e-5)
+    assert all(apart_from(gradient, results[0]) < 1e-5 for gradient in results[1:])
 
 
 CHOICES = [
@@ -277,13 +325,9 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
         for attempt, beta, prompt, y, reward in (
             (1, 0.75, r.prompt1, r.y1, 0.0), (2, 0.5, r.prompt2.ids, r.y2, r.score2.reward)
         ):  # fmt: skip
-            ids = torch.tensor([prompt + y.ids])
-            scored = torch.arange(ids.shape[1])[None] >= len(prompt)
+            inputs = after(prompt, y.ids)
             with torch.no_grad():
-                k1 = (
-                    run.policy(ids, torch.ones_like(ids), scored)[0]
-                    - run.policy.reference(ids, torch.ones_like(ids), scored)[0]
-                )
+                k1 = run.policy(inputs)[0] - run.policy.reference(inputs)[0]
             expected = reward - beta * k1.mean().item()
             assert getattr(credit, f"advantage{attempt}")[i].item() == pytest.approx(expected, abs=1e-5)
 
@@ -299,12 +343,20 @@ def test_a_shared_first_attempt_is_trained_once(folder):
         shared = rollouts[start : start + 3]
         assert [r.revision for r in shared] == [0, 1, 2]
         assert shared[0].y1 is shared[1].y1 is shared[2].y1
-    marked = [item.attempt.count(1) for item in sequences(rollouts)]
-    assert marked == [len(r.y1.ids) if r.revision == 0 else 0 for r in rollouts]
-    assert [item.attempt.count(2) for item in sequences(rollouts)] == [len(r.y2.ids) for r in rollouts]
-    for item, r in zip(sequences(rollouts), rollouts, strict=True):
-        assert item.ids == r.prompt2.ids + r.y2.ids
-        assert [token for token, mark in zip(item.ids, item.attempt, strict=True) if mark == 2] == r.y2.ids
+    apart, together = sequences(rollouts), sequences(rollouts, lambda trunk, branches: True)
+    assert (len(apart), len(together)) == (24, 8)
+    for items in (apart, together):
+        for attempt in (1, 2):
+            scored = [(span.rollout, item.ids[span.start : span.stop])
+                      for item in items for span in item.spans if span.attempt == attempt]  # fmt: skip
+            expected = enumerate(r.y2.ids if attempt == 2 else r.y1.ids for r in rollouts)
+            assert scored == [(i, ids) for i, ids in expected if attempt == 2 or i % 3 == 0]
+    for item, r in zip(apart, rollouts, strict=True):
+        assert (item.ids, item.trunk, item.branches) == (r.prompt2.ids + r.y2.ids, len(item.ids), ())
+    for i, item in enumerate(together):
+        answers = [r.y2.ids for r in rollouts[3 * i : 3 * i + 3]]
+        assert item.ids == sum(answers, rollouts[3 * i].prompt2.ids)
+        assert (item.trunk, item.branches) == (len(rollouts[3 * i].prompt2.ids), tuple(map(len, answers)))
     credit = run.credit(run.stages[0], rollouts)
     for weight, r in zip(credit.weight1.tolist(), rollouts, strict=True):
         assert weight == pytest.approx(3 / len(r.y1.ids))  # divided by 24 leaves: a mean over 8 first attempts
@@ -317,13 +369,14 @@ def test_first_attempts_of_the_base_are_context_alone(folder):
     credit = run.credit(run.stages[1], rollouts)
     assert (credit.advantage1[:8] == 0).all()
     assert (credit.advantage1[8:] != 0).any()
-    for item in sequences(rollouts):
-        assert (1 in item.attempt) == (item.rollout in (8, 10, 12, 14))
+    for share in (False, True):
+        items = sequences(rollouts, lambda trunk, branches, share=share: share)
+        assert {s.rollout for item in items for s in item.spans if s.attempt == 1} == {8, 10, 12, 14}
+        assert sorted(s.rollout for item in items for s in item.spans if s.attempt == 2) == list(range(16))
     for r in rollouts:
-        ids = torch.tensor([r.prompt1 + r.y1.ids])
-        inputs = ids, torch.ones_like(ids), torch.arange(ids.shape[1])[None] >= len(r.prompt1)
+        inputs = after(r.prompt1, r.y1.ids)
         with torch.no_grad():
-            policy, base = run.policy(*inputs)[0], run.policy.reference(*inputs)[0]
+            policy, base = run.policy(inputs)[0], run.policy.reference(inputs)[0]
         author, other = (base, policy) if r.y1_by_base else (policy, base)
         torch.testing.assert_close(author, torch.tensor(r.y1.logps), rtol=0, atol=1e-4)
         assert not torch.allclose(other, torch.tensor(r.y1.logps), atol=1e-3)
@@ -422,38 +475,38 @@ def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
 
 
 def run_out_of_memory(run, monkeypatch, above, times):
-    """The policy raises, in the second micro-batch, as long as one has more than `above` sequences."""
+    """The policy raises, in the second micro-batch, as long as one has more than `above` tokens."""
     calls, real = [], run.policy.hidden_states
 
-    def hidden_states(ids, mask):
-        if torch.is_grad_enabled() and len(ids) > above:
-            calls.append(len(ids))
+    def hidden_states(inputs):
+        if torch.is_grad_enabled() and inputs.ids.numel() > above:
+            calls.append(inputs.ids.numel())
             if 2 <= len(calls) < 2 + times:
                 raise torch.OutOfMemoryError("out of memory")
-        return real(ids, mask)
+        return real(inputs)
 
     monkeypatch.setattr(run.policy, "hidden_states", hidden_states)
 
 
 def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeypatch, capsys):
-    plain = make_run("train.micro_batch_size=8", "optimizer.learning_rate=1e-4", "run_name=plain")
+    plain = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4", "run_name=plain")
     with plain.open():
         expected = step(plain, 1)
-    run = make_run("train.micro_batch_size=8", "optimizer.learning_rate=1e-4")
-    run_out_of_memory(run, monkeypatch, above=4, times=1)
+    run = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4")
+    run_out_of_memory(run, monkeypatch, above=64, times=1)
     with run.open():
         row = step(run, 1)
-        assert run.progress.micro_batch_size == 4
-        assert "out of memory: train.micro_batch_size is 4 from now on" in capsys.readouterr().out
+        assert run.progress.micro_batch_tokens == 64
+        assert "out of memory: train.micro_batch_tokens is 64 from now on" in capsys.readouterr().out
     assert row["loss"] == pytest.approx(expected["loss"], abs=1e-6)
     assert row["grad_norm"] == pytest.approx(expected["grad_norm"], rel=1e-5)
     torch.testing.assert_close(weights(run), weights(plain), rtol=0, atol=1e-6)
 
 
 def test_out_of_memory_twice_names_the_knobs(folder, monkeypatch):
-    run = make_run("train.micro_batch_size=8")
+    run = make_run("train.micro_batch_tokens=128")
     run_out_of_memory(run, monkeypatch, above=0, times=99)
-    with run.open(), pytest.raises(OutOfMemory, match=r"train\.micro_batch_size = 4: lower it") as caught:
+    with run.open(), pytest.raises(OutOfMemory, match=r"train\.micro_batch_tokens = 64: lower it") as caught:
         step(run, 1)
     assert caught.value.exit_code == 4
 

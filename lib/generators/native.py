@@ -301,7 +301,7 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
         if len(done) == len(batch):
             return [done[i] for i in range(len(batch))]
         kept = rows.alive.nonzero()[:, 0]
-        if len(kept) <= len(owners) // 2 and hasattr(cache, "batch_select_indices"):
+        if len(kept) <= len(owners) // 2 and _selects_rows(cache):
             cache.batch_select_indices(kept)
             tokens, mask, positions = tokens[kept], mask[kept], positions[kept]
             owners = [owners[row] for row in kept.tolist()]
@@ -309,6 +309,12 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
         ids = tokens[:, None]
         mask = torch.cat([mask, mask.new_ones(len(owners), 1)], dim=1)
         positions = positions[:, -1:] + 1
+
+
+def _selects_rows(cache: object) -> bool:
+    """Whether rows can be taken out of a model's cache; those of recurrent layers can not."""
+    layers = getattr(cache, "layers", None) or [cache]
+    return all(hasattr(layer, "batch_select_indices") for layer in layers)
 
 
 def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
