@@ -10,6 +10,7 @@ Answers are lines of JSON on what was standard output at the start; whatever a l
 import gc
 import json
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -27,28 +28,51 @@ RATE, BETA, ALPHA = 1e-5, 0.01, 10.0
 
 @dataclass(frozen=True)
 class Case:
-    """A model and the work of one step. Every prompt and every completion has its full length."""
+    """A model and the work of one step. Prompts all have one length."""
 
     model: str
     prompts: int  # P
     attempts: int  # K1
     revisions: int  # K2
-    length: int  # tokens of a completion
+    length: int  # tokens of the longest completion
     prompt_tokens: int
     micro_batch_tokens: int  # ours
     naive_rows: int  # second attempts of a micro-batch, with their first attempts
     trl_rows: int  # completions of a micro-batch, at most
     at_once: int | None = None  # completions that naive and trl decode together; None: all of them
+    equal: bool = False  # every completion has the full length; else lengths are spread evenly from 1 on
+
+    @property
+    def firsts(self) -> int:
+        """First attempts of a step."""
+        return self.prompts * self.attempts
+
+    @property
+    def seconds(self) -> int:
+        """Second attempts of a step."""
+        return self.firsts * self.revisions
 
     @property
     def completions(self) -> int:
         """First and second attempts of a step."""
-        return self.prompts * self.attempts * (1 + self.revisions)
+        return self.firsts + self.seconds
 
     @property
     def tokens(self) -> int:
         """Tokens that a step generates, and then trains."""
-        return self.completions * self.length
+        return sum(self.lengths(self.firsts)) + sum(self.lengths(self.seconds))
+
+    def lengths(self, count: int) -> list[int]:
+        """Of so many completions of a step."""
+        return [self.length if self.equal else 1 + i * self.length // count for i in range(count)]
+
+    def drawn(self, *counts: int) -> Iterator[int]:
+        """The lengths of so many completions, and so many more, in random order; then those of the next step."""
+        draw = random.Random(0)
+        lengths = [length for count in counts for length in self.lengths(count)]
+        while True:
+            draw.shuffle(lengths)
+            yield from lengths
 
     def save(self, folder: Path) -> None:
         """Writes it for the contenders."""
@@ -137,12 +161,32 @@ def touch(model: torch.nn.Module) -> None:
 
 
 def base(folder: Path) -> tuple:
-    """The model without adapter, its tokenizer, and an id that is never sampled, so that no completion ends early."""
+    """The model without adapter, and its tokenizer."""
     from lib.config import Model
     from lib.model import load_base
 
-    model, tokenizer = load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
-    return model, tokenizer, model.config.vocab_size
+    return load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
+
+
+def end_by(model: torch.nn.Module, lengths: Iterator[int], end: int) -> None:
+    """From now on `model.generate` writes the id `end` when a row has got its length, and never before."""
+    from transformers import LogitsProcessor
+
+    class Ends(LogitsProcessor):
+        def __init__(self):
+            self.step = 0
+
+        def __call__(self, input_ids, scores):
+            if not self.step:
+                self.lengths = torch.tensor([next(lengths) for _ in input_ids], device=scores.device)
+            self.step += 1
+            ends = (self.lengths == self.step)[:, None]
+            scores = scores.masked_fill(ends, float("-inf"))
+            scores[:, end] = torch.where(ends[:, 0], 0.0, float("-inf"))
+            return scores
+
+    generate = type(model).generate
+    model.generate = lambda *args, **kwargs: generate(model, *args, logits_processor=[Ends()], **kwargs)
 
 
 def chats(folder: Path, tokenizer) -> list[str]:
@@ -177,6 +221,7 @@ def score_config(case: Case, folder: Path):
 def ours(case: Case, folder: Path, meter: Meter) -> None:
     """The loop of train.py, stage II."""
     from lib import task
+    from lib.generators import native
     from lib.registry import rewards
     from lib.score import Score
 
@@ -185,6 +230,16 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     made = task.load_task(config)
     never = made.policy.language_model.config.vocab_size
     task.stop_ids = lambda *_: frozenset({never})
+    lengths = {2: case.drawn(case.firsts), 3: case.drawn(case.seconds)}  # by the length of a path
+    new = native._Rows.new
+
+    def limited(members, *args):
+        rows = new(members, *args)
+        limits = [next(lengths[len(member.path)]) for member in members]
+        rows.limits.copy_(torch.tensor(limits, dtype=torch.long))
+        return rows
+
+    native._Rows.new = limited
     touch(made.policy)
     run = Score(made, start_stage=2)
     run.progress.due = None
@@ -201,6 +256,9 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
             meter.end(sampled - meter.start, len(written), sum(map(len, written)))
 
 
+Texts = list[tuple[list[int], list[int]]]  # prompts and what was written behind them
+
+
 class Naive:
     """Two attempts by `generate`, then two graphs per micro-batch."""
 
@@ -209,78 +267,90 @@ class Naive:
         from lib.model import attach_lora
 
         self.case = case
-        model, self.tokenizer, self.never = base(folder)
-        self.model = attach_lora(model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
+        self.language_model, self.tokenizer = base(folder)
+        self.model = attach_lora(self.language_model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
         touch(self.model)
         self.device = next(self.model.parameters()).device
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
-        ids = self.tokenizer(chats(folder, self.tokenizer), padding=True, padding_side="left", return_tensors="pt")
-        self.batches = self._forever(ids["input_ids"].to(self.device))
+        self.batches = self._forever(self.tokenizer(chats(folder, self.tokenizer))["input_ids"])
         words = "<|im_end|><|user|>Correct any error.<|im_end|><|assistant|>"
-        self.retry = self.tokenizer(words, return_tensors="pt")["input_ids"].to(self.device)
+        self.retry = self.tokenizer(words)["input_ids"]
+        self.lengths = case.drawn(case.firsts), case.drawn(case.seconds)
 
-    def _forever(self, ids: torch.Tensor) -> Iterator[torch.Tensor]:
+    def _forever(self, ids: list[list[int]]) -> Iterator[list[list[int]]]:
+        count = self.case.prompts
         while True:
-            yield from (part for part in ids.split(self.case.prompts) if len(part) == self.case.prompts)
+            yield from (ids[start : start + count] for start in range(0, len(ids) - count + 1, count))
 
     @torch.no_grad()
-    def generate(self, ids: torch.Tensor, copies: int) -> torch.Tensor:
-        """`copies` completions of each row, with the prompt before them."""
+    def generate(self, prompts: list[list[int]], copies: int, lengths: Iterator[int]) -> Texts:
+        """`copies` completions of each prompt."""
         self.model.eval()
-        rows = max(1, (self.case.at_once or len(ids) * copies) // copies)
-        done = [
-            self.model.generate(
-                input_ids=part, attention_mask=torch.ones_like(part), num_return_sequences=copies, do_sample=True,
-                temperature=1.0, top_k=0, max_new_tokens=self.case.length, eos_token_id=self.never,
-                pad_token_id=self.tokenizer.pad_token_id,
-            )
-            for part in ids.split(rows)
-        ]  # fmt: skip
-        return torch.cat(done)
+        end, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
+        end_by(self.language_model, lengths, end)
+        rows = max(1, (self.case.at_once or len(prompts) * copies) // copies)
+        texts = []
+        for start in range(0, len(prompts), rows):
+            part = prompts[start : start + rows]
+            batch = self.tokenizer.pad({"input_ids": part}, padding_side="left", return_tensors="pt").to(self.device)
+            done = self.model.generate(
+                **batch, num_return_sequences=copies, do_sample=True, temperature=1.0, top_k=0,
+                max_new_tokens=self.case.length, eos_token_id=end, pad_token_id=pad,
+            )[:, batch["input_ids"].shape[1] :].tolist()  # fmt: skip
+            for i, ids in enumerate(done):
+                texts.append((part[i // copies], ids[: ids.index(end) + 1] if end in ids else ids))
+        return texts
 
-    def rollout(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """First and second attempts behind their prompts, and what each earned."""
+    def rollout(self) -> tuple[Texts, Texts, torch.Tensor, torch.Tensor]:
+        """First and second attempts, and what each earned."""
         case = self.case
-        first = self.generate(next(self.batches), case.attempts)
-        second = self.generate(torch.cat([first, self.retry.expand(len(first), -1)], dim=1), case.revisions)
+        first = self.generate(next(self.batches), case.attempts, self.lengths[0])
+        second = self.generate([x + y + self.retry for x, y in first], case.revisions, self.lengths[1])
         return first, second, self._judged(first), self._judged(second)
 
-    def _judged(self, ids: torch.Tensor) -> torch.Tensor:
-        texts = self.tokenizer.batch_decode(ids[:, -self.case.length :], skip_special_tokens=True)
-        return torch.tensor(parity(texts), device=self.device)
+    def _judged(self, texts: Texts) -> torch.Tensor:
+        written = self.tokenizer.batch_decode([ids for _, ids in texts], skip_special_tokens=True)
+        return torch.tensor(parity(written), device=self.device)
 
-    def update(self, first: torch.Tensor, second: torch.Tensor, r1: torch.Tensor, r2: torch.Tensor) -> None:
+    def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
         """One optimizer step."""
         from lib.losses import score_advantages
 
         case = self.case
         r1 = r1.view(case.prompts, case.attempts)
         r2 = r2.view(case.prompts, case.attempts, case.revisions)
-        advantages = score_advantages(2, r1, r2, r2 - r1[..., None], ALPHA, "leave_one_out")
+        a1, a2 = (a.flatten() for a in score_advantages(2, r1, r2, r2 - r1[..., None], ALPHA, "leave_one_out"))
         self.model.train()
         self.optimizer.zero_grad()
         rows = max(1, case.naive_rows // case.revisions)
-        firsts = [tensor.split(rows) for tensor in (first, advantages[0].flatten())]
-        revised = [tensor.split(rows * case.revisions) for tensor in (second, advantages[1].flatten())]
-        for ids1, a1, ids2, a2 in zip(*firsts, *revised, strict=True):
+        for start in range(0, len(first), rows):
+            ones = slice(start, start + rows)
+            twos = slice(start * case.revisions, (start + rows) * case.revisions)
+            batch1, batch2 = self._padded(first[ones]), self._padded(second[twos])
             with torch.no_grad(), self.model.disable_adapter():
-                ref1, ref2 = self._logps(ids1), self._logps(ids2)
-            loss = self._loss(self._logps(ids1), ref1, a1) * case.revisions
-            loss = loss + self._loss(self._logps(ids2), ref2, a2)
+                ref1, ref2 = self._logps(*batch1), self._logps(*batch2)
+            loss = self._loss(self._logps(*batch1), ref1, a1[ones], batch1) * case.revisions
+            loss = loss + self._loss(self._logps(*batch2), ref2, a2[twos], batch2)
             (loss / len(second)).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
 
-    def _logps(self, ids: torch.Tensor) -> torch.Tensor:
-        """Log-probs of the completion's tokens, (B, L), by all logits (B, T, V)."""
-        logits = self.model(input_ids=ids, use_cache=False).logits
-        own = slice(-self.case.length, None)
-        return logits[:, :-1][:, own].float().log_softmax(-1).gather(-1, ids[:, own, None])[..., 0]
+    def _padded(self, texts: Texts) -> tuple[dict, torch.Tensor]:
+        """Ids and mask, and which of the tokens but the first were written, (B, T - 1)."""
+        batch = self.tokenizer.pad({"input_ids": [x + y for x, y in texts]}, padding_side="right", return_tensors="pt")
+        at = torch.arange(1, batch["input_ids"].shape[1])
+        begin, end = (torch.tensor(sizes)[:, None] for sizes in zip(*((len(x), len(x) + len(y)) for x, y in texts)))
+        return batch.to(self.device), ((at >= begin) & (at < end)).to(self.device)
 
-    def _loss(self, logp: torch.Tensor, ref: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+    def _logps(self, batch: dict, _written: torch.Tensor) -> torch.Tensor:
+        """Log-probs of all tokens but the first, (B, T - 1), by all logits (B, T, V)."""
+        logits = self.model(**batch, use_cache=False).logits[:, :-1]
+        return logits.float().log_softmax(-1).gather(-1, batch["input_ids"][:, 1:, None])[..., 0]
+
+    def _loss(self, logp: torch.Tensor, ref: torch.Tensor, advantage: torch.Tensor, batch: tuple) -> torch.Tensor:
         kl = (ref - logp).exp() - (ref - logp) - 1
-        return (BETA * kl - advantage[:, None] * logp).sum() / self.case.length
+        return ((BETA * kl - advantage[:, None] * logp) * batch[1]).sum() / self.case.length
 
 
 def largest_divisor(number: int, limit: int) -> int:
@@ -298,7 +368,7 @@ def naive(case: Case, folder: Path, meter: Meter) -> None:
         sampled = seconds()
         self.update(first, second, *rewards)
         count = len(first) + len(second)
-        meter.end(sampled - meter.start, count, count * case.length)
+        meter.end(sampled - meter.start, count, sum(len(ids) for _, ids in first + second))
 
 
 def trl(case: Case, folder: Path, meter: Meter) -> None:
@@ -337,7 +407,8 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         def on_step_end(self, *_args, **_kwargs):
             meter.end(trainer.rollout_seconds, len(trainer.written), sum(map(len, trainer.written)))
 
-    model, tokenizer, never = base(folder)
+    model, tokenizer = base(folder)
+    end_by(model, case.drawn(case.firsts, case.seconds), tokenizer.eos_token_id)
     touch(model)
     # TRL wants whole prompts in a call of `generate`, and calls and micro-batches of equal size
     group = case.attempts * (1 + case.revisions)
@@ -348,7 +419,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         dataloader_pin_memory=False, max_steps=1_000_000, learning_rate=RATE, lr_scheduler_type="constant",
         per_device_train_batch_size=rows, gradient_accumulation_steps=case.completions // rows,
         steps_per_generation=generated // rows, num_generations=group,
-        max_completion_length=case.length, generation_kwargs={"eos_token_id": never}, temperature=1.0, beta=BETA,
+        max_completion_length=case.length, temperature=1.0, beta=BETA,
         gradient_checkpointing=False, bf16=torch.cuda.is_available(), use_vllm=False,
     )  # fmt: skip
     # a LoraConfig, not a PeftModel: TRL would copy the adapter of that one and run the copy as the reference
@@ -358,7 +429,6 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         train_dataset=Dataset.from_dict({"prompt": chats(folder, tokenizer)}),
         reward_funcs=lambda completions, **_: parity(completions),
     )  # fmt: skip
-    trainer.eos_token_ids = [never]  # else a sampled end token would cut a completion short
     meter.ready()
     trainer.train()
 

@@ -26,7 +26,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # who waits for its turn must not spin
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -174,7 +173,7 @@ def compare(case: Case, pairs: int, console: Console) -> None:
 def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
     """Medians of each contender's steps, and the ratios."""
     size = f"P = {case.prompts}, K1 = {case.attempts}, K2 = {case.revisions}, {case.completions} completions of "
-    size += f"{case.length} tokens, prompts of {case.prompt_tokens}"
+    size += f"{case.length if case.equal else f'1 to {case.length}'} tokens, prompts of {case.prompt_tokens}"
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU threads: {torch.get_num_threads()}"
     table = table_of(
         f"{case.model}: {size}; {device}", "completions/s", "tokens/s generated", "tokens/s trained",
@@ -314,7 +313,8 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--prompts", type=positive, metavar="P", help="prompts per step")
     options.add_argument("--attempts", type=positive, metavar="K1", help="first attempts of each prompt, at least 2")
     options.add_argument("--revisions", type=positive, metavar="K2", help="second attempts of each first one")
-    options.add_argument("--length", type=positive, metavar="L", help="tokens of every completion")
+    options.add_argument("--length", type=positive, metavar="L", help="tokens of the longest completion")
+    options.add_argument("--equal", action="store_true", help="every completion has the full length")
     args = options.parse_args()
     if args.attempts == 1:
         options.error("--attempts: got 1, expected at least 2, or there is nothing to compare an attempt with")
@@ -325,7 +325,7 @@ def main() -> None:
     """The tables of each model, or the growth of ours."""
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
-    sizes = {name: value for name, value in sizes.items() if value}
+    sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
     on_gpu = ["qwen3-0.6b"] if torch.cuda.is_available() else ["tiny", "wide"]
     cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
     chatter.disable_progress_bar()

@@ -19,6 +19,8 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from lib.llama import Attend, Llama
+
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
 ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
@@ -60,12 +62,13 @@ def _container_room() -> float:
 class Decoder:
     """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; what they mean is the caller's."""
 
-    def __init__(self, model: nn.Module, rows: int, columns: int):
+    def __init__(self, model: nn.Module, rows: int, columns: int, llama: Llama | None = None):
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, _slab_attention)
         self.backbone = getattr(model, model.base_model_prefix)
         self.config = model.config
+        self._llama = llama and llama.merged()
         self.columns = columns
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
@@ -137,12 +140,30 @@ class Decoder:
         """Hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on."""
         visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
         self._slab.aim(first, at, widest)
+        if self._llama:
+            return self._llama(ids, at, self._attend(visible))
         with _attention(self.config):
             output = self.backbone(
                 input_ids=ids, attention_mask=visible[:, None], position_ids=at, past_key_values=self._slab,
                 use_cache=True,
             )  # fmt: skip
         return output.last_hidden_state
+
+
+    def _attend(self, visible: torch.Tensor) -> Attend:
+        """Attention of new tokens to the slab, which takes them in; visible (n, q, widest)."""
+        is_step = visible.shape[1] == 1 and self.device.type == "cpu"
+        heads = self.config.num_key_value_heads
+        bias = torch.zeros(visible.shape).masked_fill_(~visible, float("-inf")).repeat_interleave(heads, dim=0)
+        mask = visible[:, None]
+
+        def attend(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+            key, value = self._slab.update(key.transpose(1, 2), value.transpose(1, 2), layer)
+            if is_step:
+                return _step_attention(query, key, value, bias)
+            return _slab_attention(None, query.transpose(1, 2), key, value, mask)[0]
+
+        return attend
 
 
 class _Slab:
@@ -152,32 +173,37 @@ class _Slab:
 
     def __init__(self, layers: int, rows: int, columns: int):
         self._shape = rows, columns
-        self._keys: list[torch.Tensor | None] = [None] * layers  # (rows, columns, heads, head_dim) each
+        self._keys: list[torch.Tensor | None] = [None] * layers  # (rows, heads, columns, head_dim) each
         self._values: list[torch.Tensor | None] = [None] * layers
 
     def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
         """The next `update` of every layer writes to columns `at` (n, q) of the rows from `first` on."""
         self._rows = slice(first, first + len(at))
         self._widest = widest
-        rows = torch.arange(first, first + len(at), device=at.device)
-        self._flat = (rows[:, None] * self._shape[1] + at).flatten()
+        self._at = at
+        self._flat: dict[int, torch.Tensor] = {}
 
     def update(self, keys, values, layer_idx: int, *_args, **_kwargs) -> tuple[torch.Tensor, torch.Tensor]:
         """keys and values (n, heads, q, head_dim) of new tokens -> those of the whole rows, (n, heads, widest, .)."""
         return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
 
     def _store(self, layers: list, index: int, new: torch.Tensor) -> torch.Tensor:
+        rows, columns = self._shape
+        heads, width = new.shape[1], new.shape[3]
         if layers[index] is None:
-            layers[index] = new.new_zeros(*self._shape, new.shape[1], new.shape[3])
+            layers[index] = new.new_zeros(rows, heads, columns, width)
+        if heads not in self._flat:
+            begin = torch.arange(self._rows.start * heads, self._rows.stop * heads, device=new.device) * columns
+            self._flat[heads] = (begin.view(-1, heads, 1) + self._at[:, None]).flatten()
         slab = layers[index]
-        slab.flatten(0, 1).index_copy_(0, self._flat, new.transpose(1, 2).flatten(0, 1))
-        return slab[self._rows, : self._widest].transpose(1, 2)
+        slab.view(-1, width).index_copy_(0, self._flat[heads], new.reshape(-1, width))
+        return slab[self._rows, :, : self._widest]
 
     def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
         """Row to[i] gets the first `columns` of row source[i]; the two may overlap."""
         for slab in (*self._keys, *self._values):
             if slab is not None:
-                slab[to, :columns] = slab[source, :columns]
+                slab[to, :, :columns] = slab[source, :, :columns]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Asked by models that are not given positions; ours always are."""
@@ -196,6 +222,17 @@ def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_
         attention_mask = attention_mask.repeat(1, 1, groups, 1)
     output = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
     return output.reshape(rows, heads, length, -1).transpose(1, 2), None
+
+
+def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """The same for one query of each row, written out: on a CPU the kernel for long ones is slow at it.
+
+    query (n, 1, heads, d), bias (n * kv heads, 1, columns); the result (n, 1, heads, d).
+    """
+    rows, kv_heads, _, size = key.shape
+    query = query.reshape(rows * kv_heads, -1, size)
+    scores = torch.baddbmm(bias, query, key.flatten(0, 1).transpose(1, 2), alpha=size**-0.5)
+    return torch.bmm(scores.softmax(-1), value.flatten(0, 1)).view(rows, 1, -1, size)
 
 
 @contextlib.contextmanager

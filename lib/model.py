@@ -18,6 +18,7 @@ from lib.config import Lora, Model
 from lib.errors import ConfigError, NumericError
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
+from lib.llama import Llama, attend_within
 from lib.registry import did_you_mean
 
 
@@ -260,8 +261,11 @@ class Policy(nn.Module):
             parameter.numel() for name, parameter in backbone.named_parameters()
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
+        self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
         self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
+        attends_by_default = self.language_model.config._attn_implementation == "sdpa"
+        self.llama = Llama.of(self.language_model) if self.takes_masks and attends_by_default else None
         self.train_mode()
 
     @property
@@ -322,6 +326,8 @@ class Policy(nn.Module):
         if inputs.branch is not None:
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
             mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
+        if self.llama:
+            return self.llama(inputs.ids, inputs.positions, attend_within(mask), inputs.predictors)
         backbone = getattr(self.language_model, self.language_model.base_model_prefix)
         output = backbone(input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False)
         return output.last_hidden_state.flatten(0, 1)[inputs.predictors]
@@ -348,10 +354,23 @@ class Policy(nn.Module):
         merged = [(weight, weight.data) for weight, _ in self._bases]
         _put_back(self._bases)
         try:
-            with contextlib.nullcontext() if merged else self.model.disable_adapter():
+            with self._adapters_off():
                 yield
         finally:
             _put_back(merged)
+
+    @contextlib.contextmanager
+    def _adapters_off(self) -> Iterator[None]:
+        """By the flag that every layer of peft's, and Unsloth's, asks; peft's own switch takes as long as a forward of
+        a small model."""
+        before = [layer._disable_adapters for layer in self._adapted]
+        try:
+            for layer in self._adapted:
+                layer._disable_adapters = True
+            yield
+        finally:
+            for layer, was in zip(self._adapted, before, strict=True):
+                layer._disable_adapters = was
 
     def train_mode(self) -> None:
         """Ready for scoring with gradient. Dropout is zero everywhere, so train() matters to checkpointing alone."""
@@ -381,16 +400,16 @@ class Policy(nn.Module):
         """W + scaling B A in the place of W, so that sampling pays nothing for the adapter, where that is exact.
 
         Exact means float32: in bfloat16 the sum would be rounded, and the sampled policy would not be the trained one.
-        W itself is only put aside, never written to, so it can not drift.
+        W itself is only put aside, never written to, so it can not drift. `Llama.merged` does without: it copies.
         """
-        from peft.tuners.lora import Linear, LoraLayer
+        from peft.tuners.lora import Linear
 
-        layers = [module for module in self.model.modules() if isinstance(module, LoraLayer)]
+        layers = self._adapted
         is_exact = all(
             isinstance(layer, Linear) and layer.get_base_layer().weight.dtype == torch.float32 for layer in layers
         )
         is_on = not any(layer.disable_adapters for layer in layers)
-        if self.backend != "plain" or not layers or not is_exact or not is_on:
+        if self.backend != "plain" or self.llama or not layers or not is_exact or not is_on:
             yield
             return
         weights = [layer.get_base_layer().weight for layer in layers]
@@ -399,7 +418,7 @@ class Policy(nn.Module):
             for layer, weight in zip(layers, weights, strict=True):
                 for adapter in layer.active_adapters:
                     weight.data = weight.data + layer.get_delta_weight(adapter)
-            with self.model.disable_adapter():
+            with self._adapters_off():
                 yield
         finally:
             _put_back(self._bases)

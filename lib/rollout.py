@@ -145,20 +145,26 @@ def _sampled(
 
 @dataclass(frozen=True)
 class Span:
-    """Scored tokens of one attempt within a sequence."""
+    """The tokens of one attempt, and where in a sequence the hidden states stand that predict them."""
 
-    start: int
-    stop: int
-    before: int  # where the token stands that the first of them follows
+    ids: list[int]
+    before: int  # the position that the first token follows
+    start: int  # the position of the first token, which the second one follows, and so on
     attempt: int  # 1 or 2
     rollout: int  # index into the list of rollouts
+
+    @property
+    def predictors(self) -> list[int]:
+        """A position for each of the tokens."""
+        return [self.before, *range(self.start, self.start + len(self.ids) - 1)]
 
 
 @dataclass(frozen=True)
 class Sequence:
     """Token ids of one forward: a trunk, and branches behind it that all continue the trunk and do not see each other.
 
-    A chat without alternatives is a trunk alone.
+    A chat without alternatives is a trunk alone. The last token of an attempt predicts nothing, and is left out where
+    nothing follows it.
     """
 
     ids: list[int]
@@ -181,24 +187,25 @@ def sequences(rollouts: list[Rollout], pays: Callable[[int, list[int]], bool] = 
         spans1: tuple[Span, ...] = ()
         if not first.y1_by_base:
             begin = len(first.prompt1)
-            spans1 = (Span(begin, begin + len(first.y1.ids), begin - 1, 1, start),)
+            spans1 = (Span(first.y1.ids, begin - 1, begin, 1, start),)
             if not second.continues:
-                ids = first.prompt1 + first.y1.ids
+                ids = first.prompt1 + first.y1.ids[:-1]
                 result.append(Sequence(ids, len(ids), (), spans1))
                 spans1 = ()
         answers = [rollouts[i].y2.ids for i in range(start, stop)]
-        trunk, lengths = len(second.ids), [len(ids) for ids in answers]
+        trunk, lengths = len(second.ids), [len(ids) - 1 for ids in answers]
         if len(answers) > 1 and pays(trunk, lengths):
-            ends = [trunk + sum(lengths[: i + 1]) for i in range(len(answers))]
-            spans2 = tuple(
-                Span(end - length, end, trunk - 1, 2, start + i)
-                for i, (end, length) in enumerate(zip(ends, lengths, strict=True))
-            )
-            result.append(Sequence(sum(answers, list(second.ids)), trunk, tuple(lengths), spans1 + spans2))
+            ids, spans2 = list(second.ids), []
+            for i, answer in enumerate(answers, start):
+                spans2.append(Span(answer, trunk - 1, len(ids), 2, i))
+                ids += answer[:-1]
+            result.append(Sequence(ids, trunk, tuple(lengths), (*spans1, *spans2)))
             continue
-        for i, ids in enumerate(answers):
-            span2 = Span(trunk, trunk + len(ids), trunk - 1, 2, start + i)
-            result.append(Sequence(second.ids + ids, trunk + len(ids), (), (spans1 if i == 0 else ()) + (span2,)))
+        for i, answer in enumerate(answers, start):
+            ids = second.ids + answer[:-1]
+            spans = (*spans1, Span(answer, trunk - 1, trunk, 2, i))
+            result.append(Sequence(ids, len(ids), (), spans))
+            spans1 = ()
     return result
 
 
@@ -226,33 +233,29 @@ def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch
 
 
 def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:
-    ids = torch.tensor([row.ids + [pad_id] * (width - len(row.ids)) for row in rows])
-    positions = torch.arange(width).repeat(len(rows), 1)
-    branch = torch.zeros(len(rows), width, dtype=torch.long)  # 0: trunk and padding
-    for index, row in enumerate(rows):
-        begin = row.trunk
-        for number, length in enumerate(row.branches, start=1):
-            positions[index, begin : begin + length] = torch.arange(row.trunk, row.trunk + length)
-            branch[index, begin : begin + length] = number
-            begin += length
+    ids, positions, branch = [], [], []  # branch 0: trunk and padding
+    for row in rows:
+        padding = width - len(row.ids)
+        ids.append(row.ids + [pad_id] * padding)
+        at, number = list(range(row.trunk)), [0] * row.trunk
+        for index, length in enumerate(row.branches, start=1):
+            at += range(row.trunk, row.trunk + length)
+            number += [index] * length
+        positions.append(at + [0] * padding)
+        branch.append(number + [0] * padding)
     spans = [(index * width, span) for index, row in enumerate(rows) for span in row.spans]
-    scored = [torch.arange(at + span.start, at + span.stop) for at, span in spans]
-    before = [
-        torch.cat([torch.tensor([at + span.before]), own[:-1]]) for (at, span), own in zip(spans, scored, strict=True)
-    ]
-    lengths = torch.tensor([span.stop - span.start for _, span in spans])
 
-    def per_token(values: list[int]) -> torch.Tensor:
-        return torch.tensor(values).repeat_interleave(lengths).to(device)
+    def tensor(values: list) -> torch.Tensor:
+        return torch.tensor(values, device=device)
 
     return MicroBatch(
         Inputs(
-            ids=ids.to(device),
-            positions=positions.to(device),
-            branch=branch.to(device) if branch.any() else None,
-            predictors=torch.cat(before).to(device),
-            targets=ids.flatten()[torch.cat(scored)].to(device),
+            ids=tensor(ids),
+            positions=tensor(positions),
+            branch=tensor(branch) if any(row.branches for row in rows) else None,
+            predictors=tensor([at + position for at, span in spans for position in span.predictors]),
+            targets=tensor([token for _, span in spans for token in span.ids]),
         ),
-        attempt=per_token([span.attempt for _, span in spans]),
-        rollout=per_token([span.rollout for _, span in spans]),
+        attempt=tensor([span.attempt for _, span in spans for _ in span.ids]),
+        rollout=tensor([span.rollout for _, span in spans for _ in span.ids]),
     )

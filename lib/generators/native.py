@@ -154,7 +154,7 @@ class _Continuous:
     def __init__(self, policy: Policy, model: nn.Module, decoding: Decoding, follow_up: FollowUp):
         self.head = policy.head_at(decoding.temperature or 1.0)
         self.decoding, self.follow_up = decoding, follow_up
-        self.decoder = Decoder(model, decoding.rows, decoding.columns)
+        self.decoder = Decoder(model, decoding.rows, decoding.columns, policy.llama)
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
         self.done: dict[Path, Completion] = {}
         self.steps = 0
