@@ -44,7 +44,7 @@ GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 9
 CASES = {
     "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
                  naive_rows=64, trl_rows=80),
-    "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=16_384,
+    "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=1024,
                  naive_rows=8, trl_rows=12),
     "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
                        micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),

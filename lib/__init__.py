@@ -17,6 +17,7 @@ hub           whether the model hub answers, asked in seconds
 data          rows from wherever they lie, in two splits that share none
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: format, math; and the judge that calls them
+llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them
 generators/   shelf: native; whoever writes text

@@ -68,7 +68,7 @@ class Decoder:
         AttentionInterface.register(ATTENTION, _slab_attention)
         self.backbone = getattr(model, model.base_model_prefix)
         self.config = model.config
-        self._llama = llama and llama.merged()
+        self._llama = llama and llama.merged(columns)
         self.columns = columns
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
@@ -148,7 +148,6 @@ class Decoder:
                 use_cache=True,
             )  # fmt: skip
         return output.last_hidden_state
-
 
     def _attend(self, visible: torch.Tensor) -> Attend:
         """Attention of new tokens to the slab, which takes them in; visible (n, q, widest)."""

@@ -13,9 +13,11 @@ follow. benchmarks/head.py measures it.
 from dataclasses import dataclass
 
 import torch
+from torch.nn.functional import pad
 
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
 BLOCK_ELEMENTS = 2**23  # weights made float32 at once, where the device can not multiply narrow numbers into wide ones
+FEW_ROWS, LARGE_MATRIX = 12, 2**20  # up to so many rows, and from so many elements on, `product` goes another way
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Head:
         """W h (N, V) of hidden states (N, d), summed in float32."""
         weight = self.weight
         if weight.dtype == torch.float32:
-            torch.mm(hidden.float(), weight.t(), out=out)
+            product(hidden.float(), weight, out)
         elif weight.is_cuda:
             torch.mm(hidden.to(weight.dtype), weight.t(), out_dtype=torch.float32, out=out)
         else:
@@ -78,6 +80,20 @@ class Head:
     def chunk(self) -> int:
         """Tokens whose logits are held at once."""
         return max(16, CHUNK_ELEMENTS // self.weight.shape[0])
+
+
+def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """x (n, d) by weight (m, d) -> (n, m), as `linear` does it; quicker on a CPU where few rows meet a large matrix.
+
+    MKL then reads the matrix at a fifth of the memory's speed, but at full speed as the left factor of four columns.
+    """
+    count = len(x)
+    if x.is_cuda or count > FEW_ROWS or weight.numel() < LARGE_MATRIX:
+        return torch.mm(x, weight.t(), out=out)
+    fours = pad(x, (0, 0, 0, -count % 4)).split(4)
+    columns = torch.cat([torch.mm(weight, rows.t()) for rows in fours], dim=1)  # (m, n)
+    out = weight.new_empty(count, len(weight)) if out is None else out
+    return out.copy_(columns[:, :count].t())
 
 
 def token_scores(

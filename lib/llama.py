@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention
+from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
+
+from lib.head import product
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with these very layers
 
@@ -35,10 +37,12 @@ class Llama:
         is_frozen = not any(p.requires_grad for name, p in model.named_parameters() if "lora_" not in name)
         return cls(model) if is_known and is_frozen and all(map(_is_plain, model.modules())) else None
 
-    def merged(self) -> "Llama | Merged":
-        """For decoding: the adapter merged into copies of the weights where that is exact, which float32 alone is."""
+    def merged(self, positions: int) -> "Llama | Merged":
+        """For decoding up to so many positions: the adapter merged into copies of the weights where that is exact,
+        which it is in float32 alone."""
         tensors = [parameter for layer in self._layers for parameter in layer.parameters()]
-        return Merged(self._backbone) if all(each.dtype == torch.float32 for each in tensors) else self
+        is_exact = all(each.dtype == torch.float32 for each in tensors)
+        return Merged(self._backbone, positions) if is_exact else self
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -61,15 +65,13 @@ class Llama:
 
 @dataclass(frozen=True)
 class _Layer:
-    """The weights of a layer, those with one input in one matrix."""
+    """The weights of a layer: matrices of one input are one, and hold the weight of the norm before them too."""
 
-    norm1: torch.Tensor  # (d,)
     qkv: torch.Tensor  # ((H + 2 KV) D, d)
     qkv_bias: torch.Tensor | None
     qk_norm: torch.Tensor | None  # (H + KV, D)
     out: torch.Tensor  # (d, H D)
     out_bias: torch.Tensor | None
-    norm2: torch.Tensor  # (d,)
     gate_up: torch.Tensor  # (2 m, d)
     gate_up_bias: torch.Tensor | None
     down: torch.Tensor  # (d, m)
@@ -77,37 +79,42 @@ class _Layer:
 
 
 class Merged:
-    """The forward without gradient and with few calls, which is what small matrices cost: for decoding, float32."""
+    """The forward without gradient and in few calls, which are what small matrices cost: for decoding, in float32."""
 
-    def __init__(self, backbone: nn.Module):
-        self._backbone = backbone
-        self._epsilon = backbone.config.rms_norm_eps
+    def __init__(self, backbone: nn.Module, positions: int):
+        config, attention = backbone.config, backbone.layers[0].self_attn
+        self._embedding, self._norm = backbone.embed_tokens.weight, backbone.norm
         self._layers = [_packed(layer) for layer in backbone.layers]
-        attention = backbone.layers[0].self_attn
-        self._dim = attention.head_dim
-        self._heads = backbone.config.num_attention_heads
-        self._kv_heads = backbone.config.num_key_value_heads
         self._act = backbone.layers[0].mlp.act_fn
+        self._epsilon = config.rms_norm_eps
+        self._dim, self._heads = attention.head_dim, config.num_attention_heads
+        self._rotated = self._heads + config.num_key_value_heads
+        every = torch.arange(positions, device=self._embedding.device)[None]
+        self._tables = [part[0, :, None, : self._dim // 2] for part in backbone.rotary_emb(self._embedding, every)]
 
     def __call__(self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
         """Hidden states (B, T, d) of token ids (B, T) at `positions` (B, T)."""
-        x = self._backbone.embed_tokens(ids)
-        cos, sin = self._backbone.rotary_emb(x, positions)
-        cos, sin = (part[:, :, None, : self._dim // 2] for part in (cos, sin))
-        rotated = self._heads + self._kv_heads
+        x = embedding(ids, self._embedding)
+        cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
         for index, layer in enumerate(self._layers):
-            h = rms_norm(x, x.shape[-1:], layer.norm1, self._epsilon)
-            qkv = linear(h, layer.qkv, layer.qkv_bias).unflatten(-1, (-1, self._dim))  # (B, T, H + 2 KV, D)
-            qk = qkv[:, :, :rotated]
+            qkv = _product(self._normed(x), layer.qkv, layer.qkv_bias).unflatten(-1, (-1, self._dim))
+            qk, value = qkv[:, :, : self._rotated], qkv[:, :, self._rotated :]  # (B, T, ., D)
             if layer.qk_norm is not None:
-                qk = rms_norm(qk, (self._dim,), None, self._epsilon).mul_(layer.qk_norm)
+                qk = self._normed(qk).mul_(layer.qk_norm)
             qk = _turn(qk, cos, sin, 1)
-            mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], qkv[:, :, rotated:]).flatten(2)
-            x = linear(mixed, layer.out, layer.out_bias).add_(x)
-            h = rms_norm(x, x.shape[-1:], layer.norm2, self._epsilon)
-            gate, up = linear(h, layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
-            x = linear(self._act(gate).mul_(up), layer.down, layer.down_bias).add_(x)
-        return rms_norm(x, x.shape[-1:], self._backbone.norm.weight, self._epsilon)
+            mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
+            x = _product(mixed, layer.out, layer.out_bias).add_(x)
+            gate, up = _product(self._normed(x), layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
+            x = _product(self._act(gate).mul_(up), layer.down, layer.down_bias).add_(x)
+        return self._normed(x).mul_(self._norm.weight)
+
+    def _normed(self, x: torch.Tensor) -> torch.Tensor:
+        return rms_norm(x, x.shape[-1:], None, self._epsilon)
+
+
+def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    y = product(x.flatten(0, -2), weight).view(*x.shape[:-1], -1)
+    return y if bias is None else y.add_(bias)
 
 
 def _packed(layer: nn.Module) -> _Layer:
@@ -116,51 +123,58 @@ def _packed(layer: nn.Module) -> _Layer:
     gate_up, gate_up_bias = _stacked(mlp.gate_proj, mlp.up_proj)
     out, out_bias = _stacked(attention.o_proj)
     down, down_bias = _stacked(mlp.down_proj)
+    qkv *= layer.input_layernorm.weight
+    gate_up *= layer.post_attention_layernorm.weight
     qk_norm = None
     if hasattr(attention, "q_norm"):
         heads = attention.config.num_attention_heads, attention.config.num_key_value_heads
         norms = (attention.q_norm.weight, attention.k_norm.weight)
         qk_norm = torch.cat([norm.expand(count, -1) for norm, count in zip(norms, heads, strict=True)])
-    norm1, norm2 = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
-    return _Layer(
-        norm1, qkv, qkv_bias, qk_norm, out, out_bias, norm2, gate_up, gate_up_bias, down, down_bias
-    )  # fmt: skip
+    return _Layer(qkv, qkv_bias, qk_norm, out, out_bias, gate_up, gate_up_bias, down, down_bias)
 
 
 def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Weight and bias of linear layers with one input as those of one layer, adapters merged in where they are on."""
     bases = [module.get_base_layer() if hasattr(module, "lora_A") else module for module in modules]
-    weights = [base.weight for base in bases]
-    packed = weights[0].new_empty(sum(map(len, weights)), weights[0].shape[1])
-    for part, weight, module in zip(packed.split([*map(len, weights)]), weights, modules, strict=True):
+    sizes = [base.out_features for base in bases]
+    packed = torch.cat([base.weight for base in bases])
+    for part, module in zip(packed.split(sizes), modules, strict=True):
         if hasattr(module, "lora_A") and not module.disable_adapters:
             (name,) = module.lora_A
-            torch.addmm(
-                weight, module.lora_B[name].weight, module.lora_A[name].weight, alpha=module.scaling[name], out=part
-            )
-        else:
-            part.copy_(weight)
-    biases = [base.bias for base in bases]
-    if all(bias is None for bias in biases):
+            part.addmm_(module.lora_B[name].weight, module.lora_A[name].weight, alpha=module.scaling[name])
+    if all(base.bias is None for base in bases):
         return packed, None
-    zeros = [weight.new_zeros(len(weight)) for weight in weights]
-    return packed, torch.cat([zero if bias is None else bias for zero, bias in zip(zeros, biases, strict=True)])
+    zeros = [packed.new_zeros(size) for size in sizes]
+    biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
+    return packed, torch.cat(biases)
 
 
-def attend_within(mask: torch.Tensor | None) -> Attend:
-    """Attention of texts to themselves: causal, or where `mask` (B, 1, T, T) is true."""
+def attend_within(mask: torch.Tensor | None, causal: int) -> Attend:
+    """Attention of texts to themselves: causal, or where `mask` (B, 1, T, T) is true.
+
+    The first `causal` tokens of every text see all before them, mask or not: they need neither it nor what follows.
+    """
     bias = None if mask is None else torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, float("-inf"))
 
     def attend(_layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        if bias is None:
+            return _attention(query, key, value, None)
         groups = query.shape[2] // key.shape[2]
-        if mask is not None and query.is_cuda:  # no quick kernel there takes both a mask and grouped heads
+        if query.is_cuda:  # no quick kernel there takes both a mask and grouped heads
             key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
-        heads_first = (part.transpose(1, 2) for part in (query, key, value))
-        added = bias if bias is None else bias.to(query.dtype)
-        mixed = scaled_dot_product_attention(*heads_first, attn_mask=added, is_causal=bias is None, enable_gqa=True)
-        return mixed.transpose(1, 2)
+        rest = _attention(query[:, causal:], key, value, bias[:, :, causal:].to(query.dtype))
+        if not causal:
+            return rest
+        first = _attention(query[:, :causal], key[:, :causal], value[:, :causal], None)
+        return torch.cat([first, rest], dim=1)
 
     return attend
+
+
+def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    heads_first = (part.transpose(1, 2) for part in (query, key, value))
+    mixed = scaled_dot_product_attention(*heads_first, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
+    return mixed.transpose(1, 2)
 
 
 def _layer(

@@ -244,6 +244,7 @@ class Inputs(NamedTuple):
     predictors: torch.Tensor  # (N,) where, in the flattened (B, T), the token stands that each scored one follows
     targets: torch.Tensor  # (N,) the scored tokens' ids
     branch: torch.Tensor | None = None  # (B, T) a token sees those before it in its own branch and in branch 0
+    trunk: int = 0  # so many tokens of each text, at the least, come before its branches
 
 
 class Policy(nn.Module):
@@ -306,19 +307,20 @@ class Policy(nn.Module):
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
         """Whether one forward of a trunk with these branches, in tokens, costs less than one of each with its trunk.
 
-        Fewer tokens pass the matrices, but every pair of the row's tokens is attended to, masked or not, where plain
-        causal attention skips one half.
+        Fewer tokens pass the matrices, but the branches attend to each other too, masked or not, where plain causal
+        attention skips one half.
         """
         if not (self.takes_masks and self.language_model.config._attn_implementation == "sdpa"):
             return False
         config = self.language_model.config
         heads = config.num_attention_heads
-        attended = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
+        width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
         weights = self._matmul_parameters / config.num_hidden_layers
-        pair = 2 * attended / weights  # attending to one position, in passes of a token through the matrices
+        pair = 2 * width / weights  # attending to one position, in passes of a token through the matrices
         joint = trunk + sum(branches)
         apart = [trunk + length for length in branches]
-        return joint + pair * joint**2 < sum(apart) + pair * sum(total**2 for total in apart) / 2
+        attended = trunk**2 / 2 + sum(branches) * joint if self.llama else joint**2
+        return joint + pair * attended < sum(apart) + pair * sum(total**2 for total in apart) / 2
 
     def hidden_states(self, inputs: Inputs) -> torch.Tensor:
         """Hidden states (N, d) from which the N scored tokens are predicted."""
@@ -327,7 +329,7 @@ class Policy(nn.Module):
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
             mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
         if self.llama:
-            return self.llama(inputs.ids, inputs.positions, attend_within(mask), inputs.predictors)
+            return self.llama(inputs.ids, inputs.positions, attend_within(mask, inputs.trunk), inputs.predictors)
         backbone = getattr(self.language_model, self.language_model.base_model_prefix)
         output = backbone(input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False)
         return output.last_hidden_state.flatten(0, 1)[inputs.predictors]

@@ -4,8 +4,9 @@ A tree: P prompts x K1 first attempts x K2 revisions of each. Rollouts are liste
 so a flat list of rewards reshapes to (P, K1, K2).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 
@@ -153,11 +154,6 @@ class Span:
     attempt: int  # 1 or 2
     rollout: int  # index into the list of rollouts
 
-    @property
-    def predictors(self) -> list[int]:
-        """A position for each of the tokens."""
-        return [self.before, *range(self.start, self.start + len(self.ids) - 1)]
-
 
 @dataclass(frozen=True)
 class Sequence:
@@ -245,17 +241,24 @@ def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device)
         branch.append(number + [0] * padding)
     spans = [(index * width, span) for index, row in enumerate(rows) for span in row.spans]
 
-    def tensor(values: list) -> torch.Tensor:
-        return torch.tensor(values, device=device)
+    def tensor(values: Iterable) -> torch.Tensor:
+        return torch.tensor(values if isinstance(values, list) else list(values), device=device)
 
+    lengths = tensor(len(span.ids) for _, span in spans)
+    before, start = tensor(at + span.before for at, span in spans), tensor(at + span.start for at, span in spans)
+    ends = lengths.cumsum(0)
+    within = torch.arange(int(ends[-1]), device=device) - (ends - lengths).repeat_interleave(lengths)
+    predictors = start.repeat_interleave(lengths) + within - 1
+    predictors[ends - lengths] = before
     return MicroBatch(
         Inputs(
             ids=tensor(ids),
             positions=tensor(positions),
             branch=tensor(branch) if any(row.branches for row in rows) else None,
-            predictors=tensor([at + position for at, span in spans for position in span.predictors]),
-            targets=tensor([token for _, span in spans for token in span.ids]),
+            trunk=min(row.trunk for row in rows),
+            predictors=predictors,
+            targets=tensor(chain.from_iterable(span.ids for _, span in spans)),
         ),
-        attempt=tensor([span.attempt for _, span in spans for _ in span.ids]),
-        rollout=tensor([span.rollout for _, span in spans for _ in span.ids]),
+        attempt=tensor(span.attempt for _, span in spans).repeat_interleave(lengths),
+        rollout=tensor(span.rollout for _, span in spans).repeat_interleave(lengths),
     )

@@ -322,7 +322,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _encode(row: Mapping[str, Any]) -> bytes:
-    text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
+        text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
     # a lone surrogate in a model's text has no UTF-8; as backslash escape it is still JSON and reads back the same
     return (text + "\n").encode("utf-8", "backslashreplace")
 

@@ -28,6 +28,7 @@ from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
 from lib.model import Policy
 
 ARRANGE_SHARE = 0.25  # of the rows have ended: time to compact them, and to let waiting ones in
+SMALL_VOCABULARY = 512  # up to here one pass is quicker than two
 BATCH_TOKENS = 65_536  # of a batch at full length, where the cache is a model's own and its size unknown
 
 
@@ -76,11 +77,10 @@ class _Waiting:
 
 @dataclass(frozen=True)
 class _Member:
-    """What a row is about, and the step at which it began."""
+    """What a row is about."""
 
     path: Path
     turn: Turn
-    born: int
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _Rows:
         return cls(
             ids=torch.full((count, width), decoding.pad_id, device=device),
             logps=torch.zeros(count, width, device=device),
-            uniforms=_uniforms([member.path for member in members], width, decoding).to(device),
+            uniforms=_uniforms(members, width, decoding).to(device),
             written=torch.zeros(count, dtype=torch.long, device=device),
             limits=torch.tensor(limits, dtype=torch.long, device=device),
             alive=torch.ones(count, dtype=torch.bool, device=device),
@@ -157,7 +157,6 @@ class _Continuous:
         self.decoder = Decoder(model, decoding.rows, decoding.columns, policy.llama)
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
         self.done: dict[Path, Completion] = {}
-        self.steps = 0
 
     @torch.no_grad()
     def run(self, turns: dict[Path, Turn]) -> dict[Path, Completion]:
@@ -176,9 +175,8 @@ class _Continuous:
     def _step(self) -> None:
         """One more token in every row."""
         last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
-        widest = max(len(m.turn.ids) + self.steps - m.born + 1 for m in self.members if m)
-        hidden = self.decoder.step(last, self.rows.alive, widest)
-        self.steps += 1
+        hidden = self.decoder.step(last, self.rows.alive, self.widest)
+        self.widest = min(self.widest + 1, self.decoding.columns)  # or less: the widest row may have ended
         self._choose(slice(0, len(self.members)), hidden)
 
     def _choose(self, rows: slice, hidden: torch.Tensor) -> None:
@@ -227,12 +225,13 @@ class _Continuous:
             hidden = self.decoder.feed(begin, [waiting.turn.ids[waiting.held :] for waiting, _ in admitted])
             self.decoder.arrange([*range(begin), *copies])
         new = [
-            _Member((*waiting.path, waiting.next_copy + copy), waiting.turn, self.steps)
+            _Member((*waiting.path, waiting.next_copy + copy), waiting.turn)
             for waiting, count in admitted
             for copy in range(count)
         ]
         self.members = [self.members[row] for row in kept] + new
         self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
+        self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1  # columns at the next step
         if new:
             index = torch.tensor(copies, device=hidden.device) - begin
             self._choose(slice(begin, len(self.members)), hidden[index])
@@ -285,7 +284,7 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
     ids, mask = left_padded([turn.ids for _, turn in batch], decoding.pad_id, device)  # (B, T)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     width = max(turn.max_new_tokens for _, turn in batch)
-    rows = _Rows.new([_Member(path, turn, 0) for path, turn in batch], width, decoding, device)
+    rows = _Rows.new([_Member(path, turn) for path, turn in batch], width, decoding, device)
     owners, done = list(range(len(batch))), {}
     cache = None
     while True:
@@ -323,34 +322,59 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
     Each is the token whose stretch of the cumulative distribution holds its number of `uniforms` (n,), float64 in
     [0, 1); without them the most likely one. Sums go by blocks and in float64, or a long tail would be rounded away.
     """
-    count, size = logits.shape
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # times a constant, the sum of each row
-    block = max(64, math.isqrt(size))
+    if p.shape[1] <= SMALL_VOCABULARY:
+        edges = p.cumsum(-1, dtype=torch.double)
+        tokens = _at(edges, uniforms * edges[:, -1]) if uniforms is not None else p.argmax(-1)
+        total = edges[:, -1]
+    else:
+        tokens, total = _chosen_by_blocks(p, uniforms)
+    if not torch.isfinite(total).all():
+        raise NumericError("the logits are not finite: lower optimizer.learning_rate, then --resume or start again")
+    return tokens, (p.gather(1, tokens[:, None])[:, 0].log() - total.log()).float()
+
+
+def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and sums of p (n, V), (n,) each: first the block of the vocabulary is found, then the token in it."""
+    count, size = p.shape
+    block = math.isqrt(size)
     whole = size // block * block
     blocks = p[:, :whole].view(count, -1, block)
     sums = torch.cat([blocks.sum(-1, dtype=torch.double), p[:, whole:].sum(-1, keepdim=True, dtype=torch.double)], 1)
     edges = sums.cumsum(-1)
-    if not torch.isfinite(edges[:, -1]).all():
-        raise NumericError("the logits are not finite: lower optimizer.learning_rate, then --resume or start again")
     if uniforms is None:
-        tokens = p.argmax(-1)
-    else:
-        target = (uniforms * edges[:, -1])[:, None]
-        chosen = torch.searchsorted(edges, target, right=True).clamp_(max=sums.shape[1] - 1)
-        target -= edges.gather(1, chosen) - sums.gather(1, chosen)
-        columns = chosen * block + torch.arange(block, device=p.device)
-        inside = p.gather(1, columns.clamp(max=size - 1)).double().masked_fill_(columns >= size, 0.0)
-        within = torch.searchsorted(inside.cumsum(-1), target, right=True).clamp_(max=block - 1)
-        tokens = (chosen * block + within).clamp_(max=size - 1)[:, 0]
-    return tokens, (p.gather(1, tokens[:, None])[:, 0].log() - edges[:, -1].log()).float()
+        return p.argmax(-1), edges[:, -1]
+    target = uniforms * edges[:, -1]
+    chosen = _at(edges, target)[:, None]
+    target -= (edges.gather(1, chosen) - sums.gather(1, chosen))[:, 0]
+    columns = chosen * block + torch.arange(block, device=p.device)
+    inside = p.gather(1, columns.clamp(max=size - 1)).double().masked_fill_(columns >= size, 0.0)
+    within = _at(inside.cumsum(-1), target)
+    return (chosen[:, 0] * block + within).clamp_(max=size - 1), edges[:, -1]
 
 
-def _uniforms(paths: list[Path], width: int, decoding: Decoding) -> torch.Tensor:
-    """Float64 numbers in [0, 1), (len(paths), width), the same for the same seed and path."""
-    if not decoding.temperature or not paths:
-        return torch.zeros(len(paths), width, dtype=torch.float64)
-    streams = (np.random.SeedSequence(decoding.seed, spawn_key=path) for path in paths)
-    return torch.from_numpy(np.stack([np.random.default_rng(stream).random(width) for stream in streams]))
+def _at(edges: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """In which stretch of a rising (n, m) each number of (n,) lies, (n,)."""
+    return torch.searchsorted(edges, target[:, None], right=True).clamp_(max=edges.shape[1] - 1)[:, 0]
+
+
+def _uniforms(members: list[_Member], width: int, decoding: Decoding) -> torch.Tensor:
+    """Float64 numbers in [0, 1), (len(members), width): for the same seed and path the same, and no others alike.
+
+    A stream for each turn; each of its copies has a stretch of it as long as its budget.
+    """
+    numbers = np.zeros((len(members), width))
+    copies: dict[Path, int] = {}
+    for member in members if decoding.temperature else ():
+        copies[member.path[:-1]] = max(copies.get(member.path[:-1], 0), member.path[-1] + 1)
+    blocks: dict[Path, np.ndarray] = {}
+    for row, member in enumerate(members if decoding.temperature else ()):
+        turn, budget = member.path[:-1], member.turn.max_new_tokens
+        if turn not in blocks:
+            stream = np.random.default_rng(np.random.SeedSequence(decoding.seed, spawn_key=turn))
+            blocks[turn] = stream.random((copies[turn], budget))
+        numbers[row, :budget] = blocks[turn][member.path[-1]]
+    return torch.from_numpy(numbers)
 
 
 def left_padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
