@@ -340,7 +340,8 @@ class Naive:
         """Ids and mask, and which of the tokens but the first were written, (B, T - 1)."""
         batch = self.tokenizer.pad({"input_ids": [x + y for x, y in texts]}, padding_side="right", return_tensors="pt")
         at = torch.arange(1, batch["input_ids"].shape[1])
-        begin, end = (torch.tensor(sizes)[:, None] for sizes in zip(*((len(x), len(x) + len(y)) for x, y in texts)))
+        begin = torch.tensor([len(x) for x, _ in texts])[:, None]
+        end = begin + torch.tensor([len(y) for _, y in texts])[:, None]
         return batch.to(self.device), ((at >= begin) & (at < end)).to(self.device)
 
     def _logps(self, batch: dict, _written: torch.Tensor) -> torch.Tensor:
