@@ -23,7 +23,7 @@ RUN_PYTHON = $(VENV)/bin/python
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: export OMP_NUM_THREADS ?= 1# a model this small is faster on one thread
+demo: export OMP_NUM_THREADS ?= 2# more threads than that would wait for each other on a model this small
 demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
 	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \

@@ -22,8 +22,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from lib.errors import let_threads_wait
+
+let_threads_wait()
 
 import torch
 from rich.console import Console

@@ -29,6 +29,10 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from lib.errors import let_threads_wait
+
+let_threads_wait()  # the contenders inherit it
+
 import torch
 from rich.console import Console
 from rich.table import Table

@@ -42,12 +42,23 @@ class StorageError(UserError):
     exit_code = 74
 
 
+def let_threads_wait() -> None:
+    """OpenMP's threads spin for some microseconds while they wait, then sleep; to be called before torch is imported.
+
+    On a busy machine threads that only spin cost a factor of ten, and on an idle one threads that sleep at once cost a
+    factor of two (LOG.md, "Threads"). What the user has set stays.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
 def run_script(main: Callable[[], int]) -> None:
     """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
 
-    Called before torch is imported: on a busy machine, OpenMP threads that spin while they wait cost a factor of ten.
+    Called before torch is imported, see `let_threads_wait`.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    let_threads_wait()
     try:
         code = main()
     except UserError as error:
