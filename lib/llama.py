@@ -2,9 +2,9 @@
 
 The modules of transformers and peft stay the owners of every weight; this only walks over them. Training and decoding
 differ in how a layer attends, which the caller gives. What is gained: a LoRA layer is one node of the graph instead of
-nine, norms and rotations keep nothing that can be had from their inputs, the last layer computes nothing but the
-positions that are asked for, and no mask, cache or output object is made on the way. tests/test_llama.py holds it
-against the models' own forward, benchmarks/step.py measures it.
+nine, norms and rotations keep nothing that can be had from their inputs, the last layer's MLP sees only the positions
+that are asked for, and no mask, cache or output object is made on the way. tests/test_llama.py holds it against the
+models' own forward, benchmarks/step.py measures it.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Llama:
-    """The forward of one model, its adapter included: on, off, or merged into the weights, as it is at each call."""
+    """The forward of one model, its adapter included, on or off as it is at each call."""
 
     def __init__(self, model: nn.Module):
         self._backbone = getattr(model, model.base_model_prefix)
@@ -33,9 +33,15 @@ class Llama:
     @classmethod
     def of(cls, model: nn.Module) -> "Llama | None":
         """The forward of a causal language model of transformers; None if its layers are of another kind."""
-        is_known = model.config.model_type in FAMILY and type(model).__module__.startswith("transformers.")
+        if model.config.model_type not in FAMILY or not type(model).__module__.startswith("transformers."):
+            return None
+        backbone = getattr(model, model.base_model_prefix)
+        linears = [part for layer in backbone.layers for part in _projections(layer)]
+        norms = [module for name, module in backbone.named_modules() if name.endswith("norm")]
+        is_bare = type(backbone.embed_tokens) is nn.Embedding
+        is_bare = is_bare and all(type(norm).__module__.startswith("transformers.") for norm in norms)
         is_frozen = not any(p.requires_grad for name, p in model.named_parameters() if "lora_" not in name)
-        return cls(model) if is_known and is_frozen and all(map(_is_plain, model.modules())) else None
+        return cls(model) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
     def merged(self, positions: int) -> "Llama | Merged":
         """For decoding up to so many positions: the adapter merged into copies of the weights where that is exact,
@@ -77,6 +83,22 @@ class _Layer:
     down: torch.Tensor  # (d, m)
     down_bias: torch.Tensor | None
 
+    @classmethod
+    def of(cls, layer: nn.Module) -> "_Layer":
+        """Copies of the weights of transformers' layer."""
+        attention, mlp = layer.self_attn, layer.mlp
+        qkv, qkv_bias = _stacked(attention.q_proj, attention.k_proj, attention.v_proj)
+        gate_up, gate_up_bias = _stacked(mlp.gate_proj, mlp.up_proj)
+        qkv *= layer.input_layernorm.weight
+        gate_up *= layer.post_attention_layernorm.weight
+        qk_norm = None
+        if hasattr(attention, "q_norm"):
+            heads = attention.config.num_attention_heads, attention.config.num_key_value_heads
+            norms = attention.q_norm.weight, attention.k_norm.weight
+            qk_norm = torch.cat([norm.expand(count, -1) for norm, count in zip(norms, heads, strict=True)])
+        out, down = _stacked(attention.o_proj), _stacked(mlp.down_proj)
+        return cls(qkv, qkv_bias, qk_norm, *out, gate_up, gate_up_bias, *down)
+
 
 class Merged:
     """The forward without gradient and in few calls, which are what small matrices cost: for decoding, in float32."""
@@ -84,7 +106,7 @@ class Merged:
     def __init__(self, backbone: nn.Module, positions: int):
         config, attention = backbone.config, backbone.layers[0].self_attn
         self._embedding, self._norm = backbone.embed_tokens.weight, backbone.norm
-        self._layers = [_packed(layer) for layer in backbone.layers]
+        self._layers = [_Layer.of(layer) for layer in backbone.layers]
         self._act = backbone.layers[0].mlp.act_fn
         self._epsilon = config.rms_norm_eps
         self._dim, self._heads = attention.head_dim, config.num_attention_heads
@@ -92,8 +114,10 @@ class Merged:
         every = torch.arange(positions, device=self._embedding.device)[None]
         self._tables = [part[0, :, None, : self._dim // 2] for part in backbone.rotary_emb(self._embedding, every)]
 
-    def __call__(self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
-        """Hidden states (B, T, d) of token ids (B, T) at `positions` (B, T)."""
+    def __call__(
+        self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """As `Llama` does it."""
         x = embedding(ids, self._embedding)
         cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
         for index, layer in enumerate(self._layers):
@@ -103,6 +127,8 @@ class Merged:
                 qk = self._normed(qk).mul_(layer.qk_norm)
             qk = _turn(qk, cos, sin, 1)
             mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
+            if chosen is not None and index == len(self._layers) - 1:
+                x, mixed = (part.flatten(0, 1)[chosen] for part in (x, mixed))
             x = _product(mixed, layer.out, layer.out_bias).add_(x)
             gate, up = _product(self._normed(x), layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
             x = _product(self._act(gate).mul_(up), layer.down, layer.down_bias).add_(x)
@@ -117,52 +143,35 @@ def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
     return y if bias is None else y.add_(bias)
 
 
-def _packed(layer: nn.Module) -> _Layer:
-    attention, mlp = layer.self_attn, layer.mlp
-    qkv, qkv_bias = _stacked(attention.q_proj, attention.k_proj, attention.v_proj)
-    gate_up, gate_up_bias = _stacked(mlp.gate_proj, mlp.up_proj)
-    out, out_bias = _stacked(attention.o_proj)
-    down, down_bias = _stacked(mlp.down_proj)
-    qkv *= layer.input_layernorm.weight
-    gate_up *= layer.post_attention_layernorm.weight
-    qk_norm = None
-    if hasattr(attention, "q_norm"):
-        heads = attention.config.num_attention_heads, attention.config.num_key_value_heads
-        norms = (attention.q_norm.weight, attention.k_norm.weight)
-        qk_norm = torch.cat([norm.expand(count, -1) for norm, count in zip(norms, heads, strict=True)])
-    return _Layer(qkv, qkv_bias, qk_norm, out, out_bias, gate_up, gate_up_bias, down, down_bias)
-
-
 def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Weight and bias of linear layers with one input as those of one layer, adapters merged in where they are on."""
     bases = [module.get_base_layer() if hasattr(module, "lora_A") else module for module in modules]
     sizes = [base.out_features for base in bases]
-    packed = torch.cat([base.weight for base in bases])
-    for part, module in zip(packed.split(sizes), modules, strict=True):
+    stack = torch.cat([base.weight for base in bases])
+    for part, module in zip(stack.split(sizes), modules, strict=True):
         if hasattr(module, "lora_A") and not module.disable_adapters:
             (name,) = module.lora_A
             part.addmm_(module.lora_B[name].weight, module.lora_A[name].weight, alpha=module.scaling[name])
     if all(base.bias is None for base in bases):
-        return packed, None
-    zeros = [packed.new_zeros(size) for size in sizes]
+        return stack, None
+    zeros = [stack.new_zeros(size) for size in sizes]
     biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
-    return packed, torch.cat(biases)
+    return stack, torch.cat(biases)
 
 
-def attend_within(mask: torch.Tensor | None, causal: int) -> Attend:
+def attend_within(mask: torch.Tensor | None, causal: int, dtype: torch.dtype) -> Attend:
     """Attention of texts to themselves: causal, or where `mask` (B, 1, T, T) is true.
 
     The first `causal` tokens of every text see all before them, mask or not: they need neither it nor what follows.
+    `dtype` is the model's.
     """
-    bias = None if mask is None else torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, float("-inf"))
+    if mask is None:
+        return lambda _layer, query, key, value: _attention(query, key, value, None)
+    mask = mask[:, :, causal:]
+    bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))
 
     def attend(_layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        if bias is None:
-            return _attention(query, key, value, None)
-        groups = query.shape[2] // key.shape[2]
-        if query.is_cuda:  # no quick kernel there takes both a mask and grouped heads
-            key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
-        rest = _attention(query[:, causal:], key, value, bias[:, :, causal:].to(query.dtype))
+        rest = _attention(query[:, causal:], key, value, bias)
         if not causal:
             return rest
         first = _attention(query[:, :causal], key[:, :causal], value[:, :causal], None)
@@ -172,6 +181,9 @@ def attend_within(mask: torch.Tensor | None, causal: int) -> Attend:
 
 
 def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    groups = query.shape[2] // key.shape[2]
+    if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no quick kernel there groups heads
+        key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
     heads_first = (part.transpose(1, 2) for part in (query, key, value))
     mixed = scaled_dot_product_attention(*heads_first, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
     return mixed.transpose(1, 2)
@@ -196,16 +208,25 @@ def _layer(
     return x + _linears(mlp.act_fn(gate) * up, mlp.down_proj)[0]
 
 
+def _projections(layer: nn.Module) -> list[nn.Module]:
+    attention, mlp = layer.self_attn, layer.mlp
+    return [
+        attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj, mlp.gate_proj, mlp.up_proj,
+        mlp.down_proj,
+    ]  # fmt: skip
+
+
 def _is_plain(module: nn.Module) -> bool:
-    """Whether `_linears` computes what the module does, if it is an adapted layer at all."""
-    if not hasattr(module, "lora_A"):
-        return True
+    """Whether `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
     from peft.tuners.lora import Linear
 
+    if type(module) is not Linear:
+        return type(module) is nn.Linear
     return (
-        type(module) is Linear
-        and type(module.get_base_layer()) is nn.Linear
+        type(module.get_base_layer()) is nn.Linear
         and len(module.lora_A) == 1
+        and set(module.active_adapters) == set(module.lora_A)
+        and not module.merged
         and not module.fan_in_fan_out
         and not any(module.lora_bias.values())
         and not module.lora_variant  # such as DoRA

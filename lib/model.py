@@ -328,8 +328,9 @@ class Policy(nn.Module):
         if inputs.branch is not None:
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
             mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
-        if self.llama:
-            return self.llama(inputs.ids, inputs.positions, attend_within(mask, inputs.trunk), inputs.predictors)
+        if self.llama and not torch.is_autocast_enabled(self.device.type):
+            attend = attend_within(mask, inputs.trunk, self.language_model.dtype)
+            return self.llama(inputs.ids, inputs.positions, attend, inputs.predictors)
         backbone = getattr(self.language_model, self.language_model.base_model_prefix)
         output = backbone(input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False)
         return output.last_hidden_state.flatten(0, 1)[inputs.predictors]
@@ -384,8 +385,10 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def generation_mode(self) -> Iterator[nn.Module]:
-        """The language model, ready to sample: no gradient, cache on, checkpointing off, adapter merged where that is
-        exact; restored afterwards."""
+        """The language model, ready to sample: no gradient, cache on, checkpointing off; restored afterwards.
+
+        The adapter is merged where that is exact, but for the Llama family: there `Llama.merged` makes copies.
+        """
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel
 
@@ -402,7 +405,7 @@ class Policy(nn.Module):
         """W + scaling B A in the place of W, so that sampling pays nothing for the adapter, where that is exact.
 
         Exact means float32: in bfloat16 the sum would be rounded, and the sampled policy would not be the trained one.
-        W itself is only put aside, never written to, so it can not drift. `Llama.merged` does without: it copies.
+        W itself is only put aside, never written to, so it can not drift.
         """
         from peft.tuners.lora import Linear
 

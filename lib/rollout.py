@@ -217,15 +217,17 @@ class MicroBatch:
 def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
     """As many sequences at a time as fit into `tokens` once padded, or one that is longer.
 
-    Longest first: if memory does not suffice, the first forward of the step tells.
+    Sequences of similar length come together, and the batch with most tokens first: if memory does not suffice, the
+    first forward of the step tells.
     """
     ordered = sorted(items, key=lambda item: -len(item.ids))
-    start = 0
-    while start < len(ordered):
-        width = len(ordered[start].ids)
-        rows = ordered[start : start + max(1, tokens // width)]
-        start += len(rows)
-        yield _packed(rows, width, pad_id, device)
+    batches = []
+    while ordered:
+        count = max(1, tokens // len(ordered[0].ids))
+        batches.append(ordered[:count])
+        ordered = ordered[count:]
+    for rows in sorted(batches, key=lambda rows: -len(rows) * len(rows[0].ids)):
+        yield _packed(rows, len(rows[0].ids), pad_id, device)
 
 
 def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:

@@ -244,26 +244,10 @@ class Score(Trainer):
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
         """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
-        kind, betas = self.config.train.kl, kl_weights(self.config.train, stage.number, self.progress.beta2)
-        betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
+        betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = torch.zeros(6, device=self.accelerator.device)
         for batch in self._batches(rollouts):
-            with phase("reference"):
-                ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
-            # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
-            with phase("forward_backward"), self.accelerator.no_sync(self.policy):
-                logp, entropy, exact = self.policy(batch.inputs, ref_hidden if kind == "exact" else None)
-                kl = kl_per_token(kind, logp, ref_logp, exact)
-                first = batch.attempt == 1
-                advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
-                weight = torch.where(first, credit.weight1[batch.rollout], credit.weight2[batch.rollout])
-                loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas_in_loss)
-                self.accelerator.backward(loss / leaves)
-            with torch.no_grad():
-                shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
-                sums += torch.stack(
-                    [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum()]
-                )
+            sums += self._backward(batch, credit, betas, leaves)
         loss, kl1, tokens1, kl2, tokens2, entropy = total(sums, self.accelerator).tolist()
         return {
             "loss": loss / leaves,
@@ -273,6 +257,27 @@ class Score(Trainer):
             "beta_attempt1": betas[0],
             "beta_attempt2": betas[1],
         }
+
+    def _backward(self, batch: MicroBatch, credit: Credit, betas: tuple[float, float], leaves: int) -> torch.Tensor:
+        """Adds a micro-batch's gradients; its loss, KL and tokens of attempts 1 and 2, and entropy: sums, (6,)."""
+        kind = self.config.train.kl
+        with phase("reference"):
+            ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
+        # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
+        with phase("forward_backward"), self.accelerator.no_sync(self.policy):
+            logp, entropy, exact = self.policy(batch.inputs, ref_hidden if kind == "exact" else None)
+            kl = kl_per_token(kind, logp, ref_logp, exact)
+            first = batch.attempt == 1
+            advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
+            weight = torch.where(first, credit.weight1[batch.rollout], credit.weight2[batch.rollout])
+            betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
+            loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas_in_loss)
+            self.accelerator.backward(loss / leaves)
+        with torch.no_grad():
+            shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
+            return torch.stack(
+                [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum()]
+            ).detach()
 
     @torch.no_grad()
     def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout], weights: list[torch.Tensor]) -> list[torch.Tensor]:

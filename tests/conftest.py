@@ -64,10 +64,17 @@ def tiny_folder(tiny, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def make_policy(tiny):
-    """`make_policy()` is the base with an adapter that changes nothing; `make_policy(moved=0.1)` one that does."""
+    """`make_policy()` is the base with an adapter that changes nothing; `make_policy(moved=0.1)` one that does.
 
-    def make(temperature=1.0, moved=0.0, lora=None, **model):
-        base = copy.deepcopy(tiny[0])
+    `kind` is another model type of the same size.
+    """
+    bases = {"qwen3": tiny[0]}
+
+    def make(temperature=1.0, moved=0.0, lora=None, kind="qwen3", **model):
+        if kind not in bases:
+            architecture = {**SCRATCH["architecture"], "model_type": kind}
+            bases[kind] = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)[0]
+        base = copy.deepcopy(bases[kind])
         config = Model(name="tiny", backend="plain", **model)
         policy = Policy(attach_lora(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0), temperature)
         draw = torch.Generator().manual_seed(1)

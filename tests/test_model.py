@@ -172,22 +172,51 @@ def text_of(policy, temperature=1.0):
     }
 
 
-@pytest.mark.parametrize("lora", [Lora(r=4, alpha=8), Lora(r=3, alpha=1, targets="all-linear")])
+LORAS = [Lora(r=4, alpha=8), Lora(r=3, alpha=1, targets="all-linear")]
+KINDS = ["qwen3", "gemma"]  # of the Llama family, which decodes with copies of its weights, and of another
+
+
+@pytest.mark.parametrize("lora", LORAS)
 def test_merged_is_the_same_model_and_the_base_is_only_put_aside(make_policy, lora):
-    policy = make_policy(moved=0.3, lora=lora)
+    policy = make_policy(moved=0.3, lora=lora, kind="gemma")
+    assert policy.takes_masks
+    assert policy.llama is None
     before, expected = base_weights(policy), logits_of(policy, ROWS[1])
     with policy.generation_mode():
         assert all(layer.disable_adapters for layer in merged_layers(policy))
         assert all(weight.data_ptr() != data.data_ptr() for weight, data, _ in before)
         merged = logits_of(policy, ROWS[1])
     torch.testing.assert_close(merged, expected, rtol=0, atol=1e-5)
-    assert (expected - logits_of(make_policy(), ROWS[1])).abs().max() > 0.1
+    assert (expected - logits_of(make_policy(kind="gemma"), ROWS[1])).abs().max() > 0.1
     assert_untouched(before)
     assert torch.equal(logits_of(policy, ROWS[1]), expected)
 
 
-def test_the_base_comes_back_from_an_exception(make_policy):
-    policy = make_policy(moved=0.3)
+@pytest.mark.parametrize("lora", LORAS)
+def test_the_llama_family_samples_the_policy_and_leaves_the_base_alone(make_policy, lora):
+    """Not written to, not even put aside: looked at before, after and whenever a completion ends."""
+    policy = make_policy(moved=0.3, lora=lora)
+    assert policy.llama
+    before, expected = base_weights(policy), logits_of(policy, ROWS[1])
+
+    def looks(path, completion):
+        assert_untouched(before)
+        assert not any(layer.disable_adapters for layer in merged_layers(policy))
+
+    decoding = Decoding(1.0, frozenset([1, 9, 16, 28]), pad_id=0, rows=3, columns=40, seed=3)
+    found = generate(policy, {(i,): Turn(row, 16, 4) for i, row in enumerate(ROWS)}, decoding, looks)
+    assert len({len(completion.ids) for completion in found.values()}) > 3
+    for (i, _), completion in found.items():
+        logps = policy(inputs_of([ROWS[i] + completion.ids], [range(len(ROWS[i]), len(ROWS[i] + completion.ids))]))[0]
+        assert completion.logps == pytest.approx(logps.tolist(), abs=1e-5)
+    assert_untouched(before)
+    assert torch.equal(logits_of(policy, ROWS[1]), expected)
+    assert (expected - logits_of(make_policy(), ROWS[1])).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_base_comes_back_from_an_exception(make_policy, kind):
+    policy = make_policy(moved=0.3, kind=kind)
     before, expected = base_weights(policy), logits_of(policy, ROWS[1])
     with pytest.raises(KeyboardInterrupt), policy.generation_mode():
         raise KeyboardInterrupt
@@ -196,8 +225,9 @@ def test_the_base_comes_back_from_an_exception(make_policy):
     assert all(parameter.requires_grad for parameter in policy.trainable)
 
 
-def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(make_policy):
-    policy = make_policy()
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(make_policy, kind):
+    policy = make_policy(kind=kind)
     before = base_weights(policy)
     optimizer = torch.optim.AdamW(policy.trainable, lr=3e-3)
     for step in range(200):
@@ -210,12 +240,13 @@ def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(mak
         optimizer.step()
     assert_untouched(before)
     with policy.reference_mode():
-        torch.testing.assert_close(logits_of(policy, ROWS[1]), logits_of(make_policy(), ROWS[1]), rtol=0, atol=0)
-    assert (logits_of(policy, ROWS[1]) - logits_of(make_policy(), ROWS[1])).abs().max() > 0.5
+        assert torch.equal(logits_of(policy, ROWS[1]), logits_of(make_policy(kind=kind), ROWS[1]))
+    assert (logits_of(policy, ROWS[1]) - logits_of(make_policy(kind=kind), ROWS[1])).abs().max() > 0.5
 
 
-def test_a_bfloat16_base_is_not_merged(make_policy):
-    policy = make_policy(moved=0.3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bfloat16_base_is_not_merged(make_policy, kind):
+    policy = make_policy(moved=0.3, kind=kind)
     policy.language_model.to(torch.bfloat16)
     before, expected = base_weights(policy), logits_of(policy, ROWS[1])
     with policy.generation_mode():
@@ -237,8 +268,9 @@ def test_reference_mode_around_sampling_samples_from_the_base(make_policy, monke
     assert text_of(policy) == text_of(make_policy(moved=0.3))
 
 
-def test_reference_mode_within_generation_mode_is_the_base(make_policy):
-    policy, base = make_policy(moved=0.3), make_policy()
+@pytest.mark.parametrize("kind", KINDS)
+def test_reference_mode_within_generation_mode_is_the_base(make_policy, kind):
+    policy, base = make_policy(moved=0.3, kind=kind), make_policy(kind=kind)
     before, expected = base_weights(policy), logits_of(policy, ROWS[1])
     with policy.generation_mode():
         with policy.reference_mode():
@@ -435,4 +467,4 @@ def test_unsloth_and_plain_transformers_take_the_same_steps(tiny_folder, tmp_pat
     assert plain[0]["kl_attempt1"] == plain[0]["kl_attempt2"] == 0
     assert unsloth[0]["kl_attempt1"] == unsloth[0]["kl_attempt2"] == 0
     assert plain[-1]["kl_attempt2"] > 1e-4
-    assert max(abs(row["loss"]) for row in plain) > 1e-2  # so agreement to 1e-4 says something
+    assert max(abs(row["loss"]) for row in plain) > 1e-3  # so agreement to 1e-4 says something

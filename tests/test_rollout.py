@@ -54,14 +54,16 @@ def test_micro_batches_keep_to_the_budget_and_score_every_token_once(seed):
     rollouts = grown(dice, revisions=dice.randint(1, 4), most=dice.choice([2, 9, 30]))
     items, budget = sequences(rollouts, sharing(dice)), dice.choice([1, 20, 64, 300, 10_000])
     batches = list(micro_batches(items, budget, PAD, CPU))
-    widths = [batch.inputs.ids.shape[1] for batch in batches]
-    assert widths == sorted(widths, reverse=True)
-    assert sum(len(batch.inputs.ids) for batch in batches) == len(items)
-    assert widths[0] == max(len(item.ids) for item in items)
-    for batch, following in zip(batches, [*widths[1:], 0], strict=True):
-        rows, width = batch.inputs.ids.shape
+    tokens = [batch.inputs.ids.numel() for batch in batches]
+    assert tokens == sorted(tokens, reverse=True)  # if memory does not suffice, the first forward tells
+    shapes = sorted((tuple(batch.inputs.ids.shape[::-1]) for batch in batches), reverse=True)
+    assert sum(rows for _, rows in shapes) == len(items)
+    lengths = sorted((len(item.ids) for item in items), reverse=True)
+    for i, (width, rows) in enumerate(shapes):
         assert rows == 1 or rows * width <= budget
-        assert following == 0 or (rows + 1) * width > budget  # no batch is smaller than it must be
+        assert i == len(shapes) - 1 or (rows + 1) * width > budget  # no batch is smaller than it must be
+        assert width == lengths[0]  # those of similar length come together
+        lengths = lengths[rows:]
     found = {}
     for batch in batches:
         tokens = zip(batch.attempt.tolist(), batch.rollout.tolist(), batch.inputs.targets.tolist(), strict=True)
@@ -95,12 +97,13 @@ def test_a_branch_sees_its_trunk_and_itself_alone(make_policy):
     second = SecondPrompt([5, 6, 7, 8, 9], continues=True, cut=False)
     first, one = Completion([7], [0.0], True), Completion([10, 11, 12], [0.0] * 3, True)
     scores = []
-    for other in ([13, 14], [20, 21]):
-        texts = (Completion(other, [0.0] * 2, True), one)
+    for other in ([13, 14, 15], [20, 21, 22]):
+        texts = (Completion(other, [0.0] * 3, True), one)
         rollouts = [Rollout({}, [5, 6], first, second, y2, "", "", None, None, i) for i, y2 in enumerate(texts)]
         (batch,) = micro_batches(sequences(rollouts, lambda *_: True), 100, PAD, CPU)
-        assert batch.inputs.ids.tolist() == [[5, 6, 7, 8, 9, *other, 10, 11, 12]]
-        assert batch.inputs.positions.tolist() == [[0, 1, 2, 3, 4, 5, 6, 5, 6, 7]]
+        assert batch.inputs.ids.tolist() == [[5, 6, 7, 8, 9, *other[:2], 10, 11]]  # nothing follows the last tokens
+        assert batch.inputs.positions.tolist() == [[0, 1, 2, 3, 4, 5, 6, 5, 6]]
+        assert batch.inputs.trunk == 5
         scores.append(policy(batch.inputs)[0].detach()[(batch.attempt == 2) & (batch.rollout == 1)])
     assert torch.equal(*scores)
 

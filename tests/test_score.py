@@ -347,14 +347,17 @@ def test_a_shared_first_attempt_is_trained_once(folder):
     assert (len(apart), len(together)) == (24, 8)
     for items in (apart, together):
         for attempt in (1, 2):
-            scored = [(span.rollout, item.ids[span.start : span.stop])
-                      for item in items for span in item.spans if span.attempt == attempt]  # fmt: skip
-            expected = enumerate(r.y2.ids if attempt == 2 else r.y1.ids for r in rollouts)
-            assert scored == [(i, ids) for i, ids in expected if attempt == 2 or i % 3 == 0]
+            spans = [(item, span) for item in items for span in item.spans if span.attempt == attempt]
+            expected = enumerate((r.prompt2.ids, r.y2.ids) if attempt == 2 else (r.prompt1, r.y1.ids) for r in rollouts)
+            expected = [(i, *texts) for i, texts in expected if attempt == 2 or i % 3 == 0]
+            assert [(span.rollout, item.ids[: span.before + 1], span.ids) for item, span in spans] == expected
+            for item, span in spans:  # all are read, but for a last one that nothing follows
+                read = len(span.ids) - (attempt == 2)
+                assert item.ids[span.start : span.start + read] == span.ids[:read]
     for item, r in zip(apart, rollouts, strict=True):
-        assert (item.ids, item.trunk, item.branches) == (r.prompt2.ids + r.y2.ids, len(item.ids), ())
+        assert (item.ids, item.trunk, item.branches) == (r.prompt2.ids + r.y2.ids[:-1], len(item.ids), ())
     for i, item in enumerate(together):
-        answers = [r.y2.ids for r in rollouts[3 * i : 3 * i + 3]]
+        answers = [r.y2.ids[:-1] for r in rollouts[3 * i : 3 * i + 3]]
         assert item.ids == sum(answers, rollouts[3 * i].prompt2.ids)
         assert (item.trunk, item.branches) == (len(rollouts[3 * i].prompt2.ids), tuple(map(len, answers)))
     credit = run.credit(run.stages[0], rollouts)

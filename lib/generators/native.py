@@ -56,12 +56,14 @@ def generate(
     with contextlib.ExitStack() as stack:
         with phase("sync"):
             model = stack.enter_context(policy.generation_mode())
+            forward = policy.llama and policy.llama.merged(decoding.columns)  # first, for it needs memory of its own
         stack.enter_context(phase("generate"))
         if not policy.takes_masks:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(model, turns, decoding, follow_up)
         decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
-        return _Continuous(policy, model, decoding, follow_up).run(turns)
+        decoder = Decoder(model, decoding.rows, decoding.columns, forward)
+        return _Continuous(policy, decoder, decoding, follow_up).run(turns)
 
 
 @dataclass
@@ -151,10 +153,10 @@ class _Rows:
 class _Continuous:
     """All conversations of one call, decoded in one slab until none is left."""
 
-    def __init__(self, policy: Policy, model: nn.Module, decoding: Decoding, follow_up: FollowUp):
+    def __init__(self, policy: Policy, decoder: Decoder, decoding: Decoding, follow_up: FollowUp):
         self.head = policy.head_at(decoding.temperature or 1.0)
         self.decoding, self.follow_up = decoding, follow_up
-        self.decoder = Decoder(model, decoding.rows, decoding.columns, policy.llama)
+        self.decoder = decoder
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
         self.done: dict[Path, Completion] = {}
 
