@@ -1,6 +1,6 @@
 """A whole training step: ours against a plain two-graph one and TRL's GRPOTrainer, side by side.
 
-    python benchmarks/step.py                               # a tiny and a wide model on a CPU; Qwen3-0.6B's on a GPU
+    python benchmarks/step.py                               # tiny and wide models on a CPU; Qwen3-0.6B's on a GPU
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
     python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
@@ -49,9 +49,11 @@ from lib.scratch import build
 ROOT = Path(__file__).resolve().parent.parent
 CONTENDERS = ("ours", "naive", "trl")
 GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 96, 192)}  # prompts: times the base
-CASES = {
+CASES = {  # tiny: the batch of the demo
     "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
                  naive_rows=64, trl_rows=80),
+    "tiny-x4": Case("tiny", prompts=128, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
+                    naive_rows=64, trl_rows=80),
     "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=1024,
                  naive_rows=8, trl_rows=12),
     "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
@@ -324,7 +326,7 @@ def command_line() -> argparse.Namespace:
     """The options."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--model", action="append", choices=CASES, help="may be given several times "
-                         "(default: tiny and wide on a CPU, qwen3-0.6b on a GPU)")  # fmt: skip
+                         "(default: all that a CPU can do, or qwen3-0.6b on a GPU)")  # fmt: skip
     options.add_argument("--pairs", type=positive, default=5, metavar="N", help="turns that count (default: 5)")
     options.add_argument("--growth", action="store_true", help="the growth table of ours instead, on the first model")
     options.add_argument("--prompts", type=positive, metavar="P", help="prompts per step")
@@ -343,7 +345,7 @@ def main() -> None:
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
-    on_gpu = ["qwen3-0.6b"] if torch.cuda.is_available() else ["tiny", "wide"]
+    on_gpu = ["qwen3-0.6b"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
     cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
     chatter.disable_progress_bar()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file
