@@ -50,7 +50,7 @@ def let_threads_wait() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-        os.environ.setdefault("GOMP_SPINCOUNT", "30000")
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
 def run_script(main: Callable[[], int]) -> None:

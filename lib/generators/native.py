@@ -1,7 +1,7 @@
 """Sampling in this process, from the very model that is trained.
 
-Every completion draws from a random stream of its own, named by the seed and its path: but for rounding, what is
-sampled does not depend on which rows were decoded together, in which order, or how many fitted. A row ends at the first
+Every completion draws random numbers of its own, named by the seed and its path: but for rounding, what is sampled does
+not depend on which rows were decoded together, in which order, or how many fitted. A row ends at the first
 id of `stop_ids`, whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
