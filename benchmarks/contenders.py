@@ -93,23 +93,21 @@ class Meter:
 
     def ready(self) -> None:
         """Set-up is over: what is held now is not the step's."""
-        self._held = self._allocated()
+        gc.collect()
+        self._held = held_mib()
         self._tell({"ready": True})
 
     def begin(self) -> None:
         """Waits for a line; the step starts now. Leaves the process where the parent has left."""
         if not sys.stdin.readline():
             raise SystemExit
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
-        elif Path("/proc/self/clear_refs").exists():
-            Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+        forget_peak()
         self.start = seconds()
 
     def end(self, rollout: float, completions: int, tokens: int) -> None:
         """The step is over, `rollout` seconds of it were sampling and judging."""
         total = seconds() - self.start
-        peak = self._peak() - self._held
+        peak = peak_mib() - self._held
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()  # the neighbours need the room
@@ -120,21 +118,30 @@ class Meter:
         self._answers.write(json.dumps(answer) + "\n")
         self._answers.flush()
 
-    def _allocated(self) -> float:
-        gc.collect()
-        if torch.cuda.is_available():
-            return torch.cuda.memory_allocated() / MIB
-        return resident("VmRSS")
-
-    def _peak(self) -> float:
-        return torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else resident("VmHWM")
-
 
 def seconds() -> float:
     """A clock that waits for the device."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
+
+
+def held_mib() -> float:
+    """Memory that this process holds now, on the GPU where there is one."""
+    return torch.cuda.memory_allocated() / MIB if torch.cuda.is_available() else resident("VmRSS")
+
+
+def peak_mib() -> float:
+    """The most that it has held since `forget_peak`."""
+    return torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else resident("VmHWM")
+
+
+def forget_peak() -> None:
+    """The peak so far is what is held now."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    elif Path("/proc/self/clear_refs").exists():
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def resident(field: str) -> float:

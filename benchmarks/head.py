@@ -17,7 +17,6 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,9 +31,9 @@ from rich.console import Console
 from rich.table import Table
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.contenders import forget_peak, held_mib, peak_mib, seconds
 from lib.head import Head, token_scores
 
-MIB = 2**20
 Scores = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -101,34 +100,21 @@ def run(scores: Scores, parts: tuple) -> float:
     """Seconds of one forward and backward pass."""
     parts[0].grad = None
     gc.collect()
-    start = time.perf_counter()
+    start = seconds()
     scores(*parts).backward()
-    if parts[0].is_cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return seconds() - start
 
 
-def peak_mib(scores: Scores, parts: tuple) -> float:
+def extra_mib(scores: Scores, parts: tuple) -> float:
     """What one pass takes at most beyond what is held before it, gradient included."""
-    if parts[0].is_cuda:
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        run(scores, parts)
-        return (torch.cuda.max_memory_allocated() - before) / MIB
-    before = resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    before = held_mib()
+    forget_peak()
     run(scores, parts)
-    return resident("VmHWM") - before
-
-
-def resident(field: str) -> float:
-    """A line of this process's status, in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
+    return peak_mib() - before
 
 
 def in_child(name: str, args: argparse.Namespace) -> float:
-    """`peak_mib` of a contender in a fresh process, imports and threads warmed up on a few tokens."""
+    """`extra_mib` of a contender in a fresh process, imports and threads warmed up on a few tokens."""
     options = ["--tokens", args.tokens, "--width", args.width, "--vocabulary", args.vocabulary, "--dtype", args.dtype]
     command = [sys.executable, __file__, "--memory-of", name, *map(str, options)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
@@ -185,15 +171,15 @@ def show(args: argparse.Namespace, console: Console) -> None:
     memory = {name: in_child(name, args) for name in found}
     console.print("errors ...")
     wrong = {name: errors(name, scores, args) for name, scores in found.items()}
-    parts, seconds = inputs(args), {name: [] for name in found}
+    parts, times = inputs(args), {name: [] for name in found}
     for turn in range(args.pairs):
         for name, scores in found.items():
-            seconds[name].append(run(scores, parts))
+            times[name].append(run(scores, parts))
         console.print(
-            f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in seconds.items())
+            f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in times.items())
         )
-    for name, taken in seconds.items():
-        ratio = statistics.median(mine / base for mine, base in zip(taken, seconds["log_softmax"], strict=True))
+    for name, taken in times.items():
+        ratio = statistics.median(mine / base for mine, base in zip(taken, times["log_softmax"], strict=True))
         value, gradient, rows = wrong[name]
         table.add_row(name, f"{statistics.median(taken):.2f}", f"{ratio:.2f}", f"{memory[name]:.0f}", f"{value:.1e}",
                       f"{gradient:.1e}", str(rows))  # fmt: skip
@@ -217,7 +203,7 @@ def main() -> None:
     scores, parts = contenders()[args.memory_of], inputs(args)
     few = (parts[0][:64].detach().requires_grad_(), parts[1][:1000], parts[2][:64] % 1000, parts[3][:64])
     run(scores, few)  # imports and threads; nothing as large as what is measured
-    print(json.dumps(peak_mib(scores, parts)))
+    print(json.dumps(extra_mib(scores, parts)))
 
 
 if __name__ == "__main__":

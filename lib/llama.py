@@ -145,13 +145,13 @@ def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
 
 def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Weight and bias of linear layers with one input as those of one layer, adapters merged in where they are on."""
-    bases = [module.get_base_layer() if hasattr(module, "lora_A") else module for module in modules]
+    bases, adapters = zip(*map(_parts, modules), strict=True)
     sizes = [base.out_features for base in bases]
     stack = torch.cat([base.weight for base in bases])
-    for part, module in zip(stack.split(sizes), modules, strict=True):
-        if hasattr(module, "lora_A") and not module.disable_adapters:
-            (name,) = module.lora_A
-            part.addmm_(module.lora_B[name].weight, module.lora_A[name].weight, alpha=module.scaling[name])
+    for part, adapter in zip(stack.split(sizes), adapters, strict=True):
+        if adapter:
+            down, up, scale = adapter
+            part.addmm_(up, down, alpha=scale)
     if all(base.bias is None for base in bases):
         return stack, None
     zeros = [stack.new_zeros(size) for size in sizes]
@@ -199,7 +199,8 @@ def _layer(
     query, key, value = (part.view(shape) for part in projections)
     if hasattr(attention, "q_norm"):
         query, key = _norm(attention.q_norm, query), _norm(attention.k_norm, key)
-    mixed = attend(index, _rotated(query, rotation), _rotated(key, rotation), value).flatten(2)
+    query, key = _Rotary.apply(query, *rotation), _Rotary.apply(key, *rotation)
+    mixed = attend(index, query, key, value).flatten(2)
     if chosen is not None:
         x, mixed = (part.flatten(0, 1).index_select(0, chosen) for part in (x, mixed))
     x = x + _linears(mixed, attention.o_proj)[0]
@@ -234,19 +235,27 @@ def _is_plain(module: nn.Module) -> bool:
     )
 
 
+def _parts(module: nn.Module) -> tuple[nn.Linear, tuple[torch.Tensor, torch.Tensor, float] | None]:
+    """The frozen layer of a linear module, and its adapter's A (r, in), B (out, r) and scale where that is on."""
+    if not hasattr(module, "lora_A"):
+        return module, None
+    if module.disable_adapters:
+        return module.get_base_layer(), None
+    (name,) = module.lora_A
+    return module.get_base_layer(), (module.lora_A[name].weight, module.lora_B[name].weight, module.scaling[name])
+
+
 def _linears(x: torch.Tensor, *modules: nn.Module) -> tuple[torch.Tensor, ...]:
     """x (..., in) -> (..., out) by each of some linear layers, with their adapters where those are on."""
-    bases = [module.get_base_layer() if hasattr(module, "lora_A") else module for module in modules]
-    is_on = [hasattr(module, "lora_A") and not module.disable_adapters for module in modules]
-    if not any(is_on):
+    bases, adapters = zip(*map(_parts, modules), strict=True)
+    if not any(adapters):
         return tuple(linear(x, base.weight, base.bias) for base in bases)
-    if not all(is_on):
+    if not all(adapters):
         return tuple(_linears(x, module)[0] for module in modules)
-    parts, scales = [], []
-    for module, base in zip(modules, bases, strict=True):
-        (name,) = module.lora_A
-        parts += [base.weight, base.bias, module.lora_A[name].weight, module.lora_B[name].weight]
-        scales.append(module.scaling[name])
+    scales = [scale for _, _, scale in adapters]
+    parts = [
+        part for base, (down, up, _) in zip(bases, adapters, strict=True) for part in (base.weight, base.bias, down, up)
+    ]
     return _Adapted.apply(x, scales, *parts)
 
 
@@ -325,10 +334,6 @@ class _RMSNorm(torch.autograd.Function):
         by_normed = grad * weight
         along = (by_normed * x).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
         return by_normed.mul_(inverse).addcmul_(x, along), None, None
-
-
-def _rotated(x: torch.Tensor, rotation: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    return _Rotary.apply(x, *rotation)
 
 
 class _Rotary(torch.autograd.Function):

@@ -257,22 +257,30 @@ class Policy(nn.Module):
         self.backend = backend
         # asked once: Unsloth's for_inference clears the flag
         self._checkpointing = bool(getattr(self.language_model, "is_gradient_checkpointing", False))
-        backbone = getattr(self.language_model, self.language_model.base_model_prefix)
         self._matmul_parameters = sum(
-            parameter.numel() for name, parameter in backbone.named_parameters()
+            parameter.numel() for name, parameter in self.backbone.named_parameters()
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
         self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
         self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
-        attends_by_default = self.language_model.config._attn_implementation == "sdpa"
-        self.llama = Llama.of(self.language_model) if self.takes_masks and attends_by_default else None
+        self.llama = Llama.of(self.language_model) if self._masks_are_quick else None
         self.train_mode()
 
     @property
     def language_model(self) -> nn.Module:
         """The causal language model below the adapter's wrapper; LoRA layers are already inside it."""
         return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+
+    @property
+    def backbone(self) -> nn.Module:
+        """The language model without its output layer."""
+        return getattr(self.language_model, self.language_model.base_model_prefix)
+
+    @property
+    def _masks_are_quick(self) -> bool:
+        """Whether masks are taken, and by the attention that both forwards then use."""
+        return self.takes_masks and self.language_model.config._attn_implementation == "sdpa"
 
     @property
     def device(self) -> torch.device:
@@ -310,7 +318,7 @@ class Policy(nn.Module):
         Fewer tokens pass the matrices, but the branches attend to each other too, masked or not, where plain causal
         attention skips one half.
         """
-        if not (self.takes_masks and self.language_model.config._attn_implementation == "sdpa"):
+        if not self._masks_are_quick:
             return False
         config = self.language_model.config
         heads = config.num_attention_heads
@@ -331,8 +339,9 @@ class Policy(nn.Module):
         if self.llama and not torch.is_autocast_enabled(self.device.type):
             attend = attend_within(mask, inputs.trunk, self.language_model.dtype)
             return self.llama(inputs.ids, inputs.positions, attend, inputs.predictors)
-        backbone = getattr(self.language_model, self.language_model.base_model_prefix)
-        output = backbone(input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False)
+        output = self.backbone(
+            input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False
+        )
         return output.last_hidden_state.flatten(0, 1)[inputs.predictors]
 
     def forward(

@@ -323,7 +323,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def _encode(row: Mapping[str, Any]) -> bytes:
     try:
-        text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # nearly every row is plain already
     except (TypeError, ValueError):
         text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
     # a lone surrogate in a model's text has no UTF-8; as backslash escape it is still JSON and reads back the same

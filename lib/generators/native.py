@@ -322,7 +322,8 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
     """Tokens and their log-probs, (n,) each, by float32 logits (n, V) at the sampling temperature, which are used up.
 
     Each is the token whose stretch of the cumulative distribution holds its number of `uniforms` (n,), float64 in
-    [0, 1); without them the most likely one. Sums go by blocks and in float64, or a long tail would be rounded away.
+    [0, 1); without them the most likely one. Sums are float64, and go by blocks where the vocabulary is large:
+    else a long tail would be rounded away.
     """
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # times a constant, the sum of each row
     if p.shape[1] <= SMALL_VOCABULARY:
