@@ -175,9 +175,7 @@ def show(args: argparse.Namespace, console: Console) -> None:
     for turn in range(args.pairs):
         for name, scores in found.items():
             times[name].append(run(scores, parts))
-        console.print(
-            f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in times.items())
-        )
+        console.print(f"pair {turn + 1} of {args.pairs}: " + ", ".join(f"{n} {s[-1]:.1f} s" for n, s in times.items()))
     for name, taken in times.items():
         ratio = statistics.median(mine / base for mine, base in zip(taken, times["log_softmax"], strict=True))
         value, gradient, rows = wrong[name]
