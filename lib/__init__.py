@@ -1,5 +1,6 @@
-"""A book, in reading order. A chapter may only refer back, mates on a shelf do not know each other, and nobody imports
-a script, but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
+"""A book, in reading order. A chapter may only refer back, mates on a shelf do not know each other, the sections of a
+part have an order of their own, and nobody imports a script, but for the entry scripts, which import
+`reward_function`. tests/test_order.py keeps all this.
 
 errors        what a user can mend: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
@@ -14,9 +15,13 @@ distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 checkpoint    everything a restart needs, saved atomically
 hub           whether the model hub answers, asked in seconds
+jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
+worker        a program goes in, a verdict comes out: the outer end of one sandbox process
+sandbox       many workers on the highest rung of protection that holds here; `python -m lib.sandbox`
+code_tasks    programming tasks as rows: schema, and checks for tests that prove nothing
 data          rows from wherever they lie, in two splits that share none
 scratch       a tiny model and its character tokenizer, built from YAML
-rewards/      shelf: format, math; and the judge that calls them
+rewards/      shelf: code, format, math; and the judge that calls them
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them

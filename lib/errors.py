@@ -36,6 +36,12 @@ class OutOfMemory(UserError):
     exit_code = 4
 
 
+class SandboxError(UserError):
+    """The sandbox does not start, or fails too often for the rewards to be trusted."""
+
+    exit_code = 5
+
+
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 

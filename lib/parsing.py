@@ -1,13 +1,15 @@
-r"""Text in, answer out: tags, `\boxed{}`, wrappers, numbers, and what makes two answers the same.
+r"""Text in, answer out: tags, `\boxed{}`, wrappers, numbers, code blocks, and what makes two answers the same.
 
 One rule for tags, for rewards, extractors and evaluation alike: `<think>` and `<answer>` are matched case-sensitively;
 a block runs from a closing tag back to the nearest opening tag; the LAST closed `<answer>` block is the answer.
+`without_thinking`, which code is read through, keeps that rule for blocks, but not the one for letter case.
 
 Every function takes any string (lone surrogates, NUL, a megabyte of braces), never raises, and runs in linear time.
 """
 
 import re
 from fractions import Fraction
+from typing import NamedTuple
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed\s*\{|\\.|[{}]", re.DOTALL)
@@ -35,6 +37,20 @@ _VALUE_WORD = re.compile(
 _MINUS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "\u00a0": " ", "~": " "})
 _SPACING = re.compile(r"\\[!,;: ]")
 _UNIT_TEXT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
+
+_THINK = re.compile(r"<(/?)think>", re.IGNORECASE | re.ASCII)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)  # nothing after a greedy part can fail: no backtracking
+_PYTHON = ("python", "py", "python3", "py3")
+_FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
+
+
+class CodeBlock(NamedTuple):
+    """A fenced block; `text[start:end]` is all of it, both fences included, without the newline of the last line."""
+
+    info: str  # first word after the opening fence, in lower case; "" without one
+    code: str  # as it stands there, up to and including its last newline
+    start: int
+    end: int
 
 
 def tag_blocks(text: str, tag: str) -> list[str]:
@@ -138,3 +154,74 @@ def same_answer(a: str, b: str) -> bool:
         return True
     number = as_number(a)
     return number is not None and number == as_number(b)
+
+
+def without_thinking(text: str) -> str:
+    """`text` without its closed `<think>...</think>` blocks; a tag without its partner stays, and so does what follows.
+
+    The rule for tags holds, a block runs from a closing tag back to the nearest opening one, but letter case does not
+    count: a draft in `<Think>` is no submission, while the rewards for tags go on to insist on the spelling. Blocks are
+    removed before fences are looked for, so tags within code, both in one program, are cut out too.
+    """
+    kept, done, opening = [], 0, None
+    for tag in _THINK.finditer(text):
+        if not tag[1]:
+            opening = tag.start()
+        elif opening is not None:
+            kept.append(text[done:opening])
+            done, opening = tag.end(), None
+    return "".join([*kept, text[done:]])
+
+
+def code_blocks(text: str) -> list[CodeBlock]:
+    """The closed fenced blocks, in order, by CommonMark's rules for fences outside lists and quotes.
+
+    A fence is a line of at most 3 spaces and at least 3 backticks or tildes; it is closed by as many or more of the
+    same, with nothing but blanks behind. All between is content, fences that cannot close it too. After an opening
+    backtick fence no further backtick may follow on its line. An unclosed fence is no block, and hides what follows.
+    Lines end in a newline; a carriage return before it is a blank.
+    """
+    return _scan_fences(text)[0]
+
+
+def _scan_fences(text: str) -> tuple[list[CodeBlock], bool]:
+    """The closed blocks, and whether there is any fence at all."""
+    blocks, opening, fence = [], None, ""  # `fence` is kept: to slice a long one again for each line is quadratic
+    for line in _FENCE.finditer(text):
+        run, rest = line[1], line[2]
+        if opening is None:
+            if run[0] == "~" or "`" not in rest:
+                opening, fence = line, run
+        elif run.startswith(fence) and not rest.strip(" \t\r"):
+            words = opening[2].split(maxsplit=1)
+            code = text[opening.end() + 1 : line.start()]
+            blocks.append(CodeBlock(words[0].lower() if words else "", code, opening.start(), line.end()))
+            opening = None
+    return blocks, bool(blocks) or opening is not None
+
+
+def last_code(text: str) -> str:
+    """The program that `text` submits, thinking aside: the last block marked python, py, python3 or py3, or unmarked.
+
+    A text without any fence is a program as a whole. "" where fences are there but no such block: an unclosed one, as
+    truncated outputs have it, is never run.
+    """
+    text = without_thinking(text)
+    blocks, fenced = _scan_fences(text)
+    if not fenced:
+        return text
+    return next((block.code for block in reversed(blocks) if block.info in ("", *_PYTHON)), "")
+
+
+def well_formed_code(text: str, needs_marker: bool) -> str | None:
+    """The code of an output in the required format, or None: thinking aside, one closed block, marked as Python.
+
+    With `needs_marker`, "final answer:" in any case, or `final_answer` in quotes, must stand behind the block.
+    """
+    text = without_thinking(text)
+    blocks = code_blocks(text)
+    if len(blocks) != 1 or blocks[0].info not in _PYTHON:
+        return None
+    if needs_marker and not _FINAL_ANSWER.search(text, blocks[0].end):
+        return None
+    return blocks[0].code

@@ -41,6 +41,14 @@ def chapter(module):
     return module.split(".")[1]
 
 
+def sections(part):
+    """The order of a part, as its docstring has it; [] for a shelf."""
+    if not re.search(rf"^{part}/ +part:", lib.__doc__, flags=re.MULTILINE):
+        return []
+    contents = importlib.import_module(f"lib.{part}").__doc__
+    return re.findall(r"^(\w+)   *\S", contents, flags=re.MULTILINE)
+
+
 def test_the_table_of_contents_is_complete():
     found = {chapter(module_of(path)) for path in FILES if path != LIB / "__init__.py"}
     assert sorted(CHAPTERS) == sorted(found)
@@ -55,12 +63,22 @@ def test_a_chapter_refers_back_only(path):
         if not other.startswith("lib"):
             assert other.split(".")[0] not in SCRIPTS, f"{here} imports the script {other}"
             continue
-        if chapter(other) == chapter(here):
+        order = sections(chapter(other))
+        if chapter(other) == chapter(here) and order:
+            names = [module.rpartition(".")[2] for module in (other, here)]
+            assert order.index(names[0]) < order.index(names[1]), f"{here} refers ahead to {other}"
+        elif chapter(other) == chapter(here):
             is_shelf_itself = path.name == "__init__.py" or other == f"lib.{chapter(here)}"
             assert is_shelf_itself, f"{here} imports its mate {other}"
         else:
             assert CHAPTERS.index(chapter(other)) < CHAPTERS.index(chapter(here)), f"{here} refers ahead to {other}"
-            assert other.count(".") == 1 or path.parent == LIB, f"{here} reaches into the shelf of {other}"
+            assert order or other.count(".") == 1 or path.parent == LIB, f"{here} reaches into the shelf of {other}"
+
+
+def test_a_part_tells_all_its_sections():
+    for path in LIB.iterdir():
+        if sections(path.name):
+            assert sorted(sections(path.name)) == sorted({file.stem for file in path.glob("*.py")} - {"__init__"})
 
 
 def test_nobody_imports_a_script():

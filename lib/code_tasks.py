@@ -1,0 +1,458 @@
+"""Programming tasks as rows of JSONL: their schema, and the checks that find rows which would teach the wrong thing.
+
+    {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
+    {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
+
+`Task` lists the other keys. Static checks read; dynamic ones run programs in a sandbox: the row's solution must pass,
+its wrong programs must not, and neither must programs that know nothing of the task, such as one that returns None.
+"""
+
+import ast
+import builtins
+import difflib
+import json
+import keyword
+import re
+import reprlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from lib.errors import ConfigError
+from lib.sandbox import Program, Sandbox, Verdict
+
+LONGEST_TEST = 100_000  # bytes
+_BUILTINS = frozenset(dir(builtins))
+_BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NAMING = (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # nodes whose `name` they bind
+_UNFIT = re.compile("[\0\ud800-\udfff]")  # not for a source, a pipe or a file
+_BATCH = 64  # rows whose programs go to the sandbox together
+_CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
+_FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
+_NAMED_IN_PROMPT = re.compile(
+    r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
+)
+
+
+class Stdio(BaseModel):
+    """One run of a whole program."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    stdin: str
+    stdout: str  # what it must print
+
+
+class Task(BaseModel):
+    """One row. Types are strict: a number is no string, a string no list. null is an absent key; others are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    prompt: str
+    tests: list[str] = []  # Python with assert statements; either these or stdio
+    stdio: list[Stdio] = []
+    timeout_s: Annotated[float, Field(ge=0.1, le=60)] = 2.0  # for all tests together
+    memory_mb: Annotated[int, Field(ge=64, le=4096)] = 256
+    entry_points: list[str] = []  # what the candidate defines; [] = the one name that the tests call, if it is one
+    setup_code: str = ""  # runs before the tests and beside them: imports, helpers
+    stateful: bool = False  # tests call methods of objects that the candidate returns
+    solution: str = ""
+    wrong: list[str] = []  # programs that must fail; one alone needs no list
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_null(cls, row: dict) -> dict:
+        return {key: value for key, value in row.items() if value is not None}  # tables fill absent keys with null
+
+    @field_validator("wrong", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_one_kind_of_test(self) -> "Task":
+        if bool(self.tests) == bool(self.stdio):
+            raise ValueError(f"got {'both' if self.tests else 'neither'} of tests and stdio: give one of them")
+        return self
+
+    @cached_property
+    def callables(self) -> tuple[str, ...]:
+        """The declared entry points, else the inferred one; () if there is none."""
+        if self.stdio:
+            return ()
+        return tuple(self.entry_points) or infer_entry_points(self.tests, self.prompt, self.setup_code)
+
+    def program(self, source: str) -> Program:
+        """What a sandbox needs to judge `source` on this task."""
+        return Program(
+            source=source,
+            tests=tuple(self.tests),
+            stdio=tuple((case.stdin, case.stdout) for case in self.stdio),
+            entry_points=self.callables,
+            setup_code=self.setup_code,
+            stateful=self.stateful,
+            timeout_s=self.timeout_s,
+            memory_mb=self.memory_mb,
+        )
+
+
+def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]]]:
+    """The rows of a JSONL file, each with its line number from 1, and a sentence for every line that is no JSON object.
+
+    Blank lines are skipped. Raises ConfigError for a file that cannot be read.
+    """
+    rows, problems = [], []
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                except (ValueError, RecursionError) as error:
+                    problems.append((number, f"no JSON ({error}): mend or remove the line"))
+                    continue
+                if isinstance(row, dict):
+                    rows.append((number, row))
+                else:
+                    problems.append((number, f"got {type(row).__name__}, expected a JSON object: mend or remove it"))
+    except OSError as error:
+        raise ConfigError(f"'{path}' can not be read ({error.strerror or error}); give a readable file") from error
+    return rows, problems
+
+
+def read_task(row: dict) -> tuple[Task | None, list[str]]:
+    """The task of a row, or None; and one sentence per mistake in its types or in the spelling of a key."""
+    absent = [key for key in Task.model_fields if row.get(key) is None]
+    found = []
+    for key in row.keys() - Task.model_fields.keys():
+        close = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
+        if close:
+            found.append(f"key '{key}' means nothing here; did you mean '{close[0]}'? Rename one of them")
+    try:
+        task = Task.model_validate(row)
+    except ValidationError as error:
+        return None, sorted(found) + [_sentence(problem) for problem in error.errors()]
+    return task, sorted(found)
+
+
+def _sentence(problem: dict) -> str:
+    """One of pydantic's errors, in the words of this house."""
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])[1:]
+    if problem["type"] == "value_error":
+        return str(problem["ctx"]["error"])
+    if problem["type"] == "missing":
+        return f"{where}: missing; add it"
+    return f"{where}: got {reprlib.repr(problem['input'])}, expected {problem['msg'].removeprefix('Input should be ')}"
+
+
+def called_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
+    """Names that the tests call, without builtins and without what each of them or the setup code binds itself.
+
+    A test that does not parse calls nothing. Tests do not see each other's names.
+    """
+    trees = [tree for tree in map(_tree, tests) if tree]
+    called = set().union(*({call.func.id for call in _calls_by_name(tree)} - _bound(tree) for tree in trees))
+    setup = _tree(setup_code)
+    return called - _BUILTINS - (_bound(setup) if setup else set())
+
+
+def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
+    """The one name that the tests call, or the one of several that the prompt asks for; else ().
+
+    Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` supplies `encode`, or it has to say that
+    the candidate may, since whoever writes both halves passes with two identities.
+    """
+    names = called_names(tests, setup_code)
+    if len(names) > 1:
+        names &= set(_NAMED_IN_PROMPT.findall(prompt))
+    return tuple(names) if len(names) == 1 else ()
+
+
+def static_problems(task: Task) -> list[str]:
+    """What is wrong with a task as far as reading tells, one sentence each."""
+    texts = {"prompt": task.prompt, "setup_code": task.setup_code, "solution": task.solution}
+    texts |= {f"tests[{index}]": test for index, test in enumerate(task.tests)}
+    texts |= {f"wrong[{index}]": source for index, source in enumerate(task.wrong)}
+    texts |= {f"stdio[{index}]": case.stdin + case.stdout for index, case in enumerate(task.stdio)}
+    found = [
+        f"{where}: holds {odd[0]!a}, NUL or half of a surrogate pair; remove it"
+        for where, text in texts.items()
+        if (odd := _UNFIT.search(text))
+    ]
+    if not task.prompt.strip():
+        found.append("prompt: got blanks, expected a task; write one")
+    code = [where for where in texts if where.startswith("tests") or where in ("setup_code", "solution")]
+    broken = [f"{where}: {why}; mend it" for where in code if (why := _parse(texts[where])[1])]
+    if broken or not task.tests:
+        return found + broken  # more would blame the other tests for what the broken one lacks
+    return found + list(_problems_of_tests(task))
+
+
+def _problems_of_tests(task: Task) -> Iterator[str]:
+    setup, trees = _tree(task.setup_code), [_tree(test) for test in task.tests]
+    bound = [_bound(tree) | _bound(setup) for tree in trees]  # by test: they share the setup alone
+    names = set(task.callables)
+    if not names:
+        called = ", ".join(sorted(called_names(task.tests, task.setup_code))) or "nothing that a candidate could define"
+        yield f"entry_points: can not be inferred, the tests call {called}; declare entry_points"
+    for name in sorted(names):
+        if not name.isidentifier() or keyword.iskeyword(name):
+            yield f"entry_points: '{name}' is no name of a function; mend it"
+        elif name in _BUILTINS:
+            yield f"entry_points: '{name}' is a builtin, which a missing function would leave in place; rename it"
+        elif any(name in names_of_test for names_of_test in bound):
+            yield f"entry_points: '{name}' is bound by the tests or setup_code themselves; rename one of them"
+    unknown = called_names(task.tests, task.setup_code) - names
+    if names and unknown and not any("*" in names_of_test for names_of_test in bound):
+        yield (
+            f"tests: nothing defines {', '.join(sorted(unknown))}; define it in setup_code, or add it to entry_points "
+            "if the candidate is to supply it"
+        )
+    for index, tree in enumerate(trees):
+        where = f"tests[{index}]"
+        asserts = _asserts(tree)
+        if not asserts:
+            yield f"{where}: has no assert statement; add one"
+        if names and not names & _loaded(tree):
+            yield f"{where}: never calls {' or '.join(sorted(names))}; mend or remove it"
+        for test in asserts:
+            if isinstance(test, ast.Tuple) and test.elts:
+                yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the brackets"
+            elif not _loaded(test) - _BUILTINS and ast.unparse(test) != "False":  # the line after one that must raise
+                yield f"{where}: line {test.lineno} asserts something of constants alone; compare what was called"
+        functions = names | _defined(tree) | _defined(setup) | (_BUILTIN_CALLABLES - bound[index])
+        for line, sentence in _crossings(tree, names, bound[index], functions):
+            yield f"{where}: line {line} {sentence}"
+
+
+def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, sentence) for what would have to pass between the test's process and the candidate's, and cannot."""
+    for call in _calls_by_name(tree):
+        if call.func.id in names:
+            for value in _passed(call):
+                if isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions):
+                    what = "a lambda" if isinstance(value, ast.Lambda) else f"'{value.id}'"
+                    yield (
+                        call.lineno,
+                        f"passes {what} to {call.func.id}; functions cannot cross the process boundary, so pass data",
+                    )
+        elif call.func.id == "isinstance" and len(call.args) == 2:
+            for name in sorted(_loaded(call.args[1])):
+                if name in names or not ({name, "*"} & bound or name in _BUILTINS):
+                    yield (
+                        call.lineno,
+                        f"asks for isinstance of the candidate's '{name}', which exists in its process alone; test its "
+                        "behaviour",
+                    )
+
+
+def _passed(call: ast.Call) -> Iterator[ast.AST]:
+    """The arguments and the elements of literals among them; what another call makes of its arguments is its result."""
+    waiting = [*call.args, *(pair.value for pair in call.keywords)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.Call | ast.Lambda | ast.Compare | ast.Attribute):
+            waiting += ast.iter_child_nodes(node)
+
+
+@lru_cache(maxsize=256)  # the checks of a row ask again and again
+def _parse(code: str) -> tuple[ast.Module | None, str]:
+    """The syntax tree and "", or None and what is wrong. Nobody may change the tree."""
+    if len(code) > LONGEST_TEST or len(code.encode("utf-8", "surrogatepass")) > LONGEST_TEST:
+        return None, f"got more than {LONGEST_TEST:,} bytes"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a test is its author's
+            tree = ast.parse(code)
+            compile(tree, "<test>", "exec", dont_inherit=True)  # finds a return outside a function, too
+    except SyntaxError as error:
+        return None, f"does not parse (line {error.lineno}: {error.msg})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return None, f"does not parse ({error or type(error).__name__})"
+    return tree, ""
+
+
+def _tree(code: str) -> ast.Module | None:
+    return _parse(code)[0]
+
+
+def _asserts(tree: ast.AST) -> list[ast.expr]:
+    return [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+
+
+def _defined(tree: ast.AST) -> set[str]:
+    return {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
+
+
+def _calls_by_name(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+
+
+def _loaded(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """Names that the code gives a value anywhere, parameters and imports included; "*" for an import of everything."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, _NAMING):
+            names.add(node.name)
+    return names - {None}
+
+
+@dataclass
+class Report:
+    """Counts over a file, and what is wrong with which of its lines."""
+
+    path: Path
+    rows: list[tuple[int, dict]]  # line number and row, sound or not
+    problems: dict[int, list[str]] = field(default_factory=dict)  # by line number; a line without one is sound
+    tests: int = 0  # stdio cases count too
+    asserts: int = 0
+    inferred: int = 0  # rows whose entry point is inferred
+    solutions: int = 0
+    verified: int = 0  # of the solutions
+    wrong: int = 0  # programs that must fail: the rows' own and the general ones
+    refused: int = 0  # of these
+    ran: bool = False
+
+    def add(self, line: int, sentences: Iterable[str]) -> None:
+        """Notes problems of a line. What comes from rows and programs is made safe to print."""
+        for sentence in sentences:
+            safe = "".join(char if char.isprintable() else " " for char in sentence)
+            self.problems.setdefault(line, []).append(safe)
+
+    @property
+    def clean(self) -> list[dict]:
+        """The rows without problems."""
+        return [row for line, row in self.rows if line not in self.problems]
+
+    @property
+    def quarantine(self) -> list[dict]:
+        """The other lines: number, problems, and the row, which is None where the line is no JSON object."""
+        rows = dict(self.rows)
+        return [
+            {"line": line, "problems": sentences, "row": rows.get(line)}
+            for line, sentences in sorted(self.problems.items())
+        ]
+
+    def text(self, shown: int = 20) -> str:
+        """A table of the counts, then `file:line: sentence` for the first `shown` problems."""
+        unsound = len(self.problems)
+        table = {
+            "rows": f"{len(self.rows)}, {len(self.clean)} of them without problems",
+            "tests": self.tests,
+            "asserts": self.asserts,
+            "inferred entry points": self.inferred,
+            "solutions verified": f"{self.verified} of {self.solutions}",
+            "not verified (no solution)": len(self.rows) - self.solutions,
+            "wrong programs refused": f"{self.refused} of {self.wrong}",
+        }
+        if not self.ran:
+            table["solutions verified"] = table["wrong programs refused"] = "no program was run"
+        lines = [f"{name:<28}{value}" for name, value in table.items()]
+        found = [f"{self.path}:{line}: {text}" for line, texts in sorted(self.problems.items()) for text in texts]
+        if found:
+            lines += ["", f"{len(found)} problems in {unsound} lines:", *found[:shown]]
+        if len(found) > shown:
+            lines.append(f"... and {len(found) - shown} more")
+        return "\n".join(lines)
+
+
+class _Trial(NamedTuple):
+    """A program to run for the row at `line`, and the sentence to say should it pass; "" for a solution, which must."""
+
+    line: int
+    program: Program
+    if_passed: str
+
+
+def check(
+    path: Path, sandbox: Sandbox | None, progress: Callable[[int, int], None] = lambda done, rows: None
+) -> Report:
+    """All checks of a file; without a sandbox the static ones alone. Programs run for rows that read well.
+
+    `progress` is told the number of rows that have been run, and of those that are to be.
+    """
+    rows, bad_lines = read_tasks(path)
+    report = Report(path, rows, ran=sandbox is not None)
+    for line, sentence in bad_lines:
+        report.add(line, [sentence])
+    sound, first_line = [], {}
+    for line, row in rows:
+        task, sentences = read_task(row)
+        if task is not None:
+            sentences += static_problems(task)
+            first = first_line.setdefault(task.prompt.strip(), line)
+            if first != line:
+                sentences.append(f"prompt: the same as in line {first}; remove one of the rows")
+            report.tests += len(task.tests) + len(task.stdio)
+            report.asserts += sum(len(_asserts(tree)) for tree in map(_tree, task.tests) if tree)
+            report.inferred += bool(not task.entry_points and task.callables)
+            report.solutions += bool(task.solution)
+        report.add(line, sentences)
+        if not sentences:
+            sound.append((line, task))
+    for start in range(0, len(sound) if sandbox else 0, _BATCH):
+        trials = [trial for line, task in sound[start : start + _BATCH] for trial in _trials(line, task)]
+        for trial, verdict in zip(trials, sandbox.judge([trial.program for trial in trials]), strict=True):
+            _record(report, trial, verdict)
+        progress(min(start + _BATCH, len(sound)), len(sound))
+    return report
+
+
+def _trials(line: int, task: Task) -> Iterator[_Trial]:
+    if task.solution:
+        yield _Trial(line, task.program(task.solution), "")
+    for index, source in enumerate(task.wrong):
+        yield _Trial(line, task.program(source), f"wrong[{index}] passes all tests; add a test that it fails")
+    for what, source in ignorant_programs(task):
+        yield _Trial(line, task.program(source), f"all tests pass for a program that always {what}; add a test")
+
+
+def ignorant_programs(task: Task) -> list[tuple[str, str]]:
+    """Programs that know nothing of a task, as (what they always do, source); one that passes shows weak tests."""
+    if task.stdio:
+        return [
+            ("prints nothing", ""),
+            ("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n"),
+        ]
+    answers = {f"returns {value}": value for value in _CONSTANTS} | {"returns its first argument": _FIRST}
+    return [
+        (what, "".join(f"def {name}(*args, **kwargs):\n    return {value}\n" for name in task.callables))
+        for what, value in answers.items()
+    ]
+
+
+def _record(report: Report, trial: _Trial, verdict: Verdict) -> None:
+    failed = next(((index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
+    why = ""
+    if failed is not None:
+        index, test = failed
+        why = f"{'stdio' if trial.program.stdio else 'tests'}[{index}] ({test.verdict}: {test.detail[:300]})"
+    if not verdict.scored:
+        report.add(trial.line, [f"the sandbox failed at {why}; check this row again"])
+    elif not trial.if_passed:
+        report.verified += verdict.passed
+        if not verdict.passed:
+            report.add(trial.line, [f"the solution fails {why}; mend the one or the other"])
+    else:
+        report.wrong += 1
+        report.refused += not verdict.passed
+        if verdict.passed:
+            report.add(trial.line, [trial.if_passed])

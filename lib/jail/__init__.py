@@ -1,0 +1,42 @@
+"""What runs inside a sandbox: the standard library alone, and no more of it than it needs. `lib/sandbox.py` is outside.
+
+The parts, in reading order; each may refer back only:
+
+wire        frames and plain data, all that crosses between processes
+kernel      Landlock, seccomp, limits: what a process gives up
+candidate   the untrusted process: runs the program, answers calls
+examiner    the trusted process: runs the tests, owns the verdict
+zygote      forks both for each program, keeps the time, kills
+probes      what a program must not be able to do, tried before it is trusted
+
+**The protocol.** The owner, a thread of the trainer, executes a zygote: a bare interpreter with an empty environment
+and one socket. For each program it sends one job with pipes, and the zygote forks two children into a jail:
+
+    owner --- socket: job + pipes ---> zygote --- forks ---> candidate: executes the program
+      |                                                        ^    |
+      |                                                  calls |    | answers, plain data
+      |                                                        |    v
+      '--- pipe: the tests -----------------------------> examiner: executes the tests
+      <--- pipe: one frame of verdicts --------------------'
+
+A verdict is made where no byte of the program has run. The candidate never receives a test, an expected value or the
+verdict pipe, only the arguments of one call at a time; nothing that it prints, and no way in which it ends, can pass a
+test. Everything that comes from it is data to be refused: no pickle, no shared memory, no exit status.
+
+Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
+
+    owner -> zygote        {"mode": "tests", "cpu": seconds, "memory": bytes, "seed": n, "stateful": bool} with three
+                           pipes: program, tests, verdict; in mode "script" four: program and the standard streams
+    owner -> candidate     {"source": text}
+    owner -> examiner      {"tests": [text], "entry_points": [name], "setup_code": text, "stateful": bool}
+    candidate -> examiner  {"id": "load"} once the program's top level has run, or {"id": "load", "exc": [...], "text"}
+    examiner -> candidate  {"id": 16 hex digits, "f": function, "a": [value], "k": {name: value}}, or of an object that
+                           the candidate keeps: {"id", "h": number, "op": operation, "m": name, "a", "k"}
+    candidate -> examiner  {"id", "v": value}, {"id", "opaque": type name} or {"id", "exc": [class names of the MRO],
+                           "text"}; beside it "mut": {index: new value} of arguments that the call has changed
+    examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
+    zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool}
+
+An answer that nobody asked for, with another id, with bytes behind it or with an unknown value ends the program's
+chances: the verdict `protocol` stands for all remaining tests.
+"""

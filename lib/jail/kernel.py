@@ -1,0 +1,280 @@
+"""What a process gives up for good: files by Landlock, system calls by seccomp, memory and time by limits, its user.
+
+Both security modules are asked by system call and ctypes; nothing has to be installed, and nothing needs root.
+Landlock: https://docs.kernel.org/userspace-api/landlock.html; seccomp: seccomp(2), and bpf(4) for the instructions.
+"""
+
+import ctypes
+import errno
+import math
+import os
+import platform
+import resource
+import signal
+import stat
+import struct
+import sys
+from collections.abc import Iterable
+
+NOBODY = 64_999  # user and group that nothing else should have
+LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
+MOST_FILES = 32  # open descriptors
+MOST_PROCESSES = 512  # threads of all programs at once, where a user of their own is counted
+
+_LINUX = sys.platform == "linux"
+_libc = ctypes.CDLL(None, use_errno=True)
+_MACHINE = platform.machine()
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 4, 38, 22
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, value: int | ctypes.c_void_p = 0, more: int | ctypes.c_void_p = 0) -> None:
+    arguments = [v if isinstance(v, ctypes.c_void_p) else ctypes.c_ulong(v) for v in (value, more, 0, 0)]
+    _checked(_libc.prctl(option, *arguments), "prctl")
+
+
+def die_with(parent: int) -> None:
+    """This process is killed when its parent ends. After any change of user: the kernel forgets the wish then."""
+    if _LINUX:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(_PR_SET_DUMPABLE, 0)  # nobody of the same user may read our memory
+    if os.getppid() != parent:  # it ended before we asked
+        os._exit(1)
+
+
+def drop_user() -> bool:
+    """From root to a user who owns nothing; False where we are not root, or root without the right to change."""
+    if os.geteuid() != 0:
+        return False
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError:
+        return False
+    return True
+
+
+def set_limits(memory: int, cpu_seconds: float, own_user: bool) -> None:
+    """Address space beyond what is mapped now, in bytes; CPU time, a backstop behind the zygote's clock; the rest."""
+    seconds = math.ceil(cpu_seconds) + 1
+    limits = {
+        "CORE": 0, "FSIZE": LARGEST_FILE, "NOFILE": MOST_FILES, "AS": mapped_bytes() + memory,
+        "CPU": (seconds, seconds + 1), "MSGQUEUE": 0, "MEMLOCK": 0,
+    }  # fmt: skip
+    if own_user:  # otherwise the trainer's own processes would count
+        limits["NPROC"] = MOST_PROCESSES
+    for name, value in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is not None:
+            _lower(kind, *(value if isinstance(value, tuple) else (value, value)))
+
+
+def _lower(kind: int, soft: int, hard: int) -> None:
+    ceiling = resource.getrlimit(kind)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def mapped_bytes() -> int:
+    """Address space of this process: the interpreter is not the program's, so limits count from here."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:  # no /proc here
+        return 256 << 20
+
+
+# --- Landlock ---
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+_WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL_DEV = 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
+_OF_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # rights that a single file can have
+
+
+def landlock_abi() -> int:
+    """The version of Landlock that the kernel offers, 0 without."""
+    return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)) if _LINUX else 0
+
+
+def landlock_ruleset(readable: Iterable[str]) -> int:
+    """A ruleset, as a file descriptor: read beneath `readable`, read and write /dev/null, nothing else. OSError."""
+    abi = landlock_abi()
+    rights = (1 << (13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16)) - 1  # every right of that version
+    attributes = [rights, *([3] if abi >= 4 else []), *([3] if abi >= 6 else [])]  # files, TCP, signals and sockets
+    packed = struct.pack(f"={len(attributes)}Q", *attributes)
+    ruleset = _checked(
+        _libc.syscall(_CREATE_RULESET, packed, ctypes.c_size_t(len(packed)), 0), "landlock_create_ruleset"
+    )
+    wanted = dict.fromkeys(readable, _READ_FILE | _READ_DIR)
+    wanted |= {"/dev/null": _READ_FILE | _WRITE_FILE | _TRUNCATE, "/dev/urandom": _READ_FILE}
+    for path, allowed in wanted.items():
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:  # /lib64 or /usr/share/zoneinfo is not everywhere
+            continue
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            allowed &= _OF_FILES
+        rule = struct.pack("=Qi", allowed & rights, fd)
+        _checked(_libc.syscall(_ADD_RULE, ruleset, 1, rule, 0), f"landlock_add_rule {path}")
+        os.close(fd)
+    return ruleset
+
+
+def enter_landlock(ruleset: int) -> None:
+    """Restricts this process to the ruleset. OSError."""
+    no_new_privileges()
+    _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
+
+
+def no_new_privileges() -> None:
+    """What this process executes gains nothing; the kernel demands it before any filter."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+# --- seccomp ---
+
+# Numbers on x86_64 and aarch64. Absent on purpose: whatever makes a process, a socket or a file, and all that Landlock
+# does not cover, or not in every version: truncate, unlink, rename, chmod, utime, setxattr and their relatives.
+_ALLOWED = """
+read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 close:3:57 fstat:5:80 lseek:8:62 mmap:9:222
+mprotect:10:226 munmap:11:215 mremap:25:216 madvise:28:233 brk:12:214 rt_sigaction:13:134 rt_sigprocmask:14:135
+rt_sigreturn:15:139 sigaltstack:131:132 rt_sigtimedwait:128:137 rt_sigsuspend:130:133 rt_sigpending:127:136
+restart_syscall:219:128 pause:34:- getdents64:217:61 getcwd:79:17 fadvise64:221:223 pipe:22:- pipe2:293:59 dup:32:23
+dup2:33:- dup3:292:24 eventfd2:290:19 select:23:- pselect6:270:72 poll:7:- ppoll:271:73 epoll_create1:291:20
+epoll_ctl:233:21 epoll_wait:232:- epoll_pwait:281:22 sched_yield:24:124 sched_getaffinity:204:123 nanosleep:35:101
+clock_nanosleep:230:115 clock_gettime:228:113 clock_getres:229:114 gettimeofday:96:169 time:201:- times:100:153
+alarm:37:- setitimer:38:103 getitimer:36:102 timer_create:222:107 timer_settime:223:110 timer_delete:226:111
+timerfd_create:283:85 timerfd_settime:286:86 getpid:39:172 gettid:186:178 getppid:110:173 getuid:102:174
+geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148 getresgid:120:150 getgroups:115:158 getpgrp:111:-
+getpgid:121:155 getsid:124:156 uname:63:160 sysinfo:99:179 getrlimit:97:163 getrusage:98:165 futex:202:98
+futex_waitv:449:449 set_robust_list:273:99 rseq:334:293 getrandom:318:278 arch_prctl:158:- set_tid_address:218:96
+membarrier:324:283 exit:60:93 exit_group:231:94
+"""
+_ALLOWED_PATHS = """
+stat:4:- lstat:6:- newfstatat:262:79 statx:332:291 access:21:- faccessat:269:48 faccessat2:439:439 readlink:89:-
+readlinkat:267:78 chdir:80:49
+"""
+_CONDITIONAL = """
+open:2:- openat:257:56 clone:56:220 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
+"""
+_ABSENT = "clone3:435:435 openat2:437:437"  # libraries go on with the older call
+
+_ARCHITECTURES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}  # column of numbers, AUDIT_ARCH
+_ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
+_LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_MY_PID = 0x5AFE_C0DE  # stands in the filter for the process's own number, which only the process knows
+
+_O_ACCMODE, _O_TRUNC = 3, 0o1000
+_CLONE_THREAD = 0x10000
+
+Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
+Condition = tuple[int, int, int, bool]  # offset in seccomp_data, mask, value, whether it must be equal
+
+
+def _low(argument: int) -> int:
+    """Offset of the lower half of an argument: the kernel reads no more of an int."""
+    return 16 + 8 * argument
+
+
+# A call passes if all conditions of one of its alternatives hold.
+_RULES: dict[str, list[list[Condition]]] = {
+    # O_RDONLY | O_TRUNC needs no right to write before Landlock's version 3, and empties the file
+    "open": [[(_low(1), _O_TRUNC, 0, True)], [(_low(1), _O_ACCMODE, 0, False)]],
+    "openat": [[(_low(2), _O_TRUNC, 0, True)], [(_low(2), _O_ACCMODE, 0, False)]],
+    "clone": [[(_low(0), _CLONE_THREAD, _CLONE_THREAD, True)]],
+    "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
+    "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
+    "prlimit64": [[(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)]],
+    "fcntl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0, 1, 2, 3, 4, 1030)],  # no locks, leases, pipe sizes
+    "ioctl": [[(_low(1), 0xFFFFFFFF, value, True)] for value in (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)],
+    "prctl": [[(_low(0), 0xFFFFFFFF, value, True)] for value in (15, 16)],  # a thread's name
+}
+
+
+def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
+    """The allow-list as a BPF program, with a mark where `enter_seccomp` puts the process's number.
+
+    `opens_files` False answers every call that takes a path as if nothing were there: for kernels without Landlock.
+    Raises OSError for a machine whose numbers are not known.
+    """
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no system call numbers for {machine}")
+    column, architecture = _ARCHITECTURES[machine]
+
+    def numbers(table: str) -> dict[str, int]:
+        rows = [entry.split(":") for entry in table.split()]
+        return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+
+    nothing_there = [_returned(_error(errno.ENOENT))]
+    actions = {number: [_returned(_ALLOW)] for number in numbers(_ALLOWED).values()}
+    for number in numbers(_ALLOWED_PATHS).values():
+        actions[number] = [_returned(_ALLOW)] if opens_files else nothing_there
+    for name, number in numbers(_CONDITIONAL).items():
+        closed = name.startswith("open") and not opens_files
+        actions[number] = nothing_there if closed else _alternatives(_RULES[name])
+    for number in numbers(_ABSENT).values():
+        actions[number] = [_returned(_error(errno.ENOSYS))]
+    program = [
+        (_LOAD, 0, 0, 4), (_JUMP_IF_EQUAL, 1, 0, architecture), _returned(_KILL_PROCESS), (_LOAD, 0, 0, 0),
+        *_search(_ranges(actions)),
+    ]  # fmt: skip
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def _ranges(actions: dict[int, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
+    """(first number, what to do from there on), in order; what is not named is refused."""
+    refused = [_returned(_error(errno.EPERM))]
+    result = [(0, actions.get(0, refused))]
+    for number in sorted({number + step for number in actions for step in (0, 1)}):
+        if actions.get(number, refused) != result[-1][1]:
+            result.append((number, actions.get(number, refused)))
+    return result
+
+
+def _search(ranges: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
+    """A binary search: the kernel simulates each new filter for every call that it knows, so length costs time."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    return [(_JUMP_IF_AT_LEAST, len(below), 0, ranges[middle][0]), *below, *above]
+
+
+def _returned(action: int) -> Instruction:
+    return _RETURN, 0, 0, action
+
+
+def _error(number: int) -> int:
+    return 0x00050000 | number
+
+
+def _alternatives(alternatives: list[list[Condition]]) -> list[Instruction]:
+    """Allow where all conditions of one alternative hold, else EPERM. Jumps go forward, so it grows from its end."""
+    program = [_returned(_error(errno.EPERM))]
+    for conditions in reversed(alternatives):
+        block = [_returned(_ALLOW)]
+        for offset, mask, value, equal in reversed(conditions):
+            past = len(block)
+            jump = (_JUMP_IF_EQUAL, 0, past, value) if equal else (_JUMP_IF_EQUAL, past, 0, value)
+            block = [(_LOAD, 0, 0, offset), (_AND, 0, 0, mask), jump, *block]
+        program = block + program
+    return program
+
+
+def enter_seccomp(program: bytes) -> None:
+    """Installs a filter of `seccomp_filter` in this process. OSError."""
+    program = program.replace(struct.pack("<I", _MY_PID), struct.pack("<I", os.getpid()))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: a count of instructions, padding, their address
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
+    no_new_privileges()
+    _prctl(_PR_SET_SECCOMP, 2, ctypes.c_void_p(ctypes.addressof(header)))

@@ -1,0 +1,238 @@
+"""Frames and plain data: all that crosses between the processes of a sandbox.
+
+Only plain builtins are ever built from what arrives. JSON says None, bool, str, lists, integers within 2^53 and finite
+floats as themselves; everything else is an object of one key, its tag. Instances of subclasses travel as the builtin
+that they extend, so a method that they override, such as an `__eq__` that is always true, stays at home.
+"""
+
+import json
+import math
+import os
+from collections import deque
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+LARGEST_SOURCE = 256 << 10  # bytes, of a program
+LARGEST_FRAME = 8 << 20
+LARGEST_VALUE = 4 << 20  # bytes of JSON, of one call's arguments or result
+MOST_NODES = 200_000  # numbers, strings and containers in one value
+DEEPEST = 60  # levels of containers
+_EXACT = 1 << 53  # larger integers travel as text, because JSON's numbers are doubles elsewhere
+
+
+class Broken(Exception):
+    """Bytes that are no frame, or a frame that is no value."""
+
+
+class NotPlain(Exception):
+    """A value that is not plain data, or too much of it."""
+
+
+def write_frame(fd: int, body: dict) -> None:
+    """Writes one frame, blocking. Raises OSError where nobody reads any more."""
+    data = frame(body)
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def frame(body: dict) -> bytes:
+    """`body` as the bytes of one frame."""
+    data = json.dumps(body, separators=(",", ":")).encode("ascii")
+    return len(data).to_bytes(4, "little") + data
+
+
+def read_frame(fd: int, largest: int = LARGEST_FRAME) -> dict:
+    """Reads one frame, blocking. Raises EOFError at the end of the pipe, Broken for what is no frame."""
+    length = int.from_bytes(_read_exactly(fd, 4), "little")
+    if length > largest:
+        raise Broken(f"a frame of {length} bytes")
+    return unframed(_read_exactly(fd, length))
+
+
+def unframed(data: bytes) -> dict:
+    """The object in a frame's body. Raises Broken."""
+    try:
+        body = json.loads(data.decode("ascii"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Broken(f"no JSON: {type(error).__name__}") from None
+    if type(body) is not dict:
+        raise Broken("no JSON object")
+    return body
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _read_exactly(fd: int, count: int) -> bytes:
+    parts = []
+    while count:
+        part = os.read(fd, min(count, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+class Encoder:
+    """Values to JSON. `keep(value)` makes the tagged object for what is not plain data, or raises NotPlain."""
+
+    def __init__(self, keep: Callable[[Any], dict]):
+        self._keep = keep
+        self._nodes = 0
+        self._bytes = 0
+
+    def __call__(self, value: Any) -> Any:
+        """`value` as JSON. Raises NotPlain where it is too large, too deep, or nothing that can travel."""
+        self._nodes, self._bytes = MOST_NODES, LARGEST_VALUE
+        return self._encode(value, DEEPEST)
+
+    def _encode(self, value: Any, levels: int) -> Any:
+        self._nodes -= 1
+        if self._nodes < 0 or levels < 0:
+            raise NotPlain("more than 200,000 parts, or more than 60 levels")
+        kind = type(value)
+        if kind not in _PLAIN:
+            kind = next((base for base in kind.__mro__ if base in _PLAIN), None)
+            if kind is None:
+                return self._other(value, levels)
+            value = _PLAIN[kind](value)
+        if value is None or kind is bool:
+            return value
+        if kind is int:
+            if -_EXACT <= value <= _EXACT:
+                return value
+            self._spend(value.bit_length() // 4)
+            return {"int": hex(value)}
+        if kind is str:
+            self._spend(len(value))
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return self._items(value, levels)
+        return {kind.__name__.lower(): self._tagged(kind, value, levels)}
+
+    def _tagged(self, kind: type, value: Any, levels: int) -> Any:
+        if kind in (tuple, set, frozenset, deque):
+            return self._items(value, levels)
+        if kind is dict:
+            return [[self._encode(key, levels - 1), self._encode(item, levels - 1)] for key, item in value.items()]
+        if kind in (bytes, bytearray):
+            self._spend(2 * len(value))
+            return value.hex()
+        if kind is complex:
+            return [self._encode(part, levels) for part in (value.real, value.imag)]
+        if kind is range:
+            return [self._encode(part, levels) for part in (value.start, value.stop, value.step)]
+        if kind is Fraction:
+            return [self._encode(part, levels) for part in (value.numerator, value.denominator)]
+        return str(value)  # Decimal
+
+    def _other(self, value: Any, levels: int) -> Any:
+        kind = type(value)
+        if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
+            return self._encode(value.tolist(), levels)
+        if kind in _VIEWS or hasattr(kind, "__next__"):
+            return {"view" if kind in _VIEWS else "iterator": self._items(value, levels)}
+        return self._keep(value)
+
+    def _items(self, values: Any, levels: int) -> list:
+        return [self._encode(item, levels - 1) for item in values]
+
+    def _spend(self, count: int) -> None:
+        self._bytes -= count
+        if self._bytes < 0:
+            raise NotPlain("more than 4 MB")
+
+
+# How a value of each plain type is rebuilt from an instance of a subclass, with the methods of the plain type alone.
+_PLAIN: dict[type, Callable] = {
+    type(None): lambda value: None,
+    bool: bool,
+    int: int.__index__,
+    str: lambda value: str.__getitem__(value, slice(None)),
+    float: float.__float__,
+    list: lambda value: list(list.__iter__(value)),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    dict: lambda value: dict(dict.items(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
+    complex: complex.__complex__ if hasattr(complex, "__complex__") else complex,
+    range: lambda value: value,
+    deque: lambda value: deque(deque.__iter__(value)),
+    Decimal: lambda value: Decimal(Decimal.__str__(value)),
+    Fraction: lambda value: Fraction(value._numerator, value._denominator),
+}
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+class Decoder:
+    """JSON to values. `revive(tag, content)` makes what is no plain builtin, of its content or a handle's number."""
+
+    def __init__(self, revive: Callable[[str, Any], Any]):
+        self._revive = revive
+        self._nodes = 0
+
+    def __call__(self, body: Any) -> Any:
+        """The value that `body` says. Raises Broken."""
+        self._nodes = MOST_NODES
+        try:
+            return self._decode(body, DEEPEST)
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:  # unhashable keys, no digits
+            raise Broken(f"{type(error).__name__} in a value") from None
+
+    def _decode(self, body: Any, levels: int) -> Any:
+        self._nodes -= 1
+        if self._nodes < 0 or levels < 0:
+            raise Broken("a value of more than 200,000 parts, or 60 levels")
+        kind = type(body)
+        if kind is list:
+            return [self._decode(item, levels - 1) for item in body]
+        if kind is not dict:
+            return body
+        if len(body) != 1:
+            raise Broken("a value with several tags")
+        ((tag, content),) = body.items()
+        if tag == "handle":
+            if type(content) is not int:
+                raise Broken("a handle that is no number")
+            return self._revive(tag, content)
+        if tag == "dict":
+            return {self._decode(key, levels - 1): self._decode(item, levels - 1) for key, item in content}
+        if tag in _FROM_ITEMS:
+            return _FROM_ITEMS[tag](self._decode(_list(content), levels))
+        if tag in _FROM_TEXT and type(content) is str:
+            return _FROM_TEXT[tag](content)
+        if tag in ("iterator", "view"):
+            return self._revive(tag, self._decode(_list(content), levels))
+        raise Broken("an unknown tag")
+
+
+def _list(content: Any) -> list:
+    if type(content) is not list:
+        raise Broken("no list behind a tag")
+    return content
+
+
+_FROM_ITEMS: dict[str, Callable[[list], Any]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "deque": deque,
+    "complex": lambda parts: complex(*parts),
+    "range": lambda parts: range(*parts),
+    "fraction": lambda parts: Fraction(*parts),
+}
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
+    "float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
+    "bytes": bytes.fromhex,
+    "bytearray": bytearray.fromhex,
+    "decimal": Decimal,
+}

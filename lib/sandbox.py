@@ -1,0 +1,475 @@
+r"""Runs Python that a model wrote, and judges it by tests in a way that the program can not forge.
+
+    python -m lib.sandbox --self-test                          # what is covered on this machine, and how fast it is
+    python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
+    python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
+
+From Python, and with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/errors.py` and this file:
+
+    with Sandbox() as sandbox:
+        program = Program("def add(a, b):\n    return a + b", tests=("assert add(1, 2) == 3",), entry_points=("add",))
+        [verdict] = sandbox.judge([program])
+        print(verdict.passed, verdict.pass_rate, verdict.tests[0].verdict, verdict.rung)
+
+Two jailed processes per program: one executes it and answers calls with plain data, the other executes the tests and
+owns the verdict (`lib/jail/__init__.py` has the protocol). The verdict on a test is one of:
+
+    pass              it ran to its end, and an assert was reached
+    wrong             an assert failed, or none was reached
+    exception         a call raised, or a script ended with a status that is not 0
+    load_error        the source is refused, does not compile, or its top level raised
+    exited            sys.exit
+    died              the program ended in another way: a signal, os._exit, a crash
+    timeout, memory, output_limit    a limit
+    opaque            an object that is not plain data was compared
+    protocol          the program sent bytes that nobody asked for, or that are no answer
+    unsupported_test  the test's fault: it does not parse, asserts nothing, passes what can not leave it
+    infra_error       the sandbox's fault, after retries: no score at all, `Verdict.scored` is False
+
+What protects the machine is a rung of a ladder. A sandbox takes the highest one on which a program tried everything
+that must be refused, and was refused:
+
+    R4   Landlock, seccomp and bubblewrap: as R3, and a file system, processes and a network of its own
+    R3   Landlock and seccomp: no file but the standard library, no network, process, signal or tracing
+    R2   seccomp: no file at all, so a program can only import what was loaded beforehand
+    R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
+
+Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
+hide names and sizes of files.
+"""
+
+import argparse
+import ast
+import atexit
+import contextlib
+import hashlib
+import os
+import queue
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lib.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.worker import RUNGS, Program, Run, Rung, TestVerdict, Verdict, Worker, WorkerLost
+
+ATTEMPTS = 4  # at a program, when workers are lost under it
+STARTS = 3  # of a worker in a row, before the sandbox gives up
+MOST_REMEMBERED = 100_000  # verdicts
+MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
+FEWEST_PROGRAMS = 200  # before that share means anything
+_PROBES = Path(__file__).parent / "jail" / "probes.py"
+
+
+class Sandbox:
+    """Workers on the highest rung that holds here, and the verdicts that are known already.
+
+    Use it as a context, or `close()` it. Safe for several threads; not for a forked child of this process.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        allow_unsafe: bool = False,
+        numpy: bool = False,
+        rung: Literal["R4", "R3", "R2", "R1"] | None = None,
+    ):
+        """`workers`: programs at once, default one per core; `numpy`: programs that name numpy find it loaded.
+
+        `rung`: the highest one to try. Raises SandboxError where none holds, or only R1 without `allow_unsafe`.
+        """
+        self.checks = climb(rung, allow_unsafe)
+        self.rung = self.checks[-1].rung
+        self.numpy = numpy
+        self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
+        self._owner = os.getpid()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._known: OrderedDict[bytes, Future] = OrderedDict()
+        self._lock = threading.Lock()
+        self._broken: SandboxError | None = None
+        self._threads = [
+            threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True)
+            for number in range(workers or cores())
+        ]
+        for thread in self._threads:
+            thread.start()
+        atexit.register(self.close)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
+        """The verdict on each program, in order. Equal programs are run once.
+
+        Raises SandboxError where workers do not start any more, or where too many programs got no verdict.
+        """
+        verdicts = [future.result() for future in [self.submit(program) for program in programs]]
+        faults, count = self.counts["without verdict"], self.counts["programs"]
+        if count >= FEWEST_PROGRAMS and faults > MOST_FAULTS * count:
+            raise SandboxError(
+                f"the sandbox ({self.rung.name}) gave no verdict on {faults} of {count} programs: rewards can not be "
+                "trusted; look for a lack of memory or processes, then run `python -m lib.sandbox --self-test`"
+            )
+        return verdicts
+
+    def submit(self, program: Program) -> "Future[Verdict]":
+        """The verdict in the making: programs are taken in the order in which they were submitted."""
+        key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                self.counts["remembered"] += 1
+                return known
+            future: Future[Verdict] = Future()
+            self._known[key] = future
+            if len(self._known) > MOST_REMEMBERED:
+                self._known.popitem(last=False)
+        self._put(_Job(future, program, None, key))
+        return future
+
+    def run(self, program: Program, stdin: str = "") -> Run:
+        """Runs a program as a script; nothing is remembered. Raises SandboxError."""
+        future: Future[Run] = Future()
+        self._put(_Job(future, program, stdin))
+        return future.result()
+
+    def close(self) -> None:
+        """Ends all workers. What was submitted and has not begun is cancelled."""
+        atexit.unregister(self.close)
+        if self._owner != os.getpid():  # a forked child: the threads are not here
+            return
+        self._broken = self._broken or SandboxError("the sandbox is closed")
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._fail(self._jobs.get_nowait(), self._broken)
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _put(self, job: "_Job") -> None:
+        if self._owner != os.getpid():
+            raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
+        self.counts["programs"] += 1
+        if self._broken:
+            self._fail(job, self._broken)
+        else:
+            self._jobs.put(job)
+
+    def _fail(self, job: "_Job | None", error: Exception) -> None:
+        if job is not None:
+            self._forget(job)
+            job.future.set_exception(error)
+
+    def _forget(self, job: "_Job") -> None:
+        with self._lock:
+            if job.key is not None:
+                self._known.pop(job.key, None)
+
+    def _work(self) -> None:
+        """A thread: its workers (a plain one, and one with numpy once that is asked for), one job after another."""
+        workers: dict[bool, Worker] = {}
+        try:
+            while (job := self._jobs.get()) is not None:
+                if not job.future.set_running_or_notify_cancel():
+                    self._forget(job)
+                    continue
+                try:
+                    job.future.set_result(self._result(job, workers))
+                except SandboxError as error:
+                    self._broken = error
+                    self._fail(job, error)
+                except BaseException as error:  # a bug of ours: whoever waits must hear of it
+                    self._fail(job, error)
+        finally:
+            for worker in workers.values():
+                worker.close()
+
+    def _result(self, job: "_Job", workers: dict[bool, Worker]) -> Verdict | Run:
+        numpy = self.numpy and "numpy" in job.program.source + job.program.setup_code
+        reason = ""
+        for _ in range(ATTEMPTS):
+            if numpy not in workers:
+                workers[numpy] = self._started(numpy)
+            try:
+                if job.stdin is not None:
+                    return workers[numpy].run(job.program, job.stdin)
+                return workers[numpy].judge(job.program)
+            except WorkerLost as error:
+                reason = str(error)
+                self.counts["lost workers"] += 1
+                workers.pop(numpy).close()
+        self.counts["without verdict"] += 1
+        self._forget(job)
+        if job.stdin is not None:
+            raise RuntimeError(f"the sandbox lost {ATTEMPTS} workers over a script: {reason}")
+        fault = TestVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
+        return Verdict((fault,) * max(1, len(job.program.tests) + len(job.program.stdio)), self.rung.name)
+
+    def _started(self, numpy: bool) -> Worker:
+        for pause in range(STARTS):
+            try:
+                return Worker(self.rung, numpy)
+            except WorkerLost as error:
+                reason = error
+                time.sleep(0.2 * 4**pause)
+        raise SandboxError(
+            f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {STARTS} times in a row: "
+            f"{reason}; run `python -m lib.sandbox --self-test`"
+        )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A program to judge, or with `stdin` a script to run."""
+
+    future: Future
+    program: Program
+    stdin: str | None
+    key: bytes | None = None
+
+
+def cores() -> int:
+    """Cores for this process: those it may use, shared by the processes of a training on this machine."""
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, mine // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+# --- the ladder ---
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rung that was tried: (what a program attempted there, was it refused), and why the rung is not taken."""
+
+    rung: Rung
+    attempts: tuple[tuple[str, bool], ...] = ()
+    why_not: str = ""
+
+
+def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
+    """Tries the rungs from `highest` downwards; the last check is the rung that holds. Raises SandboxError."""
+    names = [rung.name for rung in RUNGS]
+    if highest is not None and highest not in names:
+        raise ConfigError(f"sandbox.rung: got '{highest}', expected one of {', '.join(names)}")
+    checks = []
+    for rung in RUNGS[names.index(highest) if highest else 0 :]:
+        checks.append(check(rung))
+        if not checks[-1].why_not and (rung.seccomp or allow_unsafe):
+            return checks
+    reasons = "; ".join(f"{check.rung.name}: {check.why_not}" for check in checks if check.why_not)
+    raise SandboxError(
+        f"no protection against a model's programs holds on this machine ({reasons}). Train on Linux 5.13 or newer, in "
+        "a container whose seccomp profile allows Landlock (Docker's does), or accept that programs can read, change "
+        "and stop what you can: sandbox.allow_unsafe: true"
+    )
+
+
+def check(rung: Rung) -> Check:
+    """Starts a worker on a rung and lets a program try what must be refused there."""
+    if sys.platform != "linux" and rung.seccomp:
+        return Check(rung, why_not=f"needs Linux, this is {sys.platform}")
+    try:
+        worker = Worker(rung)
+    except WorkerLost as error:
+        return Check(rung, why_not=str(error))
+    with contextlib.closing(worker), tempfile.TemporaryDirectory() as folder, _planted_secret():
+        try:
+            return _attempts(worker, Path(folder))
+        except WorkerLost as error:
+            return Check(rung, why_not=f"a worker is lost: {error}")
+
+
+@contextlib.contextmanager
+def _planted_secret() -> Iterator[None]:
+    os.environ["REMATCH_PLANTED_SECRET"] = "SECRET"
+    try:
+        yield
+    finally:
+        del os.environ["REMATCH_PLANTED_SECRET"]
+
+
+def _attempts(worker: Worker, folder: Path) -> Check:
+    canary = folder / "canary"
+    canary.write_text("alive")
+    folder.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
+    canary.chmod(0o666)
+    calls = {
+        "read a file of the system": "read_etc()",
+        "read a file of yours": f"read_file({str(canary)!r})",
+        "write to a file of yours": f"write_file({str(canary)!r})",
+        "empty a file of yours": f"empty_file({str(canary)!r})",
+        "make a file": f"make_file({str(folder)!r})",
+        "open a socket": "open_socket()",
+        "start a process": "start_process()",
+        "replace itself by another program": "replace_itself()",
+        "signal its parent": "signal_parent()",
+        "trace its parent": "trace_parent()",
+        "read its parent's memory": "read_memory_of_parent()",
+        "see the environment": "see_environment()",
+    }
+    source, names = _PROBES.read_text(encoding="utf-8"), tuple(call.partition("(")[0] for call in calls.values())
+    tests = tuple(f"assert {call} == 'refused'" for call in calls.values())
+    verdict = worker.judge(Program(source, tests, entry_points=names, timeout_s=5, memory_mb=64))
+    outcomes = [(what, test.verdict == "pass") for what, test in zip(calls, verdict.tests, strict=True)]
+
+    def judged(test: str, limit: float = 5.0) -> str:
+        program = Program(source, (test,), entry_points=("use_memory", "use_time"), timeout_s=limit, memory_mb=64)
+        return worker.judge(program).tests[0].verdict
+
+    outcomes += [
+        ("take twice its memory", judged("assert use_memory(128) == 128 << 20") == "memory"),
+        ("go on after its time", judged("assert use_time()", limit=0.1) == "timeout"),
+        ("print without end", worker.run(Program("while True: print('x' * 1000)")).ending == "output_limit"),
+    ]
+    is_sound = judged("assert use_memory(1) == 1 << 20") == "pass" and judged("assert use_memory(1) == 0") == "wrong"
+    done = [what for what, refused in outcomes if not refused]
+    why_not = ""
+    if not is_sound:
+        why_not = "a right program is judged wrong, or a wrong one right"
+    elif worker.rung.seccomp and (not canary.exists() or canary.read_text() != "alive"):
+        why_not = "a program changed a file"
+    elif worker.rung.seccomp and done:
+        why_not = f"a program could {', '.join(done)}"
+    return Check(worker.rung, tuple(outcomes), why_not)
+
+
+# --- the command line ---
+
+
+def main() -> int:
+    """The self-test, or one program."""
+    options = argparse.ArgumentParser(
+        prog="python -m lib.sandbox", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("program", nargs="?", type=Path, help="a file of Python")
+    options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
+    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts; each top-level statement is a test")
+    options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
+    options.add_argument(
+        "--entry-points", nargs="+", default=None, metavar="NAME", help="what the tests may use of it; default: all"
+    )
+    options.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="default: 2")
+    options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
+    options.add_argument("--numpy", action="store_true", help="programs may import numpy")
+    options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest one to try")
+    options.add_argument("--allow-unsafe", action="store_true", help="take R1 where nothing better holds")
+    args = options.parse_args()
+    if args.self_test == (args.program is not None):
+        options.error("give a program, or --self-test")
+    if args.self_test:
+        return show_self_test(args.rung, args.allow_unsafe)
+    program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
+    with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
+        if args.tests is None:
+            return show_run(sandbox.run(program, _text(args.stdin) if args.stdin else ""))
+        setup, tests = split_tests(_text(args.tests), str(args.tests))
+        names = tuple(args.entry_points or defined_names(program.source))
+        judged = Program(
+            program.source, tests, entry_points=names, setup_code=setup, timeout_s=args.timeout, memory_mb=args.memory
+        )
+        return show_verdict(sandbox.judge([judged])[0], tests)
+
+
+def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
+    """Prints every rung that was tried, what is covered on the one that holds, and its speed."""
+    checks = climb(highest, allow_unsafe)
+    for tried in checks[:-1]:
+        print(f"{tried.rung.name}  {tried.rung.gives}: not here, {tried.why_not}")
+    taken = checks[-1]
+    print(f"{taken.rung.name}  {taken.rung.gives}: taken\n\na program that the model wrote can")
+    for what, refused in taken.attempts:
+        print(f"  {'not' if refused else 'YES':<4} {what}")
+    if taken.rung.name != "R4":
+        print("  YES  see names and sizes of files" if taken.rung.name != "R2" else "  not  see names of files")
+    started = time.perf_counter()
+    with contextlib.closing(Worker(taken.rung)) as worker:
+        start = time.perf_counter() - started
+        latencies = sorted(_timed(worker, number) for number in range(50))
+    print(f"\nspeed: a worker starts in {1e3 * start:.0f} ms; a program with three asserts takes", end=" ")
+    print(f"{1e3 * latencies[25]:.1f} ms (median of 50), 95 of 100 less than {1e3 * latencies[47]:.1f} ms")
+    with Sandbox(rung=taken.rung.name, allow_unsafe=allow_unsafe) as sandbox:
+        started = time.perf_counter()
+        sandbox.judge([_example(number) for number in range(300)])
+        print(f"       {300 / (time.perf_counter() - started):.0f} programs per second with {cores()} workers")
+    return FINISHED
+
+
+def _example(number: int) -> Program:
+    tests = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}")
+    return Program("def add(a, b):\n    return a + b\n", tests, entry_points=("add",))
+
+
+def _timed(worker: Worker, number: int) -> float:
+    started = time.perf_counter()
+    if not worker.judge(_example(number)).passed:
+        raise SandboxError("a right program was judged wrong: do not train with this sandbox")
+    return time.perf_counter() - started
+
+
+def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
+    """Prints the verdict on each test; 0 where all pass, 1 otherwise."""
+    for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
+        print(f"test {number}: {name}: {detail or test.splitlines()[0]}")
+    passed = sum(test.verdict == "pass" for test in verdict.tests)
+    print(
+        f"{passed} of {len(tests)} tests pass; {verdict.seconds:.3f} s, {verdict.memory_bytes >> 20} MB, "
+        f"sandbox {verdict.rung}"
+    )
+    return FINISHED if verdict.passed else 1
+
+
+def show_run(run: Run) -> int:
+    """Prints what a script printed, and how it ended; 0 where it finished, 1 otherwise."""
+    sys.stdout.write(run.stdout)
+    sys.stdout.flush()
+    sys.stderr.write(run.stderr)
+    print(f"{run.ending}; {run.seconds:.3f} s, sandbox {run.rung}", file=sys.stderr)
+    return FINISHED if run.ending == "finished" else 1
+
+
+def split_tests(text: str, where: str) -> tuple[str, tuple[str, ...]]:
+    """A file of tests as set-up (imports, functions, classes) and tests: each other top-level statement is one."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{where}: the tests do not parse ({error}); mend them") from error
+    setup, tests = [], []
+    for statement in tree.body:
+        asserts = any(isinstance(node, ast.Assert) for node in ast.walk(statement))
+        own_name = isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        (tests if asserts and not own_name else setup).append(ast.get_source_segment(text, statement))
+    if not tests:
+        raise ConfigError(f"{where}: got no assert at top level, expected at least one test")
+    return "\n".join(setup), tuple(tests)
+
+
+def defined_names(source: str) -> tuple[str, ...]:
+    """Functions and classes at the top level of a program, () where it does not parse."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ConfigError(f"{path}: can not be read ({error.strerror}); give an existing file") from error
+
+
+if __name__ == "__main__":
+    run_script(main)

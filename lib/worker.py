@@ -1,0 +1,446 @@
+"""One zygote and its owner: a program goes in, a verdict comes out. `lib/jail/__init__.py` has the protocol.
+
+A thread of the trainer owns a worker and gives it one program at a time; `lib/sandbox.py` has several of them.
+"""
+
+import contextlib
+import importlib.util
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.jail import wire, zygote
+
+VERDICTS = (
+    "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
+    "protocol", "unsupported_test", "infra_error",
+)  # fmt: skip
+MOST_OUTPUT = 64 << 10  # bytes of each stream of a script
+START_SECONDS = 20.0
+_BEHIND = 5.0  # seconds that a worker may be late before it is taken for dead
+_MEGABYTE = 1 << 20
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Program:
+    """Source, and what it is judged by: either `tests` or `stdio`."""
+
+    source: str
+    tests: tuple[str, ...] = ()  # pieces of Python with asserts
+    stdio: tuple[tuple[str, str], ...] = ()  # standard input, and the output expected of the whole program
+    entry_points: tuple[str, ...] = ()  # the names of the program that the tests may use
+    setup_code: str = ""  # trusted, run before the tests and beside them: imports, helpers
+    stateful: bool = False  # tests use objects that the program returns, by methods; they decide what is equal
+    timeout_s: float = 2.0  # for the whole program, all tests included, on a core of its own
+    memory_mb: int = 256  # beyond what the interpreter has
+    seed: int = 0  # of `random`, in the program and in the tests
+
+
+class TestVerdict(NamedTuple):
+    """The verdict on one test, and a line for people."""
+
+    __test__ = False  # for pytest, which collects by name
+
+    verdict: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one program."""
+
+    tests: tuple[TestVerdict, ...]
+    rung: str
+    seconds: float = 0.0  # as the limit counts them: computing and sleeping, not waiting for a core
+    memory_bytes: int = 0  # the program's largest resident size, the interpreter's included
+
+    @property
+    def scored(self) -> bool:
+        """False where the sandbox failed: the program has no verdict, which is not a verdict of zero."""
+        return all(test.verdict != "infra_error" for test in self.tests)
+
+    @property
+    def passed(self) -> bool:
+        """All tests, and there are some."""
+        return bool(self.tests) and all(test.verdict == "pass" for test in self.tests)
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the tests that pass, 0 without tests."""
+        return sum(test.verdict == "pass" for test in self.tests) / max(1, len(self.tests))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a script printed, and how it ended."""
+
+    ending: str  # finished, exception (a status that is not 0), timeout, memory, output_limit, died, load_error
+    stdout: str
+    stderr: str
+    rung: str
+    seconds: float = 0.0
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One combination of protections."""
+
+    name: str
+    gives: str
+    bubblewrap: bool = False
+    landlock: bool = False
+    seccomp: bool = False
+
+
+RUNGS = (
+    Rung("R4", "Landlock, seccomp and bubblewrap", bubblewrap=True, landlock=True, seccomp=True),
+    Rung("R3", "Landlock and seccomp", landlock=True, seccomp=True),
+    Rung("R2", "seccomp without any file", seccomp=True),
+    Rung("R1", "limits alone"),
+)
+
+
+class WorkerLost(Exception):
+    """A worker did not start, ended, or does not answer."""
+
+
+class Worker:
+    """A zygote and the pipes to its children. One program at a time, from one thread at a time."""
+
+    def __init__(self, rung: Rung, numpy: bool = False):
+        """Starts the zygote, with numpy loaded where that is asked for. Raises WorkerLost with the reason."""
+        self.rung = rung
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                _command(rung, theirs.fileno(), numpy), env=_ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
+                start_new_session=True,  # Ctrl-C is for the trainer
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        try:
+            self._socket.sendall(wire.frame(_settings(rung, numpy)))
+            if not select.select([self._socket], [], [], START_SECONDS)[0]:
+                raise EOFError
+            self.ready = wire.read_frame(self._socket.fileno())
+        except (OSError, EOFError, wire.Broken):
+            self.close()
+            lines = self._process.stderr.read().decode(errors="replace").split("\n")
+            raise WorkerLost(next((line for line in reversed(lines) if line.strip()), "no answer")) from None
+        finally:
+            if self._process.poll() is None:
+                self._process.stderr.close()
+
+    @property
+    def pid(self) -> int:
+        """The process that was started: the zygote, or bubblewrap around it."""
+        return self._process.pid
+
+    def judge(self, program: Program) -> Verdict:
+        """The verdict on a program. Raises WorkerLost."""
+        return self._judge_scripts(program) if program.stdio else self._judge_tests(program)
+
+    def run(self, program: Program, stdin: str = "") -> Run:
+        """Runs a program as a script. Raises WorkerLost."""
+        source, mistake = _sendable(program.source)
+        if mistake:
+            return Run("load_error", "", mistake, self.rung.name)
+        text = stdin.encode("utf-8", "replace")
+        report, outputs = self._exchange(_job("script", program), [source, text], [MOST_OUTPUT] * 2)
+        stdout, stderr = (output[:MOST_OUTPUT].decode("utf-8", "replace") for output in outputs)
+        return Run(
+            _ending(report, outputs, program), stdout, stderr, self.rung.name, report["seconds"], report["memory"]
+        )
+
+    def is_healthy(self) -> bool:
+        """Whether a right program is judged right."""
+        try:
+            return self._judge_tests(_RIGHT, may_ask=False).passed
+        except WorkerLost:
+            return False
+
+    def close(self) -> None:
+        """Ends the worker and everything that runs in it."""
+        self._socket.close()  # which it takes as its end, and kills its children
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        self._process.kill()
+        self._process.wait()
+
+    def _judge_tests(self, program: Program, may_ask: bool = True) -> Verdict:
+        source, mistake = _sendable(program.source)
+        if mistake:
+            return self._same("load_error", mistake, program)
+        exam = wire.frame(
+            {
+                "tests": program.tests,
+                "entry_points": program.entry_points,
+                "setup_code": program.setup_code,
+                "stateful": program.stateful,
+            }
+        )
+        if len(exam) > wire.LARGEST_FRAME:
+            return self._same("unsupported_test", "the tests are too long", program)
+        job = _job("tests", program) | {"stateful": program.stateful}
+        report, (answer,) = self._exchange(job, [source, exam], [_MEGABYTE])
+        verdicts = _verdicts(answer, len(program.tests))
+        if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
+            raise WorkerLost("no verdict")
+        if verdicts is None:
+            verdicts = [TestVerdict("died", "the program took the tests down with it")] * len(program.tests)
+        why = _limit_reached(report, program)
+        if why:
+            verdicts = [TestVerdict(*why) if test.verdict == "died" else test for test in verdicts]
+        return Verdict(tuple(verdicts), self.rung.name, report["seconds"], report["memory"])
+
+    def _judge_scripts(self, program: Program) -> Verdict:
+        verdicts: list[TestVerdict] = []
+        seconds, memory, lost = 0.0, 0, None
+        for stdin, expected in program.stdio:
+            if lost is None:
+                run = self.run(replace(program, timeout_s=program.timeout_s - seconds), stdin)
+                seconds, memory = seconds + run.seconds, max(memory, run.memory_bytes)
+                verdict = _compared(run, expected)
+                lost = verdict if run.ending in ("timeout", "load_error") else None
+            verdicts.append(verdict)
+        return Verdict(tuple(verdicts), self.rung.name, seconds, memory)
+
+    def _same(self, verdict: str, detail: str, program: Program) -> Verdict:
+        return Verdict((TestVerdict(verdict, detail),) * len(program.tests), self.rung.name)
+
+    def _exchange(self, job: dict, texts: list[bytes], caps: list[int]) -> tuple[dict, list[bytes]]:
+        """Sends a job, with a pipe for each text and for each output; the zygote's report, and the outputs."""
+        inputs, outputs = [os.pipe() for _ in texts], [os.pipe() for _ in caps]
+        pipes = Pipes(
+            {write: text for (_, write), text in zip(inputs, texts, strict=True)},
+            {read: cap for (read, _), cap in zip(outputs, caps, strict=True)},
+        )
+        theirs = [read for read, _ in inputs] + [write for _, write in outputs]
+        deadline = time.monotonic() + zygote.WALL_FACTOR * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
+        with pipes:
+            try:
+                socket.send_fds(self._socket, [wire.frame(job)], theirs)
+            except OSError as error:
+                raise WorkerLost(f"it has ended: {error}") from error
+            finally:
+                for fd in theirs:
+                    os.close(fd)
+            pipes.pump(self._socket.fileno(), deadline)
+            try:
+                return wire.read_frame(self._socket.fileno()), pipes.received
+            except (OSError, EOFError, wire.Broken) as error:
+                raise WorkerLost(f"it has ended: {type(error).__name__}") from error
+
+
+class Pipes:
+    """Our ends of a job's pipes: texts to write, and outputs to read up to a number of bytes each."""
+
+    def __init__(self, texts: dict[int, bytes], caps: dict[int, int]):
+        self._unsent = {fd: memoryview(text) for fd, text in texts.items()}
+        self._caps = caps
+        self._outputs = {fd: bytearray() for fd in caps}
+        self._open = {*texts, *caps}
+        self._poll = select.poll()
+        for fd in texts:
+            os.set_blocking(fd, False)
+            self._poll.register(fd, select.POLLOUT)
+        for fd in caps:
+            self._poll.register(fd, select.POLLIN)
+
+    def __enter__(self) -> "Pipes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in list(self._open):
+            self._close(fd)
+
+    @property
+    def received(self) -> list[bytes]:
+        """What was read, at most one byte more than the number asked for."""
+        return [bytes(output) for output in self._outputs.values()]
+
+    def pump(self, report: int, deadline: float) -> None:
+        """Writes and reads until every output has ended and something can be read from `report`. Raises WorkerLost."""
+        reported = False
+        self._poll.register(report, select.POLLIN)
+        while not reported or not self._open.isdisjoint(self._caps):
+            left = deadline - time.monotonic()
+            events = self._poll.poll(1000 * left) if left > 0 else []
+            if not events:
+                raise WorkerLost("no report in time")
+            for fd, _ in events:
+                if fd == report:
+                    reported = True
+                    self._poll.unregister(fd)
+                elif fd in self._unsent:
+                    self._write(fd)
+                else:
+                    self._read(fd)
+
+    def _write(self, fd: int) -> None:
+        try:
+            self._unsent[fd] = self._unsent[fd][os.write(fd, self._unsent[fd][:65536]) :]
+        except BrokenPipeError:  # it has ended, or reads no more
+            self._unsent[fd] = memoryview(b"")
+        if not self._unsent[fd]:
+            self._close(fd)
+
+    def _read(self, fd: int) -> None:
+        room = self._caps[fd] + 1 - len(self._outputs[fd])
+        part = os.read(fd, min(room, 1 << 16))
+        self._outputs[fd] += part
+        if not part or len(part) == room:  # too much: whoever writes gets an error from now on
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        if fd in self._open:
+            self._open.discard(fd)
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(fd)
+            os.close(fd)
+
+
+_RIGHT = Program(
+    "def twice(n):\n    return n * 2", ("assert twice(4) == 8",), entry_points=("twice",), timeout_s=10, memory_mb=64
+)
+
+
+def _job(mode: str, program: Program) -> dict:
+    return {
+        "mode": mode,
+        "cpu": max(0.01, program.timeout_s),
+        "memory": program.memory_mb * _MEGABYTE,
+        "seed": program.seed,
+    }
+
+
+def _sendable(source: str) -> tuple[bytes, str]:
+    """The frame of a program, and what is wrong with its text, "" if nothing is."""
+    if len(source) > wire.LARGEST_SOURCE or len(source.encode("utf-8", "replace")) > wire.LARGEST_SOURCE:
+        return b"", f"the source is longer than {wire.LARGEST_SOURCE} bytes"
+    try:
+        source.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return b"", f"the source is no text: {error.reason}"
+    if "\0" in source:
+        return b"", "the source holds a NUL"
+    return wire.frame({"source": source.removeprefix("\ufeff")}), ""
+
+
+def _verdicts(answer: bytes, count: int) -> list[TestVerdict] | None:
+    """The examiner's verdicts; None where it has not given one on each test."""
+    if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "little"):
+        return None
+    verdicts = [TestVerdict(*verdict) for verdict in wire.unframed(answer[4:])["verdicts"]]
+    return verdicts if len(verdicts) == count else None
+
+
+def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
+    """Verdict and detail where the program was stopped by the zygote's clock, or by the kernel's."""
+    ended = report["ended"]["program"]
+    by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
+    if report["overdue"] or (by_kernel and report["cpu"] >= program.timeout_s):
+        return "timeout", f"no end after {program.timeout_s:g} s"
+    return None
+
+
+def _ending(report: dict, outputs: list[bytes], program: Program) -> str:
+    ended = report["ended"]["program"]
+    if any(len(output) > MOST_OUTPUT for output in outputs):
+        return "output_limit"
+    if _limit_reached(report, program):
+        return "timeout"
+    if not os.WIFEXITED(ended):
+        return "died"
+    if ended == 0:
+        return "finished"
+    last_line = outputs[1].rstrip().rpartition(b"\n")[2]
+    if last_line.startswith(b"MemoryError"):
+        return "memory"
+    return "load_error" if last_line.startswith((b"SyntaxError", b"IndentationError", b"TabError")) else "exception"
+
+
+def _compared(run: Run, expected: str) -> TestVerdict:
+    """Equal but for blanks at the ends of lines and empty lines at the end; a script that fails has not answered."""
+    if run.ending != "finished":
+        error = run.stderr.strip().rpartition("\n")[2]
+        return TestVerdict(run.ending, f"{run.ending}{': ' + error if error else ''}"[:300])
+    got, wanted = _lines(run.stdout), _lines(expected)
+    if got == wanted:
+        return TestVerdict("pass", "")
+    number = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), min(len(got), len(wanted)))
+    shown = [repr(lines[number])[:100] if number < len(lines) else "nothing" for lines in (got, wanted)]
+    return TestVerdict("wrong", f"line {number + 1} of the output: got {shown[0]}, expected {shown[1]}")
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+_NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+    "PYTHONHASHSEED": "0",  # the order of a set is the same in every run
+    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+}  # fmt: skip
+_START = "import sys; sys.path[0] = sys.argv.pop(); from lib.jail.zygote import main; main()"
+
+
+def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
+    """The real interpreter, without site packages; in namespaces of its own where the rung says so."""
+    python = [os.path.realpath(sys.executable), "-S", "-s", "-B", "-c", _START, str(fd), str(_ROOT)]
+    if not rung.bubblewrap:
+        return python
+    program = shutil.which("bwrap")
+    if program is None:
+        raise WorkerLost("bubblewrap is not installed")
+    binds = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", *_numpy_folders(numpy)]
+    inside = [str(_ROOT / "lib" / name) for name in ("__init__.py", "jail")]
+    arguments = ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    for path in dict.fromkeys([*binds, *inside]):
+        arguments += ["--ro-bind-try", path, path]
+    return [program, *arguments, "--chdir", "/", "--", *python]
+
+
+def _settings(rung: Rung, numpy: bool) -> dict:
+    """What the zygote is told first."""
+    library = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    folders = _numpy_folders(numpy)
+    drops_user = not rung.bubblewrap  # there it owns nothing anyway
+    closed = rung.seccomp and not rung.landlock
+    reads_library = not closed and not (drops_user and os.geteuid() == 0 and _is_private(library[0]))
+    return {
+        "modules": zygote.COMMON.split()
+        + (zygote.OTHERS.split() if not reads_library else [])
+        + (_NUMPY if numpy else []),
+        "path": [*dict.fromkeys([*library, f"{library[1]}/lib-dynload", *folders])],
+        "readable": [*library, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "landlock": rung.landlock,
+        "seccomp": rung.seccomp,
+        "drop_user": drops_user,
+    }
+
+
+def _is_private(folder: str) -> bool:
+    """Whether somebody else can not read a folder, because of it or of one above it."""
+    return any(not path.stat().st_mode & 0o001 for path in (Path(folder), *Path(folder).parents))
+
+
+def _numpy_folders(numpy: bool) -> Sequence[str]:
+    if not numpy:
+        return ()
+    found = importlib.util.find_spec("numpy")
+    if found is None or found.origin is None:
+        raise WorkerLost("numpy is not installed")
+    return [str(Path(found.origin).parent.parent)]
