@@ -95,6 +95,7 @@ class Reward(Section):
     fn: Name = "exact_match"
     answer_extractor: Name = "identity"
     match: Name = "exact"  # what "accuracy" and the bonus count as the same answer: exact, math
+    options: dict[str, Any] = {}  # keyword parameters of the reward
 
     @field_validator("fn", "answer_extractor", "match")
     @classmethod
@@ -105,6 +106,18 @@ class Reward(Section):
         except ConfigError as error:
             raise ValueError(str(error)) from None
         return name
+
+
+class Sandbox(Section):
+    """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
+
+    workers: Count | None = None  # programs at once; null: one per core, shared by the processes of this run
+    allow_unsafe: bool = (
+        False  # true: go on without any protection, so that programs can read, change and stop what you can
+    )
+    numpy: bool = False  # programs may import it
+    max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # what a row asks beyond is cut
+    max_memory_mb: Annotated[int, Field(ge=64)] = 1024
 
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
@@ -232,6 +245,7 @@ class ScoreConfig(RunConfig):
     dataset: Dataset
     prompts: Prompts
     reward: Reward = Reward()
+    sandbox: Sandbox = Sandbox()
     generation: Generation = Generation()
     optimizer: Optimizer = Optimizer()
     train: ScoreTrain = ScoreTrain()

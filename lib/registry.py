@@ -4,6 +4,7 @@ import difflib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from lib.errors import ConfigError
@@ -73,6 +74,16 @@ class Registry:
                 f"{did_you_mean(attribute, names)}"
             )
         return function
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a reward says about one prediction when it has more to say than a number."""
+
+    components: dict[str, float]  # named parts, whose sum is the reward
+    match: bool | None = None  # what accuracy counts, in place of extractor and equality
+    about: str = ""  # a line for the log
+    scored: bool = True  # False: it could not be judged, and is left out of the loss
 
 
 rewards = Registry("reward")

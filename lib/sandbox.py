@@ -52,7 +52,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -79,15 +79,19 @@ class Sandbox:
         *,
         allow_unsafe: bool = False,
         numpy: bool = False,
+        max_timeout_s: float = 60.0,
+        max_memory_mb: int = 4096,
         rung: Literal["R4", "R3", "R2", "R1"] | None = None,
     ):
         """`workers`: programs at once, default one per core; `numpy`: programs that name numpy find it loaded.
 
-        `rung`: the highest one to try. Raises SandboxError where none holds, or only R1 without `allow_unsafe`.
+        `max_...`: programs that ask for more get this much. `rung`: the highest one to try. Raises SandboxError where
+        none holds, or only R1 without `allow_unsafe`.
         """
         self.checks = climb(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
+        self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -124,6 +128,7 @@ class Sandbox:
 
     def submit(self, program: Program) -> "Future[Verdict]":
         """The verdict in the making: programs are taken in the order in which they were submitted."""
+        program = self._within_limits(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
             known = self._known.get(key)
@@ -141,7 +146,7 @@ class Sandbox:
     def run(self, program: Program, stdin: str = "") -> Run:
         """Runs a program as a script; nothing is remembered. Raises SandboxError."""
         future: Future[Run] = Future()
-        self._put(_Job(future, program, stdin))
+        self._put(_Job(future, self._within_limits(program), stdin))
         return future.result()
 
     def close(self) -> None:
@@ -157,6 +162,12 @@ class Sandbox:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
+
+    def _within_limits(self, program: Program) -> Program:
+        if program.timeout_s <= self.max_timeout_s and program.memory_mb <= self.max_memory_mb:
+            return program
+        seconds, megabytes = min(program.timeout_s, self.max_timeout_s), min(program.memory_mb, self.max_memory_mb)
+        return replace(program, timeout_s=seconds, memory_mb=megabytes)
 
     def _put(self, job: "_Job") -> None:
         if self._owner != os.getpid():
@@ -238,6 +249,30 @@ class _Job:
     program: Program
     stdin: str | None
     key: bytes | None = None
+
+
+_shared: Sandbox | None = None
+
+
+def start(**settings) -> Sandbox:
+    """Makes the sandbox that all rewards and tools of this process share, with `Sandbox`'s own arguments."""
+    global _shared
+    stop()
+    _shared = Sandbox(**settings)
+    return _shared
+
+
+def shared() -> Sandbox:
+    """The sandbox of this process; made with the default arguments if nobody has started it."""
+    return _shared or start()
+
+
+def stop() -> None:
+    """Closes the shared sandbox, if there is one."""
+    global _shared
+    if _shared is not None:
+        _shared.close()
+        _shared = None
 
 
 def cores() -> int:

@@ -133,13 +133,13 @@ class _Program:
         """Waits until the program's top level has run. Returns the verdict on all tests if that failed."""
         try:
             reply = self._receive("load")
+            if "exc" not in reply:
+                return None
+            name, text = self._exception(reply)
         except Verdict:
             return self.lost
-        if "exc" in reply:
-            name, text = self._exception(reply)
-            kind = {"SystemExit": "exited", "MemoryError": "memory"}.get(name, "load_error")
-            return kind, f"the program raises {name} while it is loaded{': ' + text if text else ''}"
-        return None
+        kind = {"SystemExit": "exited", "MemoryError": "memory"}.get(name, "load_error")
+        return kind, f"the program raises {name} while it is loaded{': ' + text if text else ''}"
 
     def ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
         """The answer to one call; raises what the program raised, or a Verdict."""

@@ -44,9 +44,14 @@ def die_with(parent: int) -> None:
     """This process is killed when its parent ends. After any change of user: the kernel forgets the wish then."""
     if _LINUX:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        _prctl(_PR_SET_DUMPABLE, 0)  # nobody of the same user may read our memory
     if os.getppid() != parent:  # it ended before we asked
         os._exit(1)
+
+
+def hide_memory() -> None:
+    """Nobody of the same user may read this process's memory or take its open files from /proc; children inherit it."""
+    if _LINUX:
+        _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def drop_user() -> bool:

@@ -31,11 +31,13 @@ heapq io itertools json math numbers operator random re statistics string textwr
 """
 # Loaded too where a program can not read the library.
 OTHERS = """
-_strptime argparse array asyncio base64 binascii calendar colorsys configparser csv difflib dis doctest email fnmatch
-getopt gettext glob gzip hashlib hmac html http importlib inspect keyword linecache locale logging opcode pathlib pdb
-pickle platform pprint queue reprlib sched secrets select selectors shlex shutil signal sqlite3 ssl stat struct
-subprocess symtable sysconfig tempfile threading timeit token tokenize trace tracemalloc unicodedata unittest
-unittest.mock urllib.parse urllib.request uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
+_strptime argparse array asyncio atexit base64 binascii bz2 calendar cmd code codecs colorsys concurrent.futures.thread
+configparser contextvars csv ctypes difflib dis doctest email faulthandler fcntl fnmatch getopt gettext glob gzip hashlib
+hmac html http importlib inspect keyword linecache locale logging lzma mmap multiprocessing.connection
+multiprocessing.managers multiprocessing.queues opcode pathlib pdb pickle pkgutil platform pprint pty queue reprlib
+resource sched secrets select selectors shlex shutil signal socket sqlite3 ssl stat struct subprocess symtable sysconfig
+tempfile termios threading timeit token tokenize trace tracemalloc unicodedata unittest unittest.case unittest.mock
+urllib.parse urllib.request uuid warnings weakref webbrowser xml.etree.ElementTree zipfile zlib zoneinfo
 """
 
 
@@ -44,6 +46,7 @@ def main() -> None:
     owner = socket.socket(fileno=int(sys.argv[1]))
     settings = wire.read_frame(owner.fileno())
     os.environ.clear()
+    kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors were for the owner
     wire.write_frame(owner.fileno(), {"ready": kernel.landlock_abi(), "modules": len(sys.modules)})
@@ -140,6 +143,7 @@ class Zygote:
         _close_all_but({0, 1, 2, *keep} | ({self._ruleset} if self._ruleset is not None else set()))
         os.chdir("/")
         dropped = self._drops_user and kernel.drop_user()
+        kernel.hide_memory()  # a change of user has undone it where the system says so
         kernel.die_with(parent)
         kernel.set_limits(job["memory"] + more_memory, job["cpu"], dropped)
         random.seed(job["seed"])

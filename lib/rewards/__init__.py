@@ -8,25 +8,33 @@ what it needs:
     extractor    str -> str, the configured one; "" when nothing is found
     match        (prediction_answer, target_answer) -> bool, the configured equality; blank answers never match
     prompts      list, as they were given to the model
+    rows         list[dict], every column of each prediction's row
     <column>     list, one value per prediction, for any column of the data set; `**kwargs` receives all columns
+    <option>     value of `reward.options` in the config; a parameter after `*` with a default, whose type it must have
 
-It returns one finite number per prediction, or one dict of named components whose sum is the reward. Where a column has
-the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else that goes
-wrong raises, and the run stops.
+It returns for each prediction a finite number, a dict of named components whose sum is the reward, or a `Judged`, which
+may decide the match as well, or say that a prediction could not be judged and must be left out of the loss. Where a
+column has the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else
+that goes wrong raises, and the run stops.
+
+A reward may have two attributes. `check(rows)` is called with all rows before anything is trained, to find what is
+wrong with them. `begin`, a function with parameters of the same kind as the reward, is called with predictions as they
+are written, so that what is judged by other processes is judged beside the generation.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite  # `import math` here would be the sibling of that name
 from numbers import Real
 from typing import Any, NamedTuple
 
 from lib import registry
 from lib.errors import ConfigError, NumericError
-from lib.registry import did_you_mean
-from lib.rewards import format, math  # noqa: F401  (they register themselves)
+from lib.registry import Judged, did_you_mean
+from lib.rewards import code, format, math  # noqa: F401  (they register themselves)
 
-_SUPPLIED = ("predictions", "completions", "targets", "extractor", "match", "prompts")
+_SUPPLIED = ("predictions", "completions", "targets", "extractor", "match", "prompts", "rows")
 
 
 class Score(NamedTuple):
@@ -36,6 +44,8 @@ class Score(NamedTuple):
     components: dict[str, float]  # sums to `reward`
     match: bool
     answer: str  # extracted from the prediction; "" when nothing was found
+    scored: bool = True  # False: the reward could not judge, which is not a reward of 0
+    about: str = ""  # what the reward has to say beside numbers
 
 
 def text_of(value: Any) -> str:
@@ -60,18 +70,27 @@ def text_of(value: Any) -> str:
 class Judge:
     """A reward, an extractor and an equality by name, checked against the columns of a data set.
 
-    Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can fill, or a
-    package that the equality lacks.
+    Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can fill, an option
+    that it does not have, or a package that the equality lacks.
     """
 
-    def __init__(self, reward: str, extractor: str, match: str, columns: Sequence[str]):
+    def __init__(
+        self,
+        reward: str,
+        extractor: str,
+        match: str,
+        columns: Sequence[str],
+        options: Mapping[str, Any] | None = None,
+    ):
         self.reward_name = reward
         self.columns = tuple(columns)
         self._extractor_name = extractor
         self._reward = registry.rewards.get(reward)
         self._extractor = registry.extractors.get(extractor)
         self._matcher = registry.matchers.get(match)
+        self._options = dict(options or {})
         self._named, self._required, self._takes_all = self._read_signature()
+        self._check_options()
         self._matcher("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
 
     def __call__(
@@ -93,13 +112,31 @@ class Judge:
         for name, values in lists.items():
             if len(values) != len(texts):
                 raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
-        components = self._call(lists, columns, texts)
+        lists["rows"] = _rows(columns, len(texts))
+        judged = self._call(lists, columns, texts)
         answers = [self._extract(text, index) for index, text in enumerate(texts)]
         gold_answers = [self._extract(gold, index) for index, gold in enumerate(golds)]
-        return [
-            Score(sum(parts.values()), parts, self._match(answer, gold), answer)
-            for parts, answer, gold in zip(components, answers, gold_answers, strict=True)
-        ]
+        return [self._score(*each) for each in zip(judged, answers, gold_answers, strict=True)]
+
+    def begin(self, predictions: Sequence[Any], columns: Mapping[str, Sequence[Any]], prompts: Sequence[Any]) -> None:
+        """Lets the reward begin with predictions that it will be asked about later, if it is of that kind."""
+        begin = getattr(self._reward, "begin", None)
+        if begin is not None:
+            texts = [text_of(value) for value in predictions]
+            supplied = {**columns, "predictions": texts, "completions": texts, "prompts": prompts}
+            supplied["rows"] = _rows(columns, len(texts))
+            begin(**{name: supplied[name] for name in inspect.signature(begin).parameters})
+
+    @property
+    def begins(self) -> bool:
+        """Whether `begin` does anything."""
+        return hasattr(self._reward, "begin")
+
+    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Lets the reward look at all rows before anything is trained. Raises what it raises, a ConfigError mostly."""
+        check = getattr(self._reward, "check", None)
+        if check is not None:
+            check(rows)
 
     def unusable_targets(self, targets: Sequence[Any]) -> list[int]:
         """Indices of targets from which nothing is extracted: no prediction can ever match them."""
@@ -119,21 +156,45 @@ class Judge:
             )
         return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
 
-    def _call(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[dict[str, float]]:
-        """The components of each prediction's reward, checked."""
+    def _check_options(self) -> None:
+        """All mistakes in `reward.options`; of its own ones the reward complains when it is asked about nothing."""
+        parameters = inspect.signature(self._reward).parameters
+        known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+        mistakes = []
+        for name, value in self._options.items():
+            if name not in known:
+                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                mistakes.append(f"reward.options.{name}: reward '{self.reward_name}' has no such option{near}")
+            elif not _is_alike(value, known[name]):
+                like = f"a {type(known[name]).__name__} such as {known[name]!r}"
+                mistakes.append(f"reward.options.{name}: got {value!r}, expected {like}")
+        if mistakes:
+            raise ConfigError("\n".join(mistakes))
+        if self._options:
+            self._call({name: [] for name in (*_SUPPLIED, *self.columns)}, {}, [])
+
+    def _score(self, judged: Judged, answer: str, gold: str) -> Score:
+        if not judged.scored:
+            return Score(0.0, {}, False, answer, False, judged.about)
+        match = self._match(answer, gold) if judged.match is None else judged.match
+        return Score(sum(judged.components.values()), judged.components, match, answer, True, judged.about)
+
+    def _call(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
+        """What the reward says of each prediction, checked."""
         supplied = {**lists, "extractor": self._extractor, "match": self._match}
         absent = [name for name in self._required if name not in supplied]
         if absent:
             raise ConfigError(f"reward '{self.reward_name}' needs {', '.join(absent)}, which this batch lacks")
         taken = self._named | set(columns) if self._takes_all else self._named
-        returned = self._reward(**{name: value for name, value in supplied.items() if name in taken})
+        arguments = {name: value for name, value in supplied.items() if name in taken}
+        returned = self._reward(**(arguments | self._options))
         if not isinstance(returned, list) or len(returned) != len(texts):
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
             raise ConfigError(
                 f"reward '{self.reward_name}' returned {got} for {len(texts)} predictions: expected a list with one "
                 "number, or one dict of numbers, for each"
             )
-        return [self._components(value, index, texts[index]) for index, value in enumerate(returned)]
+        return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
 
     def _match(self, prediction: str, target: str) -> bool:
         return bool(prediction.strip() and target.strip()) and bool(self._matcher(prediction, target))
@@ -147,6 +208,11 @@ class Judge:
             )
         return answer
 
+    def _judged(self, value: Any, index: int, text: str) -> Judged:
+        if isinstance(value, Judged):
+            return replace(value, components=self._components(value.components, index, text))
+        return Judged(self._components(value, index, text))
+
     def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
         parts = value if isinstance(value, Mapping) else {self.reward_name: value}
         for name, part in parts.items():
@@ -159,7 +225,18 @@ class Judge:
         return {name: float(part) for name, part in parts.items()}
 
 
-def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float]]:
+def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
+    return [{name: values[index] for name, values in columns.items()} for index in range(count)]
+
+
+def _is_alike(value: Any, default: Any) -> bool:
+    """Whether an option's value has the type of its default; a whole number will do for any number."""
+    if isinstance(default, float):
+        return isinstance(value, Real) and not isinstance(value, bool)
+    return default is None or type(value) is type(default)
+
+
+def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float | None]]:
     """`judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
 
     Raises ConfigError if `target_column` is no column of the judge's data set.
@@ -170,11 +247,12 @@ def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float]
             f" Columns: {', '.join(judge.columns)}"
         )
 
-    def reward(prompts, completions, completion_ids=None, **columns) -> list[float]:
+    def reward(prompts, completions, completion_ids=None, **columns) -> list[float | None]:
         if target_column not in columns:
             raise ConfigError(f"target column '{target_column}' was not passed by TRL; it passed {', '.join(columns)}")
         known = {name: columns[name] for name in judge.columns if name in columns}  # TRL adds its own state
-        return [score.reward for score in judge(completions, columns[target_column], known, prompts)]
+        scores = judge(completions, columns[target_column], known, prompts)
+        return [score.reward if score.scored else None for score in scores]  # TRL leaves None out, too
 
     reward.__name__ = judge.reward_name.rpartition(".")[2]
     return reward

@@ -1,0 +1,135 @@
+"""Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
+
+A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
+class `Task` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
+programs are run once, and beside the model that still writes others.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from lib.code_tasks import Task, read_task
+from lib.errors import ConfigError
+from lib.parsing import last_code, well_formed_code, without_thinking
+from lib.registry import Judged, register_extractor, register_reward
+from lib.sandbox import Verdict, shared
+
+SHORT, LONG = 200, 500  # words: up to the first a solution is short, from the second on it is not short at all
+_MARKER = ("required", "rewarded", "ignored")
+
+
+@register_extractor("code")
+def submitted(text: str) -> str:
+    """The last block of Python; a text without any block is a program as a whole."""
+    return last_code(text)
+
+
+@register_reward("code_tests")
+def code_tests(completions, rows) -> list[Judged]:
+    """The share of the tests that the last block of Python passes, whatever stands around it."""
+    verdicts = shared().judge(
+        [_task(row).program(last_code(text)) for text, row in zip(completions, rows, strict=True)]
+    )
+    return [Judged({"tests": v.pass_rate}, v.passed, _about(v), v.scored) for v in verdicts]
+
+
+@register_reward("code")
+def code(
+    completions,
+    rows,
+    *,
+    final_answer="required",
+    conciseness=0.2,
+    style=0.05,
+    format_penalty=0.02,
+    timeout_penalty=0.05,
+) -> list[Judged]:
+    """The share of tests passed and a bonus for short solutions, behind a gate of format; 1 at most.
+
+    The gate: thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is "required",
+    "final answer:" or a quoted `final_answer` behind it. Who fails it earns `-format_penalty`; who passes it earns
+
+        tests        the share of the tests that pass, times what the two bonuses leave of 1
+        conciseness  this much if all pass and there are at most 200 words, thinking aside; nothing from 500 words on
+        style        this much for the marker, where `final_answer` is "rewarded"; else there is no such part
+        timeout      `-timeout_penalty` if a test ran out of time
+    """
+    if final_answer not in _MARKER:
+        raise ConfigError(f"reward.options.final_answer: got '{final_answer}', expected one of {', '.join(_MARKER)}")
+    style = style if final_answer == "rewarded" else 0.0
+    sources = [well_formed_code(text, final_answer == "required") for text in completions]
+    programs = [_task(row).program(source) for source, row in zip(sources, rows, strict=True) if source is not None]
+    verdicts = iter(shared().judge(programs))
+
+    def judged(text: str, verdict: Verdict) -> Judged:
+        parts = {"tests": verdict.pass_rate * (1 - conciseness - style)}
+        parts["conciseness"] = conciseness * _shortness(text) if verdict.passed else 0.0
+        if style:
+            parts["style"] = style * (well_formed_code(text, True) is not None)
+        parts["timeout"] = -timeout_penalty * any(test.verdict == "timeout" for test in verdict.tests)
+        return Judged({**parts, "format": 0.0}, verdict.passed, _about(verdict), verdict.scored)
+
+    malformed = Judged({"format": -format_penalty}, False, "not in the required format")
+    return [
+        malformed if source is None else judged(text, next(verdicts))
+        for text, source in zip(completions, sources, strict=True)
+    ]
+
+
+def _shortness(text: str) -> float:
+    """1 up to 200 words, 0 from 500 on, linear between them."""
+    words = len(without_thinking(text).split())
+    return min(1.0, max(0.0, (LONG - words) / (LONG - SHORT)))
+
+
+def _about(verdict: Verdict) -> str:
+    """For the log: the rung of the sandbox, the verdict on each test, and why the first did not pass."""
+    names = " ".join(test.verdict for test in verdict.tests)
+    reason = next((test.detail for test in verdict.tests if test.verdict != "pass"), "")
+    return f"{verdict.rung}: {names}{f' ({reason})' if reason else ''}"
+
+
+def _begins(source_of: Callable[[str], str | None]) -> Callable:
+    """A reward's `begin`: the programs go to the sandbox, whose verdicts the reward finds there later."""
+
+    def begin(completions, rows) -> None:
+        for text, row in zip(completions, rows, strict=True):
+            source = source_of(text)
+            if source is not None:
+                shared().submit(_task(row).program(source))
+
+    return begin
+
+
+code_tests.begin = _begins(last_code)
+code.begin = _begins(lambda text: well_formed_code(text, needs_marker=False))
+
+
+def _check(rows: Sequence[dict]) -> None:
+    """Starts the sandbox and reads every row, before anything is trained. Raises ConfigError, SandboxError."""
+    shared()
+    for row in rows:
+        _task(row)
+
+
+code_tests.check = code.check = _check
+
+
+def _task(row: dict) -> Task:
+    """The task of a row. Raises ConfigError where it is none, or where nobody can tell what the program must define."""
+    keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
+    return _read_task(json.dumps(keys, sort_keys=True, default=str))
+
+
+@lru_cache(maxsize=10_000)  # a group repeats its row
+def _read_task(row: str) -> Task:
+    task, mistakes = read_task({"prompt": "", **json.loads(row)})
+    if task is not None and not task.stdio and not task.callables:
+        mistakes.append("entry_points: can not be inferred from the tests; declare them")
+    if mistakes:
+        raise ConfigError(
+            f"dataset: a row is no programming task: {'; '.join(mistakes)}. Mend the row {row[:80]}..., or find all "
+            "such rows by data/check_code_tasks.py"
+        )
+    return task

@@ -1,0 +1,188 @@
+"""Runs every program of `tests/hostile.py` in the sandbox and says what came of it. Needs Python alone.
+
+    python tests/attack.py                      # on the highest rung that holds here
+    python tests/attack.py --rung R3 --json     # on this one; a machine-readable last line
+
+Every attack and control is judged by a worker which must judge a right program right after it. Void if a control did
+not get its due: a judge that refuses everything has shown nothing.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hostile import ATTACKS, CONTROLS
+
+from lib.sandbox import climb
+from lib.worker import Program, Worker, WorkerLost
+
+TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
+SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
+LIMIT = 1.0  # seconds
+
+
+@dataclass
+class Findings:
+    """What must all be empty, and the counts."""
+
+    rung: str = ""
+    controls: list[str] = field(default_factory=list)  # that did not get their due
+    forged: list[str] = field(default_factory=list)  # some test passed
+    faults: list[str] = field(default_factory=list)  # no verdict, or the worker was lost or unfit afterwards
+    late: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)  # another verdict than foreseen, though not a pass
+    left: list[str] = field(default_factory=list)  # files, processes, changes
+    attacks: int = 0
+    by_kind: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
+    slowest: float = 0.0
+    seconds: float = 0.0
+
+
+def main() -> int:
+    """Runs everything, prints the table. 1 if anything was found."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rung", help="the highest rung to take (default: R4)")
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--only", default="", help="programs whose kind/name contains this")
+    options.add_argument("--json", action="store_true", help="findings as the last line")
+    options.add_argument("--allow-unsafe", action="store_true")
+    args = options.parse_args()
+    os.environ[SECRET] = "the secret"
+    with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
+        findings = attack(climb(args.rung, args.allow_unsafe)[-1].rung, Path(home), args.workers, args.only)
+    show(findings)
+    if args.json:
+        print(json.dumps({name: value for name, value in vars(findings).items() if name != "by_kind"}))
+    return int(any([findings.controls, findings.forged, findings.faults, findings.late, findings.left]))
+
+
+def attack(rung, home: Path, workers: int, only: str) -> Findings:
+    """Judges everything on `rung`, several programs at a time."""
+    home.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
+    canary = home / "canary.txt"
+    canary.write_text("alive")
+    canary.chmod(0o666)
+    before = things_of_this_machine(home)
+    findings = Findings(rung.name)
+    waiting = [(f"{a.kind}/{a.name}", a.source, a) for a in ATTACKS] + [
+        (f"control/{c.name}", c.source, c) for c in CONTROLS
+    ]
+    waiting = [each for each in waiting if only in each[0]][::-1]
+    lock = threading.Lock()
+    started = time.monotonic()
+
+    def work() -> None:
+        worker = Worker(rung)
+        while True:
+            with lock:
+                if not waiting:
+                    break
+                name, what = waiting.pop()
+            source = placed(what.source, home, canary)
+            began = time.monotonic()
+            try:
+                verdict = worker.judge(Program(source, TESTS, entry_points=("add",), timeout_s=LIMIT))
+                names = [test.verdict for test in verdict.tests]
+                lost = ""
+            except WorkerLost as error:
+                names, lost = ["infra_error"], str(error)
+            took = time.monotonic() - began
+            if lost or not worker.is_healthy():
+                with lock:
+                    findings.faults.append(f"{name}: {lost or 'unfit for the next program'}")
+                worker.close()
+                worker = Worker(rung)
+            with lock:
+                record(findings, name, what, names, took)
+                if not canary.exists() or canary.read_text() != "alive":
+                    findings.left.append(f"{name}: the canary is changed")
+                    canary.write_text("alive")
+        worker.close()
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    findings.seconds = time.monotonic() - started
+    time.sleep(0.3)
+    findings.left += sorted(things_of_this_machine(home) - before)
+    return findings
+
+
+def placed(source: str, home: Path, canary: Path) -> str:
+    """The source with the placeholders of tests/hostile.py filled in."""
+    values = {
+        "@CANARY@": str(canary), "@HOME@": str(home), "@SECRET@": SECRET, "@PARENT@": str(os.getpid()),
+        "@GROUP@": str(os.getpgrp()),
+    }  # fmt: skip
+    if len(source) > 1 << 20:  # a bomb holds no placeholder
+        return source
+    for mark, value in values.items():
+        source = source.replace(mark, value)
+    return source
+
+
+def record(findings: Findings, name: str, what, names: list[str], took: float) -> None:
+    """One program's outcome."""
+    if name.startswith("control/"):
+        if tuple(names) != what.expected_verdicts:
+            findings.controls.append(f"{name}: {' '.join(names)}, expected {' '.join(what.expected_verdicts)}")
+        return
+    findings.attacks += 1
+    findings.by_kind[what.kind].update([names[0] if len(set(names)) == 1 else "/".join(dict.fromkeys(names))])
+    findings.slowest = max(findings.slowest, took)
+    if "pass" in names:
+        findings.forged.append(f"{name}: {' '.join(names)}")
+    elif not set(names) <= what.expected:
+        findings.unexpected.append(
+            f"{name}: {' '.join(dict.fromkeys(names))}, foreseen {' '.join(sorted(what.expected))}"
+        )
+    if took > LIMIT + 0.5:
+        findings.late.append(f"{name}: {took:.2f} s")
+
+
+def things_of_this_machine(home: Path) -> set[str]:
+    """Files and processes that a program could leave behind: sandboxed processes, temporary and shared-memory files."""
+    found = set()
+    for folder in {home, Path(tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path.home(), Path.cwd()}:
+        if folder.is_dir():
+            found |= {f"file {path}" for path in folder.iterdir() if "rematch_hostile" in path.name or folder == home}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"lib.jail.zygote" in command:
+            found.add(f"process {folder.name}")
+    return found
+
+
+def show(findings: Findings) -> None:
+    """The table by class, and what was found."""
+    for kind, verdicts in findings.by_kind.items():
+        print(f"{kind:<18}{sum(verdicts.values()):>4}  {', '.join(f'{n} {v}' for v, n in verdicts.most_common())}")
+    for name in ("unexpected", "late", "left", "faults", "forged", "controls"):
+        for line in getattr(findings, name):
+            print(f"{name}: {line}")
+    print(
+        f"{findings.rung}: {findings.attacks} attacks and {len(CONTROLS)} controls in {findings.seconds:.0f} s: "
+        f"{len(findings.forged)} forged, {len(findings.faults)} faults, {len(findings.left)} left something, "
+        f"{len(findings.late)} late, slowest {findings.slowest:.2f} s"
+    )
+    if findings.controls:
+        print(f"VOID: {len(findings.controls)} of the controls did not get their due")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
