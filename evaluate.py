@@ -25,11 +25,13 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.config import Eval, ScoreConfig, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
+from lib.rewards import prepare
 
 
 def main() -> int:
     """Answers the held-out questions once per temperature; prints one table, appends one row each to a file."""
     args, config, adapter = command_line()
+    prepare(config)
     from lib.checkpoint import load_adapter  # torch comes after the config was found sound
     from lib.console import Screen
     from lib.distributed import make_accelerator

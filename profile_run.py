@@ -21,6 +21,7 @@ from statistics import fmean
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
+from lib.rewards import prepare
 from lib.stats import percentiles
 
 MARKS = (0, 50, 95, 99, 100)
@@ -35,6 +36,7 @@ BUDGETS = (
 def main() -> int:
     """Measures prompts, samples rollouts, recommends budgets, writes both reports."""
     args, config = command_line()
+    prepare(config)
     from lib.console import Screen  # torch comes after the config was found sound
     from lib.task import load_task
 

@@ -23,12 +23,14 @@ from pathlib import Path
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, dump, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
+from lib.rewards import prepare
 from lib.runlog import check_directory, discard
 
 
 def main() -> int:
     """Stage I anchors attempt 1 and pays attempt 2; stage II pays both; an evaluation before, between and after."""
     args, config = command_line()
+    prepare(config)
     from lib.preview import preview  # torch comes after the config was found sound
     from lib.score import Score
     from lib.task import load_task

@@ -47,18 +47,27 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
     raise ValueError(f"unknown length_norm '{norm}'")
 
 
-def leave_one_out(rewards: torch.Tensor) -> torch.Tensor:
-    """Advantages r_i - mean of the others along the last dimension, any shape (..., K), K >= 2 (RLOO, 2402.14740)."""
-    count = rewards.shape[-1]
-    if count < 2:
+def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
+    """Advantages r_i - mean of the others along the last dimension, any shape (..., K), K >= 2 (RLOO, 2402.14740).
+
+    What is not `scored` (bool, same shape) is nobody's other, and gets 0; so does what is left alone.
+    """
+    if rewards.shape[-1] < 2:
         raise ValueError("leave_one_out needs at least two rewards in a group")
-    return _centred(rewards) * (count / (count - 1))
+    scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
+    count = scored.sum(-1, keepdim=True)
+    return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
 
 
-def _centred(rewards: torch.Tensor) -> torch.Tensor:
-    """Rewards minus their mean, exactly 0 where all are equal: Adam would turn the rounding of 0.1 into a full step."""
-    shifted = rewards - rewards[..., :1]
-    return shifted - shifted.mean(-1, keepdim=True)
+def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Rewards minus the mean of the scored ones, else 0.
+
+    Exactly 0 where all are equal: Adam would turn the rounding of 0.1 into a full step.
+    """
+    first = scored.int().argmax(-1, keepdim=True)
+    shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
+    mean = shifted.sum(-1, keepdim=True) / scored.sum(-1, keepdim=True).clamp(min=1)
+    return torch.where(scored, shifted - mean, 0.0)
 
 
 def score_advantages(
@@ -70,11 +79,14 @@ def score_advantages(
     baseline: str,
     penalty1: torch.Tensor | float = 0.0,
     penalty2: torch.Tensor | float = 0.0,
+    scored1: torch.Tensor | None = None,
+    scored2: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Advantages of a tree: P prompts x K1 first attempts x K2 revisions. SCoRe, arXiv 2409.12917, eq. 3 and 4.
 
     r1 (P, K1), r2 and bonus (P, K1, K2); bonus = what `alpha` multiplies, r2 - r1 or its match part; penalties = the
-    KL in the reward, shaped like the rewards. Returns A1 (P, K1) and A2 (P, K1, K2).
+    KL in the reward, shaped like the rewards; what is not `scored` (bool, like the rewards) gets 0 and is in no
+    baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
 
     Stage I pays attempt 2 alone. Stage II pays both, each by its own reward (gamma = 0), and credits the bonus to
     attempt 2 only: credited to attempt 1 it would pay for failing first. The baseline of attempt 2 is the mean over
@@ -82,13 +94,16 @@ def score_advantages(
     """
     reward1 = (r1 if stage == 2 else torch.zeros_like(r1)) - penalty1
     reward2 = r2 + (alpha * bonus if stage == 2 else 0.0) - penalty2
+    scored1 = torch.ones_like(reward1, dtype=torch.bool) if scored1 is None else scored1
+    scored2 = torch.ones_like(reward2, dtype=torch.bool) if scored2 is None else scored2
     if baseline == "none":
-        return reward1, reward2
+        return reward1 * scored1, reward2 * scored2
     if baseline == "batch":
-        return _centred(reward1.flatten()).view_as(reward1), _centred(reward2.flatten()).view_as(reward2)
+        pairs = ((reward1, scored1), (reward2, scored2))
+        return tuple(_centred(r.flatten(), scored.flatten()).view_as(r) for r, scored in pairs)
     if reward2.shape[-1] > 1:
-        return leave_one_out(reward1), leave_one_out(reward2)
-    return leave_one_out(reward1), leave_one_out(reward2[..., 0])[..., None]
+        return leave_one_out(reward1, scored1), leave_one_out(reward2, scored2)
+    return leave_one_out(reward1, scored1), leave_one_out(reward2[..., 0], scored2[..., 0])[..., None]
 
 
 def score_loss(

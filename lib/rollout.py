@@ -61,7 +61,9 @@ def two_attempts(
     """Samples and judges P x K1 x K2 rollouts of the rows, in that order."""
     from_base = round(len(rows) * sampling.y1_by_base)  # the sampler shuffles, so the first rows are as good as any
     owners = [row for row in rows for _ in range(sampling.attempts)]
-    first_prompts, firsts, second_prompts, seconds = _sampled(policy, prompts, rows, sampling, from_base, generator)
+    first_prompts, firsts, second_prompts, seconds = _sampled(
+        policy, prompts, rows, sampling, from_base, generator, _early(judge, prompts, rows)
+    )
     leaves = [i for i in range(len(owners)) for _ in range(sampling.revisions)]
 
     def judged(completions: list[Completion], whose: list[dict]) -> tuple[list[str], list[Score]]:
@@ -91,6 +93,16 @@ def two_attempts(
     ]
 
 
+def _early(judge: Judge, prompts: TwoTurnPrompts, rows: list[dict]) -> Callable[[int, Completion], None]:
+    """Lets a reward that works in other processes begin with a completion while the model still writes others."""
+
+    def begin(row: int, completion: Completion) -> None:
+        columns = {name: [value] for name, value in rows[row].items()}
+        judge.begin([prompts.text(completion)], columns, [prompts.question(rows[row])])
+
+    return begin if judge.begins else lambda row, completion: None
+
+
 def _sampled(
     policy: Policy,
     prompts: TwoTurnPrompts,
@@ -98,10 +110,12 @@ def _sampled(
     sampling: Sampling,
     from_base: int,
     generator: torch.Generator,
+    on_written: Callable[[int, Completion], None],
 ) -> tuple[list[list[int]], list[Completion], list[SecondPrompt], list[Completion]]:
     """First prompts and first attempts (P x K1), the prompts they lead to, and second attempts (P x K1 x K2).
 
-    The reference writes the first attempts of the first `from_base` rows.
+    The reference writes the first attempts of the first `from_base` rows. `on_written` is told each completion with the
+    number of its row as soon as it is there.
     """
     k1, k2 = sampling.attempts, sampling.revisions
     new1, new2 = sampling.max_new_tokens
@@ -119,6 +133,7 @@ def _sampled(
     second_prompts: dict[Path, SecondPrompt] = {}
 
     def second_turn(path: Path, completion: Completion) -> Turn | None:
+        on_written(path[0], completion)
         if len(path) == 3:  # (row, attempt, revision): the conversation is over
             return None
         second_prompts[path] = prompts.second(rows[path[0]], turns[path[:1]].ids, completion)

@@ -251,28 +251,25 @@ class _Job:
     key: bytes | None = None
 
 
+_settings: dict = {}
 _shared: Sandbox | None = None
 
 
-def start(**settings) -> Sandbox:
-    """Makes the sandbox that all rewards and tools of this process share, with `Sandbox`'s own arguments."""
-    global _shared
-    stop()
-    _shared = Sandbox(**settings)
-    return _shared
+def configure(**settings) -> None:
+    """What `shared` makes, in `Sandbox`'s own arguments. One that is running with others is closed."""
+    global _settings, _shared
+    if _shared is not None and settings != _settings:
+        _shared.close()
+        _shared = None
+    _settings = settings
 
 
 def shared() -> Sandbox:
-    """The sandbox of this process; made with the default arguments if nobody has started it."""
-    return _shared or start()
-
-
-def stop() -> None:
-    """Closes the shared sandbox, if there is one."""
+    """The sandbox of all rewards and tools of this process, made at the first call. Raises SandboxError."""
     global _shared
-    if _shared is not None:
-        _shared.close()
-        _shared = None
+    if _shared is None:
+        _shared = Sandbox(**_settings)
+    return _shared
 
 
 def cores() -> int:

@@ -141,14 +141,21 @@ class Score(Trainer):
         penalties = [torch.zeros_like(r1)] * 2
         if train.kl == "k1_in_reward":
             penalties = self._kl_in_reward(stage, rollouts, weights)
+        # what could not be judged is left out of the loss, KL and all; the bonus compares both attempts
+        scored = [of([float(r.score1.scored) for r in rollouts])]
+        needs_both = train.alpha > 0 and stage.number == 2
+        scored.append(of([float(r.score2.scored and (r.score1.scored or not needs_both)) for r in rollouts]))
+        weights = [weight * is_scored for weight, is_scored in zip(weights, scored, strict=True)]
         weights[0] = weights[0] * train.revisions_per_attempt
         # of all processes: a baseline must not depend on how the prompts are shared out
-        r1, r2, bonus, penalty1, penalty2 = (
-            of(collect(values.tolist(), self.accelerator)).reshape(tree) for values in (r1, r2, bonus, *penalties)
+        r1, r2, bonus, penalty1, penalty2, scored1, scored2 = (
+            of(collect(values.tolist(), self.accelerator)).reshape(tree)
+            for values in (r1, r2, bonus, *penalties, *scored)
         )
         advantage1, advantage2 = score_advantages(
-            stage.number, r1[..., 0], r2, bonus, train.alpha, train.baseline, penalty1[..., 0], penalty2
-        )
+            stage.number, r1[..., 0], r2, bonus, train.alpha, train.baseline, penalty1[..., 0], penalty2,
+            scored1[..., 0] > 0, scored2 > 0,
+        )  # fmt: skip
         mine = share(list(range(len(r1))), self.accelerator)
         advantage1, advantage2 = advantage1[mine], advantage2[mine]
         shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
@@ -317,6 +324,7 @@ class Score(Trainer):
                 "context_cut": float(r.prompt2.cut),
                 "answer_changed": float(r.score1.answer != r.score2.answer),
                 "zero_advantage": float(credit.advantage2[i] == 0),
+                "unscored": 0.5 * ((not r.score1.scored) + (not r.score2.scored)),
                 **{f"reward/{name}_attempt1": value for name, value in r.score1.components.items()},
                 **{f"reward/{name}_attempt2": value for name, value in r.score2.components.items()},
             }
@@ -355,6 +363,7 @@ class Score(Trainer):
                     "attempt1": r.text1, "attempt2": r.text2,
                     "match1": r.score1.match, "match2": r.score2.match,
                     "reward1": r.score1.components, "reward2": r.score2.components,
+                    **{f"about{i}": s.about for i, s in ((1, r.score1), (2, r.score2)) if s.about},
                     "length1": len(r.y1.ids), "length2": len(r.y2.ids),
                     "finished1": r.y1.finished, "finished2": r.y2.finished,
                 }

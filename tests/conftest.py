@@ -1,13 +1,15 @@
 """A tiny policy that is real in every part: a random Qwen3 of two layers, a character tokenizer, one LoRA adapter."""
 
 import copy
+import math
+import string
 
 import pytest
 import torch
 
 from lib.config import FromScratch, Generation, Lora, Model
 from lib.model import Inputs, Policy, attach_lora
-from lib.scratch import build
+from lib.scratch import build, build_tokenizer
 
 torch.set_num_threads(1)
 
@@ -90,3 +92,38 @@ def make_policy(tiny):
 def limits():
     return Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=12,
                       max_new_tokens_attempt2=12)  # fmt: skip
+
+
+SPARE = 8  # hidden dimensions that are always zero in a chatterbox: what an adapter can write to
+
+
+def chatterbox(folder, successors):
+    """Saves a model whose next token depends on the last one only, by `{last: {next: chance}}`, and ends elsewhere.
+
+    Its layers add nothing to an embedding. Tokens are printable characters and the tags.
+    """
+    architecture = {"model_type": "qwen3", "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+                    "num_key_value_heads": 1, "head_dim": 16, "tie_word_embeddings": False}  # fmt: skip
+    tags = ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<answer>", "</answer>"]
+    characters = "".join(sorted(set(string.printable) - set("\t\r\x0b\x0c")))
+    scratch = FromScratch(architecture=architecture, characters=characters, special_tokens=tags)
+    size = len(build_tokenizer(scratch, TEMPLATE))
+    scratch = scratch.model_copy(update={"architecture": architecture | {"hidden_size": size + SPARE}})
+    model, tokenizer = build(scratch, TEMPLATE, seed=0)
+    ids = tokenizer.convert_tokens_to_ids
+    follow = torch.full((size, size), -30.0)  # (next, last) log-probs
+    follow[ids("<|im_end|>"), :] = 0.0
+    for last, chances in successors.items():
+        follow[:, ids(last)] = -30.0
+        for token, chance in chances.items():
+            follow[ids(token), ids(last)] = math.log(chance)
+    with torch.no_grad():
+        model.model.embed_tokens.weight.copy_(torch.eye(size, size + SPARE))
+        model.lm_head.weight.normal_(generator=torch.Generator().manual_seed(0))
+        # the final norm scales a unit vector by this root
+        model.lm_head.weight[:, :size] = follow / math.sqrt(size + SPARE)
+        model.model.layers[0].self_attn.o_proj.weight.zero_()
+        model.model.layers[0].mlp.down_proj.weight.zero_()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

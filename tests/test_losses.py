@@ -165,6 +165,18 @@ def test_other_baselines_by_hand():
     close(two, [[[0.0, -2.0], [1.0, 1.0]]])  # minus their mean, 1
 
 
+def test_what_is_not_scored_is_in_no_baseline():
+    scored = torch.tensor([True, True, False, True])
+    close(leave_one_out(torch.tensor([1.0, 0.0, 50.0, 0.5]), scored), [0.75, -0.75, 0.0, 0.0])
+    close(leave_one_out(torch.tensor([1.0, 0.0]), torch.tensor([True, False])), [0.0, 0.0])  # nobody to compare with
+    masks = {"scored1": torch.tensor([[True, True]]), "scored2": torch.tensor([[[True, True], [False, True]]])}
+    one, two = advantages(2, R1, R2, alpha=1.0, **masks)
+    close(one, [[1.0, -1.0]])
+    close(two, [[[2.0, -2.0], [0.0, 0.0]]])
+    close(advantages(2, R1, R2, alpha=1.0, baseline="none", **masks)[1], [[[1.0, -1.0], [0.0, 2.0]]])
+    close(advantages(2, R1, R2, alpha=1.0, baseline="batch", **masks)[1], [[[1 / 3, -5 / 3], [0.0, 4 / 3]]])  # mean 2/3
+
+
 def test_penalties_are_taken_from_the_reward_in_both_stages():
     one, two = advantages(1, R1, R2, baseline="none", penalty1=torch.tensor([[0.5, 0.0]]), penalty2=torch.tensor(0.25))
     close(one, [[-0.5, 0.0]])

@@ -10,7 +10,6 @@ import importlib.util
 import json
 import math
 import re
-import string
 import subprocess
 import sys
 from collections import Counter
@@ -18,62 +17,30 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 import yaml
+from conftest import chatterbox
 
 import evaluate
 import profile_run
 import train
 from lib.clock import PHASES
-from lib.config import FromScratch, ScoreConfig, load
+from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
 from lib.evaluation import majority_votes, pass_at_k, vote
 from lib.parsing import same_answer
-from lib.scratch import build, build_tokenizer
 
 ROOT = Path(__file__).parent.parent
 REAL = ("arithmetic", "gsm8k", "math")
-TEMPLATE = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-SPARE = 8  # hidden dimensions that are always zero in the base: what an adapter can write to
 ALONE = SimpleNamespace(num_processes=1)
 
 
 @pytest.fixture(scope="session")
 def sevens(tmp_path_factory):
-    """The folder of the model. Its next token depends on the last one only: the layers add nothing to an embedding."""
-    architecture = {"model_type": "qwen3", "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
-                    "num_key_value_heads": 1, "head_dim": 16, "tie_word_embeddings": False}  # fmt: skip
-    tags = ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<answer>", "</answer>"]
-    characters = "".join(sorted(set(string.printable) - set("\t\r\x0b\x0c")))
-    scratch = FromScratch(architecture=architecture, characters=characters, special_tokens=tags)
-    size = len(build_tokenizer(scratch, TEMPLATE))
-    scratch = scratch.model_copy(update={"architecture": architecture | {"hidden_size": size + SPARE}})
-    model, tokenizer = build(scratch, TEMPLATE, seed=0)
-    ids = tokenizer.convert_tokens_to_ids
-    follow = torch.full((size, size), -30.0)  # (next, last) log-probs
-    follow[ids("<|im_end|>"), :] = 0.0
-    for last, successors in {
+    """The folder of a model that answers 7, or 8 once in four times, within tags."""
+    return chatterbox(tmp_path_factory.mktemp("sevens"), {
         "<|assistant|>": {"<think>": 1}, "<think>": {"</think>": 1}, "</think>": {"<answer>": 1},
         "<answer>": {"7": 0.75, "8": 0.25}, "7": {"</answer>": 1}, "8": {"</answer>": 1},
-    }.items():  # fmt: skip
-        follow[:, ids(last)] = -30.0
-        for token, chance in successors.items():
-            follow[ids(token), ids(last)] = math.log(chance)
-    with torch.no_grad():
-        model.model.embed_tokens.weight.copy_(torch.eye(size, size + SPARE))
-        model.lm_head.weight.normal_(generator=torch.Generator().manual_seed(0))
-        model.lm_head.weight[:, :size] = follow / math.sqrt(
-            size + SPARE
-        )  # by which the final norm scales a unit vector
-        model.model.layers[0].self_attn.o_proj.weight.zero_()
-        model.model.layers[0].mlp.down_proj.weight.zero_()
-    folder = tmp_path_factory.mktemp("sevens")
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    })  # fmt: skip
 
 
 RIDDLES = {

@@ -32,8 +32,8 @@ heapq io itertools json math numbers operator random re statistics string textwr
 # Loaded too where a program can not read the library.
 OTHERS = """
 _strptime argparse array asyncio atexit base64 binascii bz2 calendar cmd code codecs colorsys concurrent.futures.thread
-configparser contextvars csv ctypes difflib dis doctest email faulthandler fcntl fnmatch getopt gettext glob gzip hashlib
-hmac html http importlib inspect keyword linecache locale logging lzma mmap multiprocessing.connection
+configparser contextvars csv ctypes difflib dis doctest email faulthandler fcntl fnmatch getopt gettext glob gzip
+hashlib hmac html http importlib inspect keyword linecache locale logging lzma mmap multiprocessing.connection
 multiprocessing.managers multiprocessing.queues opcode pathlib pdb pickle pkgutil platform pprint pty queue reprlib
 resource sched secrets select selectors shlex shutil signal socket sqlite3 ssl stat struct subprocess symtable sysconfig
 tempfile termios threading timeit token tokenize trace tracemalloc unicodedata unittest unittest.case unittest.mock

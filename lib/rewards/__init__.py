@@ -17,9 +17,10 @@ may decide the match as well, or say that a prediction could not be judged and m
 column has the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else
 that goes wrong raises, and the run stops.
 
-A reward may have two attributes. `check(rows)` is called with all rows before anything is trained, to find what is
-wrong with them. `begin`, a function with parameters of the same kind as the reward, is called with predictions as they
-are written, so that what is judged by other processes is judged beside the generation.
+A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs.
+`check(rows)` is called with all rows before anything is trained, to find what is wrong with them. `begin`, a function
+with parameters of the same kind as the reward, is called with predictions as they are written, so that what is judged
+by other processes is judged beside the generation.
 """
 
 import inspect
@@ -29,7 +30,7 @@ from math import isfinite  # `import math` here would be the sibling of that nam
 from numbers import Real
 from typing import Any, NamedTuple
 
-from lib import registry
+from lib import registry, sandbox
 from lib.errors import ConfigError, NumericError
 from lib.registry import Judged, did_you_mean
 from lib.rewards import code, format, math  # noqa: F401  (they register themselves)
@@ -65,6 +66,12 @@ def text_of(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, map(text_of, value)))
     raise ConfigError(f"got a {type(value).__name__} as text: expected a string or a list of chat messages")
+
+
+def prepare(config: Any) -> None:
+    """Starts what the reward of a config with `reward` and `sandbox` needs. Raises ConfigError, SandboxError."""
+    sandbox.configure(**config.sandbox.model_dump())
+    getattr(registry.rewards.get(config.reward.fn), "prepare", lambda: None)()
 
 
 class Judge:

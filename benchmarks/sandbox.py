@@ -1,0 +1,169 @@
+"""What it costs to judge a program of three asserts: the sandbox on its rungs, beside two common ways to run programs.
+
+    python benchmarks/sandbox.py                      # some seconds each
+    python benchmarks/sandbox.py --programs 1000      # steadier
+
+subprocess   a new interpreter for each program, under the same limits of memory and time; its status is the verdict
+bubblewrap   the same in namespaces of its own, without network or home
+
+Contenders are measured in turns, so that the machine's other work falls on all of them; the ratio is against subprocess
+in the same turn. The last column says what each makes of a program that solves nothing and calls os._exit(0).
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rich.console import Console
+from rich.table import Table
+
+from lib.errors import run_script
+from lib.sandbox import Sandbox, check, cores
+from lib.worker import RUNGS, Program, Worker
+
+SOURCE = "def add(a, b):\n    return a + b\n"
+CHEAT = "import os\nos._exit(0)\n"
+SECONDS, MEGABYTES = 2, 256
+Judge = Callable[[str, tuple[str, ...]], bool]
+
+
+def main() -> int:
+    """Measures, and prints the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--programs", type=int, default=200, help="per contender and turn (default: 200)")
+    options.add_argument("--turns", type=int, default=5, help="default: 5")
+    options.add_argument("--workers", type=int, default=cores(), help="programs at once (default: one per core)")
+    args = options.parse_args()
+    rungs = [rung for rung in RUNGS if not check(rung).why_not]
+    judges = {"subprocess": in_a_subprocess} | ({"bubblewrap": in_bubblewrap} if shutil.which("bwrap") else {})
+    rates: dict[str, list[float]] = {}
+    latencies: dict[str, list[float]] = {}
+    for turn in range(args.turns):
+        for name, judge in judges.items():
+            one_by_one, rate = measured(judge, args.programs // 4, args.workers, turn)  # they are slow
+            latencies.setdefault(name, []).extend(one_by_one)
+            rates.setdefault(name, []).append(rate)
+        for rung in rungs:
+            one_by_one, rate = measured_sandbox(rung, args.programs, args.workers, turn)
+            latencies.setdefault(rung.name, []).extend(one_by_one)
+            rates.setdefault(rung.name, []).append(rate)
+    starts = {rung.name: worker_start(rung) for rung in rungs}
+    fooled = {name: judge(CHEAT, examples(0)) for name, judge in judges.items()}
+    fooled |= {rung.name: judged_by(rung, CHEAT) for rung in rungs}
+    show(latencies, rates, starts, fooled, args.workers)
+    return 0
+
+
+def examples(number: int) -> tuple[str, ...]:
+    """Three tests, different for each number: nothing may be answered from memory."""
+    return "assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}"
+
+
+def measured(judge: Judge, count: int, workers: int, turn: int) -> tuple[list[float], float]:
+    """Seconds of each of `count` programs, one after another; and programs per second, several at once."""
+    seconds = []
+    for number in range(count):
+        started = time.perf_counter()
+        require(judge(SOURCE, examples(number)))
+        seconds.append(time.perf_counter() - started)
+    started = time.perf_counter()
+    with ThreadPoolExecutor(workers) as pool:
+        for right in pool.map(lambda number: judge(SOURCE, examples(number)), range(turn, turn + count)):
+            require(right)
+    return seconds, count / (time.perf_counter() - started)
+
+
+def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[float], float]:
+    """The same, by workers that live on."""
+    programs = [Program(SOURCE, examples(turn * count + i), entry_points=("add",)) for i in range(count)]
+    seconds = []
+    worker = Worker(rung)
+    for program in programs:
+        started = time.perf_counter()
+        require(worker.judge(program).passed)
+        seconds.append(time.perf_counter() - started)
+    worker.close()
+    with Sandbox(workers, rung=rung.name, allow_unsafe=True) as sandbox:
+        sandbox.judge([Program(SOURCE, examples(-i), entry_points=("add",)) for i in range(8 * workers)])  # all are up
+        started = time.perf_counter()
+        for verdict in sandbox.judge(programs):
+            require(verdict.passed)
+        return seconds, count / (time.perf_counter() - started)
+
+
+def worker_start(rung) -> float:
+    """Median of five starts, in seconds."""
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        worker = Worker(rung)
+        seconds.append(time.perf_counter() - started)
+        worker.close()
+    return statistics.median(seconds)
+
+
+def judged_by(rung, source: str) -> bool:
+    """Whether a worker lets a program pass."""
+    worker = Worker(rung)
+    verdict = worker.judge(Program(source, examples(0), entry_points=("add",)))
+    worker.close()
+    return verdict.passed
+
+
+def in_a_subprocess(source: str, tests: tuple[str, ...], prefix: tuple[str, ...] = ()) -> bool:
+    """The program and its tests in one new interpreter; it is right if that ends with status 0."""
+    text = source + "\n" + "\n".join(tests)
+    command = [*prefix, os.path.realpath(sys.executable), "-I", "-S", "-c", text]
+    done = subprocess.run(
+        command, preexec_fn=limit, timeout=5 * SECONDS, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+def limit() -> None:
+    """Memory and time of a subprocess."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+
+
+def in_bubblewrap(source: str, tests: tuple[str, ...]) -> bool:
+    """The same, in namespaces made for it alone."""
+    folders = [part for path in ("/usr", "/lib", "/lib64", sys.base_prefix) for part in ("--ro-bind-try", path, path)]
+    prefix = ("bwrap", "--unshare-all", "--die-with-parent", *folders, "--proc", "/proc", "--dev", "/dev", "--clearenv")
+    return in_a_subprocess(source, tests, (*prefix, "--"))
+
+
+def require(right: bool) -> None:
+    """A benchmark of wrong verdicts is worth nothing."""
+    if not right:
+        raise SystemExit("a right program was judged wrong: void")
+
+
+def show(latencies: dict, rates: dict, starts: dict, fooled: dict, workers: int) -> None:
+    """The table."""
+    table = Table(title=f"a program of three asserts, {workers} workers on {cores()} cores")
+    for heading in ("", "median ms", "95 % ms", "per second", "ratio", "start ms", "os._exit(0)"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, seconds in latencies.items():
+        ordered = sorted(seconds)
+        ratio = statistics.median(mine / its for mine, its in zip(rates[name], rates["subprocess"], strict=True))
+        table.add_row(
+            name, f"{1e3 * statistics.median(ordered):.1f}", f"{1e3 * ordered[int(0.95 * len(ordered))]:.1f}",
+            f"{statistics.median(rates[name]):.0f}", f"{ratio:.1f}x",
+            f"{1e3 * starts[name]:.0f}" if name in starts else "", "PASSES" if fooled[name] else "fails",
+        )  # fmt: skip
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,252 @@
+"""Rewards that run programs, from a text to an optimizer step, in the sandbox that holds on this machine."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from conftest import chatterbox
+
+import train
+from lib import sandbox
+from lib.config import ScoreConfig, load
+from lib.errors import ConfigError
+from lib.rewards import Judge
+from lib.score import Score
+from lib.task import load_task
+from lib.worker import TestVerdict, Verdict
+
+ROOT = Path(__file__).parent.parent
+ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
+RIGHT = "def add(a, b):\n    return a + b\n"
+HALF = "def add(a, b):\n    return a * b\n"  # 2 * 2 is 2 + 2
+SLOW = "def add(a, b):\n    while True:\n        pass\n"
+
+
+def block(program, before="", after=""):
+    return f"{before}```python\n{program}```\n{after}"
+
+
+def judged(texts, reward="code", row=ROW, **options):
+    judge = Judge(reward, "code", "exact", list(row), options)
+    columns = {name: [value] * len(texts) for name, value in row.items()}
+    return judge(texts, [""] * len(texts), columns)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _shared_sandbox():
+    sandbox.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
+    yield
+    sandbox.configure()
+
+
+def test_the_share_of_tests_whatever_stands_around_the_program():
+    texts = [RIGHT, block(HALF, "I think\n"), block(SLOW.replace("while True", "if False")), "", "```python\n" + RIGHT]
+    scores = judged(texts, "code_tests")
+    assert [score.reward for score in scores] == [1.0, 0.5, 0.0, 0.0, 0.0]  # the last block is not closed
+    assert [score.match for score in scores] == [True, False, False, False, False]
+    assert scores[1].about.endswith(": wrong pass (assert add(1, 2) == 3; add(1, 2) answered 2)")
+    assert scores[0].about == f"{sandbox.shared().rung.name}: pass pass"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (block(RIGHT, after="Final answer: above"), {"tests": 0.8, "conciseness": 0.2}),
+        (block(HALF, after="final answer: above"), {"tests": 0.4}),
+        (block(SLOW, after='{"final_answer": 1}'), {"timeout": -0.05}),
+        (block(RIGHT), {"format": -0.02}),  # no marker
+        (block(RIGHT, "final answer:\n"), {"format": -0.02}),  # in front of the block
+        (block(RIGHT) + block(RIGHT, after="final answer:"), {"format": -0.02}),
+        (RIGHT + "final answer:", {"format": -0.02}),
+        ("", {"format": -0.02}),
+        (f"<think>{block(HALF)}</think>" + block(RIGHT, after="Final answer: it"), {"tests": 0.8, "conciseness": 0.2}),
+    ],
+)
+def test_components_of_the_gated_reward(text, parts):
+    [score] = judged([text], row=ROW | {"timeout_s": 0.3})
+    assert {name: value for name, value in score.components.items() if value} == pytest.approx(parts)
+    assert score.reward == pytest.approx(sum(parts.values()))
+    assert score.match == (parts.get("tests") == 0.8)
+
+
+@pytest.mark.parametrize(("words", "bonus"), [(190, 0.2), (350, 0.1), (600, 0.0)])
+def test_a_right_program_earns_more_the_shorter_it_is(words, bonus):
+    text = block(RIGHT)
+    padding = words - len(text.split())
+    [score] = judged([" ".join(["well"] * padding) + "\n" + text], final_answer="ignored")
+    assert score.components["conciseness"] == pytest.approx(bonus, abs=1e-9)
+    assert score.reward == pytest.approx(0.8 + bonus)
+
+
+def test_a_part_that_can_not_matter_is_no_part():
+    text = block(RIGHT, after="final answer: it")
+    required, rewarded, ignored = (
+        judged([text], final_answer=choice)[0].components for choice in ("required", "rewarded", "ignored")
+    )
+    assert "style" not in required and "style" not in ignored
+    assert (rewarded["style"], rewarded["tests"]) == (0.05, pytest.approx(0.75))
+    for choice in ("required", "rewarded", "ignored"):
+        assert judged([text], final_answer=choice)[0].reward == pytest.approx(1.0)
+    assert judged([block(RIGHT)], final_answer="rewarded")[0].reward == pytest.approx(0.95)
+
+
+def test_programs_that_read_and_print():
+    row = {"stdio": [{"stdin": "3\n", "stdout": "9\n"}, {"stdin": "4", "stdout": "16"}]}
+    texts = ["print(int(input()) ** 2)", "print(9)", "x = int(input())\nexit(3)"]
+    assert [score.reward for score in judged(texts, "code_tests", row)] == [1.0, 0.5, 0.0]
+
+
+def test_equal_programs_run_once():
+    before = sandbox.shared().counts.copy()
+    row = ROW | {"tests": ["assert add(11, 2) == 13"]}
+    assert [score.reward for score in judged([RIGHT] * 6, "code_tests", row)] == [1.0] * 6
+    judged([block(RIGHT, after="final answer:")], row=row)  # another reward, and other words around it
+    counts = sandbox.shared().counts - before
+    assert (counts["programs"], counts["remembered"]) == (1, 6)
+
+
+def test_what_was_begun_is_not_run_again():
+    row = ROW | {"tests": ["assert add(21, 2) == 23"]}
+    judge = Judge("code", "code", "exact", list(row))
+    before = sandbox.shared().counts.copy()
+    text, columns = block(RIGHT, after="final answer:"), {name: [value] for name, value in row.items()}
+    judge.begin([text], columns, ["q"])
+    assert (sandbox.shared().counts - before)["programs"] == 1
+    assert judge([text], [""], columns)[0].reward == pytest.approx(1.0)
+    assert (sandbox.shared().counts - before)["programs"] == 1
+    assert not Judge("exact_match", "code", "exact", []).begins
+
+
+def test_mistakes_in_the_options_are_told_at_once():
+    with pytest.raises(ConfigError) as caught:
+        judged([""], concisenes=0.1, style="much")
+    lines = str(caught.value).splitlines()
+    assert "reward.options.concisenes: reward 'code' has no such option; did you mean 'conciseness'?" in lines
+    assert "reward.options.style: got 'much', expected a float such as 0.05" in lines
+    with pytest.raises(ConfigError, match="final_answer: got 'requierd', expected one of required, rewarded, ignored"):
+        judged([""], final_answer="requierd")
+
+
+def test_a_row_that_is_no_task_is_found_before_training():
+    judge = Judge("code_tests", "code", "exact", list(ROW))
+    judge.check([ROW, {"stdio": [{"stdin": "", "stdout": ""}]}])
+    for row, reason in (
+        ({"tests": "assert add(1, 2) == 3"}, "tests: got 'assert add"),
+        ({"tests": []}, "neither of tests and stdio"),
+        ({"tests": ["assert f(g(1)) == 2"]}, "entry_points: can not be inferred"),
+    ):
+        with pytest.raises(ConfigError, match=reason):
+            judge.check([ROW, row])
+
+
+def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
+    faulty = Verdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
+    monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
+    for reward, text in (("code_tests", RIGHT), ("code", block(RIGHT, after="final answer:"))):
+        [score] = judged([text], reward)
+        assert (score.scored, score.match, score.components) == (False, False, {})
+        assert score.about == "R3: infra_error (4 workers were lost)"
+    assert judged([RIGHT], "code")[0].scored  # no program, so nothing that could go wrong
+
+
+# -- in a run
+
+
+CONFIG = {
+    "run_name": "programs",
+    "model": {"backend": "plain", "max_seq_length": 128},
+    "lora": {"r": 4, "alpha": 8},
+    "dataset": {"name": "tasks.jsonl", "target_field": "solution", "test_split_size": 16},
+    "prompts": {"user": "{prompt}", "self_correction": "again"},
+    "reward": {"fn": "code_tests", "answer_extractor": "code"},
+    "sandbox": {"workers": 2, "allow_unsafe": True},
+    "generation": {"max_prompt_length_attempt1": 32, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 12,
+                   "max_new_tokens_attempt2": 12},
+    "optimizer": {"learning_rate": 0.003},
+    "train": {"stage1_steps": 8, "stage2_steps": 8, "stage1_batch_size": 8, "stage2_batch_size": 8, "beta2": 0.01},
+    "eval": {"max_examples": 16, "temperature": 1.0, "samples_per_prompt": 8},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory):
+    """A model that writes `print(7)`, or one time in four `print(8)`."""
+    chain = {last: {next: 1} for last, next in zip("print", "rint(", strict=True)}
+    chain |= {"<|assistant|>": {"p": 1}, "(": {"7": 0.75, "8": 0.25}, "7": {")": 1}, "8": {")": 1}}
+    return chatterbox(tmp_path_factory.mktemp("writer"), chain)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, writer):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"prompt": f"q{number}", "stdio": [{"stdin": "", "stdout": "8\n"}], "solution": "print(8)"}
+        for number in range(64)
+    ]
+    Path("tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("programs.yaml").write_text(yaml.safe_dump(CONFIG | {"model": CONFIG["model"] | {"name": str(writer)}}))
+    return tmp_path
+
+
+def logged(run, stream):
+    return [json.loads(line) for line in Path(f"outputs/{run}/{stream}.jsonl").read_text().splitlines()]
+
+
+def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train.py", "--config", "programs.yaml"])
+    assert train.main() == 0
+    rows = logged("programs", "evaluations")
+    low, high = rows[0]["acc_attempt1_ci95"]
+    assert low < 0.25 < high
+    assert rows[-1]["acc_attempt2"] > 0.6
+    assert rows[-1]["reward/tests_attempt2"] == rows[-1]["acc_attempt2"]
+    texts = logged("programs", "generations")
+    rung = sandbox.shared().rung.name
+    assert {row["about2"] for row in texts} >= {f"{rung}: pass"}
+    assert all(row["match2"] == (row["attempt2"] == "print(8)") for row in texts)
+
+
+def step_with(unscored, reward):
+    """The weights after a step of stage II in which some second attempts could not be judged; and the step's row."""
+    run = Score(load_task(load(ScoreConfig, Path("programs.yaml"), [f"run_name=r{reward}"]), say=lambda text: None))
+    run.progress.stage = 2
+    with run.open():
+        rollouts = run.sample(run.stages[1])
+        for index in unscored:
+            score = rollouts[index].score2._replace(scored=False, reward=reward, match=False)
+            rollouts[index] = replace(rollouts[index], score2=score)
+        credit = run.credit(run.stages[1], rollouts)
+        row = run.update(run.stages[1], rollouts, credit)
+    return torch.cat([parameter.detach().flatten() for parameter in run.policy.trainable]), credit, row
+
+
+def test_what_was_not_judged_is_not_in_the_loss(folder):
+    unscored = [2, 3, 11]
+    weights, credit, row = step_with(unscored, 0.0)
+    others = [index for index in range(len(credit.weight2)) if index not in unscored]
+    assert not credit.weight2[unscored].any() and not credit.advantage2[unscored].any()
+    assert credit.weight2[others].all()
+    assert credit.advantage2[10] == 0  # its only sibling is 11: nobody to compare with
+    assert row["unscored"] == pytest.approx(0.5 * len(unscored) / len(credit.weight2))
+    assert torch.equal(weights, step_with(unscored, 100.0)[0])
+    assert not torch.equal(weights, step_with([], 0.5)[0])
+
+
+def test_the_shipped_config_runs_small(writer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    overrides = [f"model.name={writer}", f"dataset.name={ROOT / 'data/code_tasks.jsonl'}", "model.max_seq_length=8192",
+                 "generation.max_prompt_length_attempt1=2000", "generation.max_prompt_length_attempt2=4000",
+                 "sandbox.allow_unsafe=true"]  # fmt: skip
+    monkeypatch.setattr(
+        sys, "argv", ["train.py", "--config", str(ROOT / "configs/code_tasks.yaml"), "--smoke", "8", *overrides]
+    )
+    assert train.main() == 0
+    texts = [
+        json.loads(line) for line in Path("outputs/score-code-tasks-smoke/generations.jsonl").read_text().splitlines()
+    ]
+    assert {row["about1"] for row in texts} == {"not in the required format"}
+    assert {row["reward1"]["format"] for row in texts} == {-0.02}
