@@ -11,7 +11,7 @@ Data, prompts, budgets and the test of correctness are those of training; `eval.
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
 
-Exit codes: 0 finished, 2 config, data or adapter.
+Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox.
 """
 
 import argparse

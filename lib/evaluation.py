@@ -36,6 +36,7 @@ class Answers:
     truncated1: np.ndarray  # bool
     truncated2: np.ndarray
     changed: np.ndarray  # bool, the two extracted answers differ
+    unscored: np.ndarray  # bool, a reward could not judge one of them; it counts as wrong
     components: list[dict[str, float]]  # of attempt 2
 
 
@@ -70,7 +71,8 @@ def _numbers(rollout: Rollout) -> tuple:
     one, two = rollout.score1, rollout.score2
     return (
         one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
-        not rollout.y1.finished, not rollout.y2.finished, one.answer != two.answer, two.components,
+        not rollout.y1.finished, not rollout.y2.finished, one.answer != two.answer,
+        not (one.scored and two.scored), two.components,
     )  # fmt: skip
 
 
@@ -102,6 +104,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
         for attempt in (1, 2):
             row[f"{name}_attempt{attempt}"] = float(getattr(answers, f"{name}{attempt}").mean())
     row["answer_changed"] = float(answers.changed.mean())
+    row["unscored"] = float(answers.unscored.mean())
     for name in sorted({name for parts in answers.components for name in parts}):
         row[f"reward/{name}_attempt2"] = float(np.mean([parts.get(name, 0.0) for parts in answers.components]))
     return row

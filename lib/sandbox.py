@@ -43,6 +43,7 @@ import ast
 import atexit
 import contextlib
 import hashlib
+import logging
 import os
 import queue
 import sys
@@ -64,6 +65,8 @@ STARTS = 3  # of a worker in a row, before the sandbox gives up
 MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share means anything
+BATCHES_BETWEEN_WARNINGS = 100
+_log = logging.getLogger("rematch.sandbox")
 _PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 
@@ -105,6 +108,7 @@ class Sandbox:
         for thread in self._threads:
             thread.start()
         atexit.register(self.close)
+        self._warn_if_open()
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -117,6 +121,9 @@ class Sandbox:
 
         Raises SandboxError where workers do not start any more, or where too many programs got no verdict.
         """
+        self.counts["batches"] += 1
+        if self.counts["batches"] % BATCHES_BETWEEN_WARNINGS == 0:
+            self._warn_if_open()
         verdicts = [future.result() for future in [self.submit(program) for program in programs]]
         faults, count = self.counts["without verdict"], self.counts["programs"]
         if count >= FEWEST_PROGRAMS and faults > MOST_FAULTS * count:
@@ -149,12 +156,25 @@ class Sandbox:
         self._put(_Job(future, self._within_limits(program), stdin))
         return future.result()
 
+    def describe(self) -> str:
+        """One line: the rung, and how many programs run at once."""
+        return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once"
+
+    def _warn_if_open(self) -> None:
+        if not self.rung.seccomp:
+            _log.warning(
+                "sandbox %s: nothing keeps the model's programs from your files, network and processes; %d of them "
+                "were run so far (sandbox.allow_unsafe)", self.rung.name, self.counts["programs"],
+            )  # fmt: skip
+
     def close(self) -> None:
         """Ends all workers. What was submitted and has not begun is cancelled."""
         atexit.unregister(self.close)
         if self._owner != os.getpid():  # a forked child: the threads are not here
             return
-        self._broken = self._broken or SandboxError("the sandbox is closed")
+        if self._broken is None:
+            self._broken = SandboxError("the sandbox is closed")
+            self._warn_if_open()
         with contextlib.suppress(queue.Empty):
             while True:
                 self._fail(self._jobs.get_nowait(), self._broken)

@@ -19,7 +19,8 @@ def first_character(text):
 def answers(match1, match2, samples=1, **changes):
     n = len(match1)
     columns = {"reward1": match1, "reward2": match2, "length1": [3] * n, "length2": [5] * n,
-               "truncated1": [False] * n, "truncated2": [True] + [False] * (n - 1), "changed": [False] * n}  # fmt: skip
+               "truncated1": [False] * n, "truncated2": [True] + [False] * (n - 1), "changed": [False] * n,
+               "unscored": [False] * n}  # fmt: skip
     columns = {name: np.asarray(values, dtype=float) for name, values in {**columns, **changes}.items()}
     return Answers(
         np.arange(n) // samples, np.asarray(match1, dtype=bool), np.asarray(match2, dtype=bool),

@@ -17,13 +17,15 @@ may decide the match as well, or say that a prediction could not be judged and m
 column has the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else
 that goes wrong raises, and the run stops.
 
-A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs.
+A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
+a line to tell at start-up.
 `check(rows)` is called with all rows before anything is trained, to find what is wrong with them. `begin`, a function
 with parameters of the same kind as the reward, is called with predictions as they are written, so that what is judged
 by other processes is judged beside the generation.
 """
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite  # `import math` here would be the sibling of that name
@@ -68,10 +70,14 @@ def text_of(value: Any) -> str:
     raise ConfigError(f"got a {type(value).__name__} as text: expected a string or a list of chat messages")
 
 
-def prepare(config: Any) -> None:
+def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the reward of a config with `reward` and `sandbox` needs. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
-    getattr(registry.rewards.get(config.reward.fn), "prepare", lambda: None)()
+    start = getattr(registry.rewards.get(config.reward.fn), "prepare", None)
+    if start is not None:
+        note = start()
+        if os.environ.get("RANK", "0") == "0":  # one of all processes tells
+            say(note)
 
 
 class Judge:

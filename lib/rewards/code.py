@@ -112,7 +112,12 @@ def _check(rows: Sequence[dict]) -> None:
         _task(row)
 
 
-code_tests.prepare = code.prepare = shared
+def _prepare() -> str:
+    """Starts the sandbox. Raises SandboxError."""
+    return shared().describe()
+
+
+code_tests.prepare = code.prepare = _prepare
 code_tests.check = code.check = _check
 
 
