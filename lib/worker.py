@@ -415,16 +415,16 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
 
 def _settings(rung: Rung, numpy: bool) -> dict:
     """What the zygote is told first."""
-    library = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    library = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]  # Python's own, not a venv's
+    library = [folder for folder in library if folder]
     folders = _numpy_folders(numpy)
     drops_user = not rung.bubblewrap  # there it owns nothing anyway
     closed = rung.seccomp and not rung.landlock
     reads_library = not closed and not (drops_user and os.geteuid() == 0 and _is_private(library[0]))
     return {
-        "modules": zygote.COMMON.split()
-        + (zygote.OTHERS.split() if not reads_library else [])
-        + (_NUMPY if numpy else []),
-        "path": [*dict.fromkeys([*library, f"{library[1]}/lib-dynload", *folders])],
+        "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
+        "optional_modules": [] if reads_library else zygote.OTHERS.split(),
+        "path": [*library, *folders],
         "readable": [*library, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,

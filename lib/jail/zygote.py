@@ -59,10 +59,12 @@ class Zygote:
 
     def __init__(self, owner: socket.socket, settings: dict):
         self._owner = owner
+        sys.path[:] = settings["path"]
         for name in settings["modules"]:
+            importlib.import_module(name)
+        for name in settings["optional_modules"]:  # not every version or build of Python has all of them
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        sys.path[:] = settings["path"]
         self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
         self._drops_user = settings["drop_user"]
