@@ -34,6 +34,7 @@ _NAMING = (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # node
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not for a source, a pipe or a file
 _BATCH = 64  # rows whose programs go to the sandbox together
 _CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
+_EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
 _FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
@@ -432,10 +433,13 @@ def ignorant_programs(task: Task) -> list[tuple[str, str]]:
             ("prints nothing", ""),
             ("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n"),
         ]
-    answers = {f"returns {value}": value for value in _CONSTANTS} | {"returns its first argument": _FIRST}
+    bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
+    bodies["returns its first argument"] = f"return {_FIRST}"
+    # passes where a test compares with what it computes from the same arguments afterwards
+    bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
     return [
-        (what, "".join(f"def {name}(*args, **kwargs):\n    return {value}\n" for name in task.callables))
-        for what, value in answers.items()
+        (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
+        for what, body in bodies.items()
     ]
 
 

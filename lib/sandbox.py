@@ -58,7 +58,8 @@ from pathlib import Path
 from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
-from lib.worker import RUNGS, Program, Run, Rung, TestVerdict, Verdict, Worker, WorkerLost
+from lib.jail.wire import LARGEST_SOURCE
+from lib.worker import RUNGS, Program, Run, Rung, TestVerdict, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at a program, when workers are lost under it
 STARTS = 3  # of a worker in a row, before the sandbox gives up
@@ -100,7 +101,8 @@ class Sandbox:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known: OrderedDict[bytes, Future] = OrderedDict()
         self._lock = threading.Lock()
-        self._broken: SandboxError | None = None
+        self._broken: SandboxError | None = None  # why nothing is judged any more
+        self._workers: set[Worker] = set()  # those that live
         self._threads = [
             threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True)
             for number in range(workers or cores())
@@ -121,8 +123,7 @@ class Sandbox:
 
         Raises SandboxError where workers do not start any more, or where too many programs got no verdict.
         """
-        self.counts["batches"] += 1
-        if self.counts["batches"] % BATCHES_BETWEEN_WARNINGS == 0:
+        if self._count("batches") % BATCHES_BETWEEN_WARNINGS == 0:
             self._warn_if_open()
         verdicts = [future.result() for future in [self.submit(program) for program in programs]]
         faults, count = self.counts["without verdict"], self.counts["programs"]
@@ -134,7 +135,10 @@ class Sandbox:
         return verdicts
 
     def submit(self, program: Program) -> "Future[Verdict]":
-        """The verdict in the making: programs are taken in the order in which they were submitted."""
+        """The verdict in the making, which can not be cancelled: others may wait for it.
+
+        Programs are taken in the order in which they were submitted.
+        """
         program = self._within_limits(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
@@ -143,18 +147,18 @@ class Sandbox:
                 self._known.move_to_end(key)
                 self.counts["remembered"] += 1
                 return known
-            future: Future[Verdict] = Future()
-            self._known[key] = future
+            job = self._put(program, None, key)
+            if not job.future.done():
+                self._known[key] = job.future
             if len(self._known) > MOST_REMEMBERED:
                 self._known.popitem(last=False)
-        self._put(_Job(future, program, None, key))
-        return future
+        return job.future
 
     def run(self, program: Program, stdin: str = "") -> Run:
         """Runs a program as a script; nothing is remembered. Raises SandboxError."""
-        future: Future[Run] = Future()
-        self._put(_Job(future, self._within_limits(program), stdin))
-        return future.result()
+        with self._lock:
+            job = self._put(self._within_limits(program), stdin)
+        return job.future.result()
 
     def describe(self) -> str:
         """One line: the rung, and how many programs run at once."""
@@ -168,97 +172,110 @@ class Sandbox:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Ends all workers. What was submitted and has not begun is cancelled."""
+        """Ends all workers, busy ones too: who still waits for a verdict gets a SandboxError."""
         atexit.unregister(self.close)
         if self._owner != os.getpid():  # a forked child: the threads are not here
             return
-        if self._broken is None:
-            self._broken = SandboxError("the sandbox is closed")
-            self._warn_if_open()
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._fail(self._jobs.get_nowait(), self._broken)
+        with self._lock:
+            if self._broken is None:
+                self._broken = SandboxError("the sandbox is closed")
+                self._warn_if_open()
+            for worker in self._workers:
+                worker.kill()
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
 
     def _within_limits(self, program: Program) -> Program:
-        if program.timeout_s <= self.max_timeout_s and program.memory_mb <= self.max_memory_mb:
-            return program
-        seconds, megabytes = min(program.timeout_s, self.max_timeout_s), min(program.memory_mb, self.max_memory_mb)
-        return replace(program, timeout_s=seconds, memory_mb=megabytes)
+        """What is too long is refused later, but not remembered whole."""
+        return replace(
+            program,
+            source=program.source[: LARGEST_SOURCE + 1],
+            timeout_s=min(program.timeout_s, self.max_timeout_s),
+            memory_mb=min(program.memory_mb, self.max_memory_mb),
+        )
 
-    def _put(self, job: "_Job") -> None:
+    def _put(self, program: Program, stdin: str | None, key: bytes = b"") -> "_Job":
+        """A job for the threads. The lock is ours."""
         if self._owner != os.getpid():
             raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
+        job = _Job(Future(), program, stdin, key)
+        job.future.set_running_or_notify_cancel()
         self.counts["programs"] += 1
         if self._broken:
-            self._fail(job, self._broken)
+            job.future.set_exception(self._broken)
         else:
             self._jobs.put(job)
+        return job
 
-    def _fail(self, job: "_Job | None", error: Exception) -> None:
-        if job is not None:
-            self._forget(job)
-            job.future.set_exception(error)
+    def _count(self, what: str) -> int:
+        with self._lock:
+            self.counts[what] += 1
+            return self.counts[what]
 
     def _forget(self, job: "_Job") -> None:
         with self._lock:
-            if job.key is not None:
-                self._known.pop(job.key, None)
+            self._known.pop(job.key, None)
 
     def _work(self) -> None:
         """A thread: its workers (a plain one, and one with numpy once that is asked for), one job after another."""
         workers: dict[bool, Worker] = {}
         try:
             while (job := self._jobs.get()) is not None:
-                if not job.future.set_running_or_notify_cancel():
-                    self._forget(job)
-                    continue
                 try:
                     job.future.set_result(self._result(job, workers))
-                except SandboxError as error:
-                    self._broken = error
-                    self._fail(job, error)
-                except BaseException as error:  # a bug of ours: whoever waits must hear of it
-                    self._fail(job, error)
+                except BaseException as error:  # whoever waits must hear of it, a bug of ours too
+                    self._forget(job)
+                    job.future.set_exception(error)
         finally:
-            for worker in workers.values():
-                worker.close()
+            for numpy in list(workers):
+                self._end(workers.pop(numpy))
 
     def _result(self, job: "_Job", workers: dict[bool, Worker]) -> Verdict | Run:
-        numpy = self.numpy and "numpy" in job.program.source + job.program.setup_code
-        reason = ""
+        program, reason = job.program, ""
+        numpy = self.numpy and any("numpy" in text for text in (program.source, program.setup_code, *program.tests))
         for _ in range(ATTEMPTS):
+            if self._broken:
+                raise self._broken
             if numpy not in workers:
                 workers[numpy] = self._started(numpy)
             try:
-                if job.stdin is not None:
-                    return workers[numpy].run(job.program, job.stdin)
-                return workers[numpy].judge(job.program)
+                return workers[numpy].judge(program) if job.stdin is None else workers[numpy].run(program, job.stdin)
             except WorkerLost as error:
                 reason = str(error)
-                self.counts["lost workers"] += 1
-                workers.pop(numpy).close()
-        self.counts["without verdict"] += 1
+                self._count("lost workers")
+                self._end(workers.pop(numpy))
+        self._count("without verdict")
         self._forget(job)
         if job.stdin is not None:
-            raise RuntimeError(f"the sandbox lost {ATTEMPTS} workers over a script: {reason}")
+            return Run("infra_error", "", reason, self.rung.name)
         fault = TestVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
-        return Verdict((fault,) * max(1, len(job.program.tests) + len(job.program.stdio)), self.rung.name)
+        return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
+
+    def _end(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.discard(worker)
+        worker.close()
 
     def _started(self, numpy: bool) -> Worker:
         for pause in range(STARTS):
             try:
-                return Worker(self.rung, numpy)
+                worker = Worker(self.rung, numpy)
             except WorkerLost as error:
                 reason = error
                 time.sleep(0.2 * 4**pause)
-        raise SandboxError(
+                continue
+            with self._lock:
+                self._workers.add(worker)
+                if self._broken:  # closed in the meantime
+                    worker.kill()
+            return worker
+        self._broken = SandboxError(
             f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {STARTS} times in a row: "
             f"{reason}; run `python -m lib.sandbox --self-test`"
         )
+        raise self._broken
 
 
 @dataclass(frozen=True)
@@ -268,11 +285,12 @@ class _Job:
     future: Future
     program: Program
     stdin: str | None
-    key: bytes | None = None
+    key: bytes
 
 
 _settings: dict = {}
 _shared: Sandbox | None = None
+_making = threading.Lock()
 
 
 def configure(**settings) -> None:
@@ -287,9 +305,10 @@ def configure(**settings) -> None:
 def shared() -> Sandbox:
     """The sandbox of all rewards and tools of this process, made at the first call. Raises SandboxError."""
     global _shared
-    if _shared is None:
-        _shared = Sandbox(**_settings)
-    return _shared
+    with _making:
+        if _shared is None:
+            _shared = Sandbox(**_settings)
+        return _shared
 
 
 def cores() -> int:
@@ -332,15 +351,12 @@ def check(rung: Rung) -> Check:
     """Starts a worker on a rung and lets a program try what must be refused there."""
     if sys.platform != "linux" and rung.seccomp:
         return Check(rung, why_not=f"needs Linux, this is {sys.platform}")
-    try:
-        worker = Worker(rung)
-    except WorkerLost as error:
-        return Check(rung, why_not=str(error))
-    with contextlib.closing(worker), tempfile.TemporaryDirectory() as folder, _planted_secret():
+    with tempfile.TemporaryDirectory() as folder, _planted_secret():
         try:
-            return _attempts(worker, Path(folder))
+            with contextlib.closing(Worker(rung)) as worker:
+                return _attempts(worker, Path(folder))
         except WorkerLost as error:
-            return Check(rung, why_not=f"a worker is lost: {error}")
+            return Check(rung, why_not=str(error))
 
 
 @contextlib.contextmanager
@@ -377,19 +393,21 @@ def _attempts(worker: Worker, folder: Path) -> Check:
     outcomes = [(what, test.verdict == "pass") for what, test in zip(calls, verdict.tests, strict=True)]
 
     def judged(test: str, limit: float = 5.0) -> str:
-        program = Program(source, (test,), entry_points=("use_memory", "use_time"), timeout_s=limit, memory_mb=64)
+        names = ("use_memory", "use_time", "use_library")
+        program = Program(source, (f"assert {test}",), entry_points=names, timeout_s=limit, memory_mb=64)
         return worker.judge(program).tests[0].verdict
 
     outcomes += [
-        ("take twice its memory", judged("assert use_memory(128) == 128 << 20") == "memory"),
-        ("go on after its time", judged("assert use_time()", limit=0.1) == "timeout"),
+        ("take twice its memory", judged("use_memory(128) == 128 << 20") == "memory"),
+        ("go on after its time", judged("use_time()", limit=0.1) == "timeout"),
         ("print without end", worker.run(Program("while True: print('x' * 1000)")).ending == "output_limit"),
     ]
-    is_sound = judged("assert use_memory(1) == 1 << 20") == "pass" and judged("assert use_memory(1) == 0") == "wrong"
+    judgements = [judged(call) for call in ("use_library()", "use_memory(1) == 1 << 20", "use_memory(1) == 0")]
+    is_sound = judgements == ["pass", "pass", "wrong"]
     done = [what for what, refused in outcomes if not refused]
     why_not = ""
     if not is_sound:
-        why_not = "a right program is judged wrong, or a wrong one right"
+        why_not = f"a program that must get pass, pass, wrong got {', '.join(judgements)}"
     elif worker.rung.seccomp and (not canary.exists() or canary.read_text() != "alive"):
         why_not = "a program changed a file"
     elif worker.rung.seccomp and done:
@@ -484,9 +502,9 @@ def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
 
 def show_run(run: Run) -> int:
     """Prints what a script printed, and how it ended; 0 where it finished, 1 otherwise."""
-    sys.stdout.write(run.stdout)
-    sys.stdout.flush()
-    sys.stderr.write(run.stderr)
+    for stream, text in ((sys.stdout, run.stdout), (sys.stderr, run.stderr)):
+        stream.write("\n".join(map(shown, text.split("\n"))))
+        stream.flush()
     print(f"{run.ending}; {run.seconds:.3f} s, sandbox {run.rung}", file=sys.stderr)
     return FINISHED if run.ending == "finished" else 1
 

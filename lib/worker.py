@@ -25,7 +25,9 @@ VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
     "protocol", "unsupported_test", "infra_error",
 )  # fmt: skip
-MOST_OUTPUT = 64 << 10  # bytes of each stream of a script
+MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, if nobody expects more
+MOST_ERRORS = 16 << 20  # bytes of its standard error; no more than MOST_OUTPUT of them are kept
+LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
 _BEHIND = 5.0  # seconds that a worker may be late before it is taken for dead
 _MEGABYTE = 1 << 20
@@ -85,7 +87,8 @@ class Verdict:
 class Run:
     """What a script printed, and how it ended."""
 
-    ending: str  # finished, exception (a status that is not 0), timeout, memory, output_limit, died, load_error
+    ending: str  # finished, exception (a status that is not 0), timeout, memory, output_limit, died, load_error, or
+    # infra_error, which is not the script's doing
     stdout: str
     stderr: str
     rung: str
@@ -112,6 +115,11 @@ RUNGS = (
 )
 
 
+def shown(text: str) -> str:
+    """What a program has a hand in, without what a terminal would obey."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
 class WorkerLost(Exception):
     """A worker did not start, ended, or does not answer."""
 
@@ -122,18 +130,21 @@ class Worker:
     def __init__(self, rung: Rung, numpy: bool = False):
         """Starts the zygote, with numpy loaded where that is asked for. Raises WorkerLost with the reason."""
         self.rung = rung
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                _command(rung, theirs.fileno(), numpy), env=_ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
-                start_new_session=True,  # Ctrl-C is for the trainer
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            )  # fmt: skip
+        try:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                self._process = subprocess.Popen(
+                    _command(rung, theirs.fileno(), numpy), env=_ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
+                    start_new_session=True,  # Ctrl-C is for the trainer
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                )  # fmt: skip
+        except OSError as error:
+            raise WorkerLost(str(error)) from error
         try:
             self._socket.sendall(wire.frame(_settings(rung, numpy)))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
-            self.ready = wire.read_frame(self._socket.fileno())
+            wire.read_frame(self._socket.fileno())
         except (OSError, EOFError, wire.Broken):
             self.close()
             lines = self._process.stderr.read().decode(errors="replace").split("\n")
@@ -151,17 +162,17 @@ class Worker:
         """The verdict on a program. Raises WorkerLost."""
         return self._judge_scripts(program) if program.stdio else self._judge_tests(program)
 
-    def run(self, program: Program, stdin: str = "") -> Run:
-        """Runs a program as a script. Raises WorkerLost."""
+    def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> Run:
+        """Runs a program as a script; `most_output`: bytes of standard output. Raises WorkerLost."""
         source, mistake = _sendable(program.source)
         if mistake:
             return Run("load_error", "", mistake, self.rung.name)
         text = stdin.encode("utf-8", "replace")
-        report, outputs = self._exchange(_job("script", program), [source, text], [MOST_OUTPUT] * 2)
-        stdout, stderr = (output[:MOST_OUTPUT].decode("utf-8", "replace") for output in outputs)
-        return Run(
-            _ending(report, outputs, program), stdout, stderr, self.rung.name, report["seconds"], report["memory"]
-        )
+        caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
+        report, outputs = self._exchange(_job("script", program), [source, text], caps)
+        ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
+        stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
+        return Run(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
 
     def is_healthy(self) -> bool:
         """Whether a right program is judged right."""
@@ -169,6 +180,10 @@ class Worker:
             return self._judge_tests(_RIGHT, may_ask=False).passed
         except WorkerLost:
             return False
+
+    def kill(self) -> None:
+        """Ends the worker while its owner waits for it; `close` is still due."""
+        self._process.kill()
 
     def close(self) -> None:
         """Ends the worker and everything that runs in it."""
@@ -193,7 +208,7 @@ class Worker:
         if len(exam) > wire.LARGEST_FRAME:
             return self._same("unsupported_test", "the tests are too long", program)
         job = _job("tests", program) | {"stateful": program.stateful}
-        report, (answer,) = self._exchange(job, [source, exam], [_MEGABYTE])
+        report, (answer,) = self._exchange(job, [source, exam], [(LARGEST_ANSWER, LARGEST_ANSWER)])
         verdicts = _verdicts(answer, len(program.tests))
         if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
             raise WorkerLost("no verdict")
@@ -209,7 +224,8 @@ class Worker:
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
             if lost is None:
-                run = self.run(replace(program, timeout_s=program.timeout_s - seconds), stdin)
+                most = max(MOST_OUTPUT, 8 * len(expected))
+                run = self.run(replace(program, timeout_s=program.timeout_s - seconds), stdin, most)
                 seconds, memory = seconds + run.seconds, max(memory, run.memory_bytes)
                 verdict = _compared(run, expected)
                 lost = verdict if run.ending in ("timeout", "load_error") else None
@@ -219,7 +235,7 @@ class Worker:
     def _same(self, verdict: str, detail: str, program: Program) -> Verdict:
         return Verdict((TestVerdict(verdict, detail),) * len(program.tests), self.rung.name)
 
-    def _exchange(self, job: dict, texts: list[bytes], caps: list[int]) -> tuple[dict, list[bytes]]:
+    def _exchange(self, job: dict, texts: list[bytes], caps: list[tuple[int, int]]) -> tuple[dict, list[bytes]]:
         """Sends a job, with a pipe for each text and for each output; the zygote's report, and the outputs."""
         inputs, outputs = [os.pipe() for _ in texts], [os.pipe() for _ in caps]
         pipes = Pipes(
@@ -244,12 +260,13 @@ class Worker:
 
 
 class Pipes:
-    """Our ends of a job's pipes: texts to write, and outputs to read up to a number of bytes each."""
+    """Our ends of a job's pipes: texts to write, and outputs with the bytes to keep and the bytes to read of each."""
 
-    def __init__(self, texts: dict[int, bytes], caps: dict[int, int]):
+    def __init__(self, texts: dict[int, bytes], caps: dict[int, tuple[int, int]]):
         self._unsent = {fd: memoryview(text) for fd, text in texts.items()}
         self._caps = caps
         self._outputs = {fd: bytearray() for fd in caps}
+        self._unread = {fd: most for fd, (_, most) in caps.items()}
         self._open = {*texts, *caps}
         self._poll = select.poll()
         for fd in texts:
@@ -267,7 +284,7 @@ class Pipes:
 
     @property
     def received(self) -> list[bytes]:
-        """What was read, at most one byte more than the number asked for."""
+        """What was kept: one byte more than asked for where there was too much to read."""
         return [bytes(output) for output in self._outputs.values()]
 
     def pump(self, report: int, deadline: float) -> None:
@@ -297,10 +314,11 @@ class Pipes:
             self._close(fd)
 
     def _read(self, fd: int) -> None:
-        room = self._caps[fd] + 1 - len(self._outputs[fd])
-        part = os.read(fd, min(room, 1 << 16))
-        self._outputs[fd] += part
-        if not part or len(part) == room:  # too much: whoever writes gets an error from now on
+        part = os.read(fd, min(self._unread[fd] + 1, 1 << 16))
+        self._unread[fd] -= len(part)
+        kept, most = self._caps[fd]
+        self._outputs[fd] += part[: kept + (kept == most) - len(self._outputs[fd])]
+        if not part or self._unread[fd] < 0:  # too much: whoever writes gets an error from now on
             self._close(fd)
 
     def _close(self, fd: int) -> None:
@@ -342,7 +360,7 @@ def _verdicts(answer: bytes, count: int) -> list[TestVerdict] | None:
     """The examiner's verdicts; None where it has not given one on each test."""
     if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "little"):
         return None
-    verdicts = [TestVerdict(*verdict) for verdict in wire.unframed(answer[4:])["verdicts"]]
+    verdicts = [TestVerdict(name, shown(detail)) for name, detail in wire.unframed(answer[4:])["verdicts"]]
     return verdicts if len(verdicts) == count else None
 
 
@@ -355,17 +373,15 @@ def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
     return None
 
 
-def _ending(report: dict, outputs: list[bytes], program: Program) -> str:
+def _ending(report: dict, stderr: bytes, program: Program) -> str:
     ended = report["ended"]["program"]
-    if any(len(output) > MOST_OUTPUT for output in outputs):
-        return "output_limit"
     if _limit_reached(report, program):
         return "timeout"
     if not os.WIFEXITED(ended):
         return "died"
     if ended == 0:
         return "finished"
-    last_line = outputs[1].rstrip().rpartition(b"\n")[2]
+    last_line = stderr.rstrip().rpartition(b"\n")[2]
     if last_line.startswith(b"MemoryError"):
         return "memory"
     return "load_error" if last_line.startswith((b"SyntaxError", b"IndentationError", b"TabError")) else "exception"
@@ -375,17 +391,17 @@ def _compared(run: Run, expected: str) -> TestVerdict:
     """Equal but for blanks at the ends of lines and empty lines at the end; a script that fails has not answered."""
     if run.ending != "finished":
         error = run.stderr.strip().rpartition("\n")[2]
-        return TestVerdict(run.ending, f"{run.ending}{': ' + error if error else ''}"[:300])
+        return TestVerdict(run.ending, shown(f"{run.ending}{': ' + error if error else ''}"[:300]))
     got, wanted = _lines(run.stdout), _lines(expected)
     if got == wanted:
         return TestVerdict("pass", "")
     number = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), min(len(got), len(wanted)))
-    shown = [repr(lines[number])[:100] if number < len(lines) else "nothing" for lines in (got, wanted)]
-    return TestVerdict("wrong", f"line {number + 1} of the output: got {shown[0]}, expected {shown[1]}")
+    there, here = (repr(lines[number])[:100] if number < len(lines) else "nothing" for lines in (got, wanted))
+    return TestVerdict("wrong", f"line {number + 1} of the output: got {there}, expected {here}")
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.rstrip().splitlines()]
+    return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,10 +75,9 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
     canary.chmod(0o666)
     before = things_of_this_machine(home)
     findings = Findings(rung.name)
-    waiting = [(f"{a.kind}/{a.name}", a.source, a) for a in ATTACKS] + [
-        (f"control/{c.name}", c.source, c) for c in CONTROLS
-    ]
-    waiting = [each for each in waiting if only in each[0]][::-1]
+    programs = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
+    programs += [(f"control/{control.name}", control) for control in CONTROLS]
+    waiting = [(name, what) for name, what in programs if only in name][::-1]
     lock = threading.Lock()
     started = time.monotonic()
 
@@ -109,11 +109,9 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
                     canary.write_text("alive")
         worker.close()
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(work) for _ in range(workers)]:
+            done.result()
     findings.seconds = time.monotonic() - started
     time.sleep(0.3)
     findings.left += sorted(things_of_this_machine(home) - before)
@@ -163,9 +161,23 @@ def things_of_this_machine(home: Path) -> set[str]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"lib.jail.zygote" in command:
+        if b"lib.jail.zygote" in command and is_ours(folder):
             found.add(f"process {folder.name}")
     return found
+
+
+def is_ours(process: Path) -> bool:
+    """Whether a process descends from this one, or from nobody any more."""
+    while process.name not in ("0", "1", str(os.getpid())):
+        try:
+            status = (process / "stat").read_text()
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            return True
+        if b"lib.jail.zygote" not in command:
+            return False  # another sandbox of this machine
+        process = Path("/proc", status.rpartition(")")[2].split()[1])
+    return True
 
 
 def show(findings: Findings) -> None:

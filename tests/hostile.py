@@ -1790,7 +1790,7 @@ HOSTILE_REPLIES = (
     ),
     takeover("valid_nesting_of_100", """frame(b'{"id": "%s", "v": %s}' % (i.encode(), b"[" * 100 + b"]" * 100))"""),
     takeover("length_of_4_gb", """struct.pack("<I", 0xFFFFFFFF) + b"{}" """, NOISE),
-    takeover("length_just_over_the_cap", """struct.pack("<I", (8 << 20) + 1) + b" " * 4096""", NOISE),
+    takeover("length_just_over_the_cap", """struct.pack("<I", (16 << 20) + 1) + b" " * 4096""", NOISE),
     takeover("frame_of_64_mb", """struct.pack("<I", 64 << 20) + b" " * (64 << 20)""", NOISE | {"memory"}),
     takeover("empty_frame", """struct.pack("<I", 0)""", NOISE),
     takeover("text_that_is_no_frame", """b'{"id": "' + i.encode() + b'", "v": "pass"}'""", NOISE | {"timeout"}),

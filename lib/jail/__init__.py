@@ -29,11 +29,12 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
                            pipes: program, tests, verdict; in mode "script" four: program and the standard streams
     owner -> candidate     {"source": text}
     owner -> examiner      {"tests": [text], "entry_points": [name], "setup_code": text, "stateful": bool}
-    candidate -> examiner  {"id": "load"} once the program's top level has run, or {"id": "load", "exc": [...], "text"}
-    examiner -> candidate  {"id": 16 hex digits, "f": function, "a": [value], "k": {name: value}}, or of an object that
-                           the candidate keeps: {"id", "h": number, "op": operation, "m": name, "a", "k"}
-    candidate -> examiner  {"id", "v": value}, {"id", "opaque": type name} or {"id", "exc": [class names of the MRO],
-                           "text"}; beside it "mut": {index: new value} of arguments that the call has changed
+    candidate -> examiner  {"id": "load"} once the program's top level has run, or {"id": "load", "exc", "args"}
+    examiner -> candidate  {"id": 16 hex digits, "f": function, "a": [value], "k": [names of the last of them]}, or of
+                           an object that the candidate keeps {"id", "h": number, "op": what, "m": name, "a", "k"}
+    candidate -> examiner  {"id", "v": value}, {"id", "opaque": why}, {"id", "method": true} or {"id", "exc": [class
+                           names of the MRO], "args": [number or text]}; beside it "mut": {index: new value} of the
+                           arguments that the call has changed
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
     zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool}
 

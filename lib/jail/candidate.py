@@ -4,27 +4,26 @@ Nothing here is a protection. A program may replace all of it, and wins nothing 
 of what arrives than that somebody wrote it.
 """
 
-import atexit
 import builtins
+import math
 import os
 import sys
-import threading
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from lib.jail import wire
 
 _OPERATIONS = {
     "get": lambda thing, name: getattr(thing, name),
+    "set": lambda thing, name, value: setattr(thing, name, value),
     "call": lambda thing, name, *args, **named: getattr(thing, name)(*args, **named),
     "item": lambda thing, _, key: thing[key],
-    "set_item": lambda thing, _, key, value: thing.__setitem__(key, value),
     "contains": lambda thing, _, item: item in thing,
     "length": lambda thing, _: len(thing),
     "list": lambda thing, _: list(thing),
     "text": lambda thing, _: str(thing),
 }
-_CHANGEABLE = (list, dict, set, bytearray)
+_CHANGEABLE = ("dict", "set", "bytearray")  # tags; a list has none
 _LONGEST_TEXT = 2000  # characters of an exception's message
 
 
@@ -47,26 +46,22 @@ def answer_calls(program: int, requests: int, replies: int, stateful: bool) -> N
         wire.write_frame(replies, calls.answer(request))
 
 
-def run_script(program: int) -> int:
-    """Executes the source as a script, on the standard streams as they are. Returns its exit status."""
+def run_script(program: int) -> NoReturn:
+    """Executes the source as a script, on the standard streams as they are, and ends as an interpreter ends."""
     source = wire.read_frame(program)["source"]
     os.close(program)
+    sys.argv[:] = ["solution.py"]
     builtins.exit = builtins.quit = sys.exit  # the site module is not loaded here
     try:
         _execute(source, "__main__")
-        threading._shutdown()  # what an interpreter does at its end: wait for threads, then
-        atexit._run_exitfuncs()
-    except SystemExit as request:
-        if request.code is None or isinstance(request.code, int):
-            return (request.code or 0) & 255
-        print(request.code, file=sys.stderr)
-        return 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        return 1
-    finally:
-        sys.stdout.flush()
-    return 0
+    except SystemExit:
+        raise
+    except BaseException as error:
+        frames = error.__traceback__.tb_next
+        frames = frames and frames.tb_next  # without those of this file
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        sys.exit(1)
+    sys.exit()
 
 
 def _execute(source: str, name: str) -> dict[str, Any]:
@@ -80,11 +75,17 @@ def _execute(source: str, name: str) -> dict[str, Any]:
 
 def _raised(error: BaseException) -> dict:
     names = [kind.__name__ for kind in type(error).__mro__][:8]
-    # a message may be an object with a __str__ of its own, endless if it likes
-    words = [str(part) for part in error.args[:3] if type(part) in (str, int, float, bool)]
-    if isinstance(error, RuntimeError) and words == ["can't start new thread"]:
+    # an argument may be an object with a __str__ of its own, endless if it likes
+    arguments = [part[:_LONGEST_TEXT] if type(part) is str else part for part in error.args[:4] if _is_small(part)]
+    if isinstance(error, RuntimeError) and arguments == ["can't start new thread"]:
         names = ["MemoryError", "Exception"]
-    return {"exc": names, "text": " ".join(word[:_LONGEST_TEXT] for word in words)[:_LONGEST_TEXT]}
+    return {"exc": names, "args": arguments}
+
+
+def _is_small(part: Any) -> bool:
+    if type(part) is int:
+        return abs(part) < 1 << 53
+    return part is None or type(part) in (bool, str) or (type(part) is float and math.isfinite(part))
 
 
 class _Calls:
@@ -94,41 +95,58 @@ class _Calls:
         self._namespace = namespace
         self._stateful = stateful
         self._kept: list[Any] = []
+        self._numbers: dict[int, int] = {}  # of what is kept, by id
         self._encode = wire.Encoder(self._keep)
         self._decode = wire.Decoder(self._revive)
 
     def answer(self, request: dict) -> dict:
         reply = {"id": request["id"]}
+        values = self._decode(request["a"])
+        named = dict(zip(request["k"], values[len(values) - len(request["k"]) :], strict=True))
+        arguments = values[: len(values) - len(named)]
         try:
-            arguments = self._decode(request["a"])
-            named = {name: self._decode(value) for name, value in request["k"].items()}
             if "f" in request:
                 result = self._function(request["f"])(*arguments, **named)
             else:
                 result = _OPERATIONS[request["op"]](self._kept[request["h"]], request["m"], *arguments, **named)
-                if request["op"] == "get" and callable(result):
-                    return {**reply, "method": True}
-            changed = self._changed(arguments, request["a"])
-            return {**reply, "v": self._encode(result), **({"mut": changed} if changed else {})}
+            if request.get("op") == "get" and callable(result):
+                reply["method"] = True
+            else:
+                reply["v"] = self._encode(result)
         except wire.NotPlain as error:
-            return {**reply, "opaque": str(error)}
+            reply["opaque"] = str(error)
         except BaseException as error:
-            return {**reply, **_raised(error)}
+            reply.update(_raised(error))
+        changed = self._changed(values, request["a"])
+        return {**reply, "mut": changed} if changed else reply
 
     def _function(self, name: str) -> Any:
         if name not in self._namespace:
             raise NameError(f"name '{name}' is not defined")
         return self._namespace[name]
 
-    def _changed(self, arguments: list[Any], before: list[Any]) -> dict[str, Any]:
-        after = [self._encode(value) if type(value) in _CHANGEABLE else None for value in arguments]
-        return {str(i): new for i, new in enumerate(after) if type(arguments[i]) in _CHANGEABLE and new != before[i]}
+    def _changed(self, values: list[Any], before: list[Any]) -> dict[str, Any]:
+        """By position, the arguments that the call has changed, as far as they are still plain data."""
+        able = [i for i, body in enumerate(before) if type(body) is list or _tag(body) in _CHANGEABLE]
+        try:
+            after = self._encode([values[i] for i in able])
+        except wire.NotPlain:
+            return {}
+        return {str(i): new for i, new in zip(able, after, strict=True) if new != before[i]}
 
     def _keep(self, value: Any) -> dict:
         if not self._stateful:
             raise wire.NotPlain(f"an object of type {type(value).__name__}")
-        self._kept.append(value)
-        return {"handle": len(self._kept) - 1}
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self._kept)
+            self._kept.append(value)
+        return {"handle": self._numbers[id(value)]}
 
     def _revive(self, tag: str, content: Any) -> Any:
-        return self._kept[content] if tag == "handle" else content
+        if tag == "handle":
+            return self._kept[content]
+        return iter(content) if tag == "iterator" else content
+
+
+def _tag(body: Any) -> str:
+    return next(iter(body)) if type(body) is dict else ""

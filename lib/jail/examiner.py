@@ -14,11 +14,17 @@ from typing import Any, NoReturn
 from lib.jail import wire
 
 _LONGEST_DETAIL = 300  # characters
-_REACHED = "__an_assert_is_reached__"
+_ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
+_REACHED, _FAILED = "__an_assert_is_reached__", "__an_assert_has_failed__"
+_DELEGATED = (  # what an object of the program can do for a test by itself, beside what `_Remote` spells out
+    "call", "setitem", "delitem", "enter", "exit", "next", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul",
+    "truediv", "floordiv", "mod", "pow", "neg", "pos", "abs", "invert", "and", "or", "xor", "lshift", "rshift", "int",
+    "float", "index", "round",
+)  # fmt: skip
 
 
-class Verdict(BaseException):
-    """Ends a test. Not an Exception: `except Exception` in a test must not swallow it."""
+class Ended(BaseException):
+    """Ends a test with its verdict. Not an Exception: `except Exception` in a test must not swallow it."""
 
     def __init__(self, name: str, detail: str):
         super().__init__(name, detail)
@@ -29,63 +35,86 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
     """Reads the job from `tests`, runs it, writes one frame to `verdict`. File descriptors, all four."""
     job = wire.read_frame(tests)
     os.close(tests)
-    program = _Program(requests, replies)
+    program = _Program(requests, replies, job["stateful"])
+    setup, why_not = _compiled(job["setup_code"])
     load = program.load()
-    if load is None:
-        verdicts = list(_run(job, program))
-    else:
-        verdicts = [load] * len(job["tests"])
-    wire.write_frame(verdict, {"verdicts": [(name, _shown(detail)) for name, detail in verdicts]})
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _LONGEST_DETAIL else text[: _LONGEST_DETAIL - 3] + "..."
-
-
-def _run(job: dict, program: "_Program") -> Iterator[tuple[str, str]]:
-    common: dict[str, Any] = {"__name__": "tests"}
-    try:
-        exec(compile(job["setup_code"], "<setup_code>", "exec", dont_inherit=True), common)
-    except Exception as error:
-        yield from [("unsupported_test", f"setup_code raises {_named(error)}")] * len(job["tests"])
-        return
-    common |= {name: _stub(program, name) for name in job["entry_points"] if not hasattr(builtins, name)}
+    verdicts, room = [], _ALL_DETAILS
     for test in job["tests"]:
-        if program.lost:  # nobody is there to be asked
-            yield program.lost
-        else:
-            program.begin_test()
-            yield _examine_one(test, dict(common), program)
+        name, detail = load or why_not or program.lost or _examine_one(test, setup, job["entry_points"], program)
+        detail = detail[: min(_LONGEST_DETAIL, room)]
+        room -= len(detail)
+        verdicts.append((name, detail))
+    wire.write_frame(verdict, {"verdicts": verdicts})
 
 
-def _examine_one(test: str, namespace: dict[str, Any], program: "_Program") -> tuple[str, str]:
+def _compiled(setup_code: str) -> tuple[Any, tuple[str, str] | None]:
+    """The set-up's code, and the verdict on all tests where it has none."""
+    try:
+        return compile(setup_code, "<setup_code>", "exec", dont_inherit=True), None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return None, ("unsupported_test", f"setup_code does not parse: {_named(error)}")
+
+
+def _examine_one(test: str, setup: Any, entry_points: list[str], program: "_Program") -> tuple[str, str]:
+    """The verdict on one test, in a namespace of its own, in which the set-up runs anew."""
+    program.begin_test()
     try:
         tree = ast.parse(test, "<test>")
+        if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+            return "unsupported_test", "the test asserts nothing"
+        code = compile(_Noting().visit(tree), "<test>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return "unsupported_test", f"the test does not parse: {_named(error)}"
-    if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-        return "unsupported_test", "the test asserts nothing"
+    namespace: dict[str, Any] = {"__name__": "tests"}
+    try:
+        exec(setup, namespace)
+    except Exception as error:
+        return "unsupported_test", f"setup_code raises {_named(error)}"
+    namespace |= {name: _stub(program, name) for name in entry_points if not hasattr(builtins, name)}
     reached = []
     namespace[_REACHED] = lambda: reached.append(True)
+    namespace[_FAILED] = lambda line: program.note("wrong", f"{_line(test, line)}{program.last()}")
     try:
-        exec(compile(_Counting().visit(tree), "<test>", "exec", dont_inherit=True), namespace)
-    except Verdict as verdict:
-        return verdict.name, verdict.detail
+        exec(code, namespace)
+    except Ended as end:
+        return program.first_bad or (end.name, end.detail)
     except BaseException as error:
         return program.first_bad or _failed(error, test, program)
-    if program.first_bad:  # a bare `except:` in the test has swallowed it
+    if program.first_bad:  # the test has caught and forgotten it
         return program.first_bad
     if not reached:
         return "wrong", f"no assert was reached{program.last()}"
     return "pass", ""
 
 
-class _Counting(ast.NodeTransformer):
-    """Notes before each assert that it is reached: a loop over an empty answer asserts nothing."""
+class _Noting(ast.NodeTransformer):
+    """Tells of each assert that it is reached, and that it fails, before anything can catch that.
+
+    A loop over an empty answer reaches none. An `assert False` behind a call that must raise is there in order not to
+    be reached: the handler is reached instead.
+    """
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        note = ast.Expr(ast.Call(ast.Name(_REACHED, ast.Load()), [], []))
-        return [ast.fix_missing_locations(ast.copy_location(note, node)), node]
+        failed = [_call(_FAILED, node, ast.Constant(node.lineno)), ast.Assert(ast.Constant(False), node.msg)]
+        branch = ast.If(ast.UnaryOp(ast.Not(), node.test), failed, [])
+        return [_call(_REACHED, node), ast.fix_missing_locations(ast.copy_location(branch, node))]
+
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        asserts = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Assert)]
+        must_raise = any(isinstance(each.test, ast.Constant) and not each.test.value for each in asserts)
+        self.generic_visit(node)
+        for handler in node.handlers if must_raise else []:
+            handler.body.insert(0, _call(_REACHED, handler))
+        return node
+
+
+def _call(name: str, where: ast.AST, *args: ast.expr) -> ast.stmt:
+    call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), list(args), []))
+    return ast.fix_missing_locations(ast.copy_location(call, where))
+
+
+def _line(test: str, number: int) -> str:
+    return test.splitlines()[number - 1].strip()
 
 
 def _failed(error: BaseException, test: str, program: "_Program") -> tuple[str, str]:
@@ -94,8 +123,8 @@ def _failed(error: BaseException, test: str, program: "_Program") -> tuple[str, 
         if step.tb_frame.f_code.co_filename == "<test>":
             number = step.tb_lineno
         step = step.tb_next
-    line = test.splitlines()[number - 1].strip()
-    if isinstance(error, AssertionError):
+    line = _line(test, number)
+    if isinstance(error, AssertionError):  # the program's, or one of the set-up
         return "wrong", f"{line}{program.last()}"
     if isinstance(error, MemoryError):
         return "memory", f"{line}: out of memory"
@@ -111,9 +140,10 @@ def _named(error: BaseException) -> str:
 class _Program:
     """The other end: asks, and believes only an answer that is in form. Once it is lost, it stays lost."""
 
-    def __init__(self, requests: int, replies: int):
+    def __init__(self, requests: int, replies: int, stateful: bool):
         self._requests = requests
         self._replies = replies
+        self._stateful = stateful
         self._encode = wire.Encoder(self._handle_of)
         self._decode = wire.Decoder(self._revive)
         self._call = ""
@@ -125,9 +155,13 @@ class _Program:
         self._call = self._answer = ""
         self.first_bad = None
 
+    def note(self, verdict: str, detail: str) -> None:
+        """What the current test has come to, unless it has come to something before."""
+        self.first_bad = self.first_bad or (verdict, detail)
+
     def last(self) -> str:
         """What was asked and answered last, for people."""
-        return f"; {self._call} answered {self._answer}" if self._answer else ""
+        return f"; {self._call} {self._answer}" if self._answer else ""
 
     def load(self) -> tuple[str, str] | None:
         """Waits until the program's top level has run. Returns the verdict on all tests if that failed."""
@@ -135,53 +169,46 @@ class _Program:
             reply = self._receive("load")
             if "exc" not in reply:
                 return None
-            name, text = self._exception(reply)
-        except Verdict:
+            names, arguments = self._exception(reply)
+        except Ended:
             return self.lost
-        kind = {"SystemExit": "exited", "MemoryError": "memory"}.get(name, "load_error")
-        return kind, f"the program raises {name} while it is loaded{': ' + text if text else ''}"
+        kind = {"SystemExit": "exited", "MemoryError": "memory"}.get(names[0], "load_error")
+        return kind, f"the program raises {_named_as(names, arguments)} while it is loaded"
 
     def ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
-        """The answer to one call; raises what the program raised, or a Verdict."""
-        if self.lost:
-            self._bad(*self.lost)
-        self._answer = ""
-        self._call = shown
+        """The answer to one call; raises what the program raised, or Ended.
+
+        Asked for an attribute, it is `METHOD` where that can be called.
+        """
+        self._call, self._answer = shown, ""
+        values = [*args, *named.values()]
         try:
-            encoded, keywords = self._encode(list(args)), {key: self._encode(value) for key, value in named.items()}
+            encoded = self._encode(values)
         except wire.NotPlain as error:
-            self._bad("unsupported_test", f"{shown} passes {error}, which can not leave the test")
-        reply = self._exchange({**what, "a": encoded, "k": keywords})
-        self._apply(reply.get("mut"), args)
+            self._end("unsupported_test", f"{shown} passes {error}, which can not leave the test")
+        reply = self._exchange({**what, "a": encoded, "k": list(named)})
+        self._apply(reply.get("mut"), values)
         if "exc" in reply:
-            self._raise(reply)
-        if "method" in reply:
-            return None
+            self._raise(*self._exception(reply))
+        if reply.get("method") is True and what.get("op") == "get":
+            return METHOD
         if "opaque" in reply:
-            return _Remote(self, None, str(reply["opaque"])[:100])
+            self._answer = f"answered {str(reply['opaque'])[:100]}"
+            return _Remote(self, None)
         try:
             value = self._decode(reply["v"])
         except (KeyError, wire.Broken) as error:
             self._lose("protocol", f"{shown} was answered by what is no value: {error}")
-        self._answer = _short(value)
+        self._answer = f"answered {_short(value)}"
         return value
 
-    def method_or_value(self, handle: int, name: str, shown: str) -> tuple[bool, Any]:
-        """Whether an attribute is a method, and its value if it is not."""
-        reply = self._exchange({"h": handle, "op": "get", "m": name, "a": [], "k": {}})
-        if "exc" in reply:
-            self._raise(reply)
-        if "method" in reply:
-            return True, None
-        try:
-            return False, self._decode(reply.get("v"))
-        except wire.Broken as error:
-            self._lose("protocol", f"{shown} was answered by what is no value: {error}")
-
-    def opaque(self, what: str) -> NoReturn:
-        self._bad("opaque", f"{self._call} answered {what}, which is not plain data")
+    def opaque(self) -> NoReturn:
+        """Ends the test because it compares what only the program could compare."""
+        self._end("opaque", f"{self._call} {self._answer}: it is not plain data, and can not be compared")
 
     def _exchange(self, request: dict) -> dict:
+        if self.lost:
+            self._end(*self.lost)
         self._refuse_unasked()
         request["id"] = os.urandom(8).hex()
         try:
@@ -208,13 +235,13 @@ class _Program:
         if any(event & select.POLLIN for _, event in poll.poll(0)):
             self._lose("protocol", "the program sent bytes that nobody asked for")
 
-    def _apply(self, changes: Any, args: tuple) -> None:
+    def _apply(self, changes: Any, values: list) -> None:
         """Carries over what a call did to its arguments, as if it had been made here."""
         if changes is None:
             return
         try:
             for index, content in changes.items():
-                old, new = args[int(index)], self._decode(content)
+                old, new = values[int(index)], self._decode(content)
                 if type(old) is not type(new) or type(old) not in (list, dict, set, bytearray):
                     raise wire.Broken("an argument changed its type")
                 if isinstance(old, (list, bytearray)):
@@ -225,48 +252,60 @@ class _Program:
         except (AttributeError, ValueError, LookupError, TypeError, wire.Broken) as error:
             self._lose("protocol", f"the program sent arguments that were not given: {error}")
 
-    def _exception(self, reply: dict) -> tuple[str, str]:
-        """The name of the first class that Python itself has, and the message."""
-        names, text = reply["exc"], reply.get("text")
-        if type(names) is not list or type(text) is not str:
+    def _exception(self, reply: dict) -> tuple[list[str], list]:
+        """The classes that Python itself has, most special first, and the arguments."""
+        names, arguments = reply["exc"], reply.get("args")
+        plain = (str, int, float, bool, type(None))
+        if type(names) is not list or type(arguments) is not list or any(type(each) not in plain for each in arguments):
             self._lose("protocol", "the program sent an exception that is none")
-        known = (name for name in names if type(name) is str and isinstance(getattr(builtins, name, None), type))
-        kind = next((name for name in known if issubclass(getattr(builtins, name), BaseException)), "Exception")
-        return kind, text[:2000]
+        kinds = [(name, getattr(builtins, name, None)) for name in names if type(name) is str]
+        known = [name for name, kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
+        return [*known, "Exception"], arguments
 
-    def _raise(self, reply: dict) -> NoReturn:
-        name, text = self._exception(reply)
-        self._answer = f"with {name}{': ' + text if text else ''}"
+    def _raise(self, names: list[str], arguments: list) -> NoReturn:
+        name = names[0]
+        self._answer = f"raised {_named_as(names, arguments)}"
         if name == "MemoryError":
-            self._bad("memory", f"{self._call} ran out of memory")
+            self._end("memory", f"{self._call} ran out of memory")
         if name == "SystemExit":
-            self._bad("exited", f"{self._call} called sys.exit")
-        kind = getattr(builtins, name)
-        if not issubclass(kind, Exception):
-            self._bad("exception", f"{self._call} raised {name}")
-        try:
-            error = kind(text) if text else kind()
-        except TypeError:  # UnicodeDecodeError and its kind want more than a message
-            error = ValueError(text)
-        raise error
+            self._end("exited", f"{self._call} called sys.exit")
+        # StopIteration would end a loop of the test as if it had come to its end
+        if not issubclass(getattr(builtins, name), Exception) or name in ("StopIteration", "StopAsyncIteration"):
+            self._end("exception", f"{self._call} {self._answer}")
+        for each in names:
+            try:
+                error = getattr(builtins, each)(*arguments)
+            except (TypeError, ValueError):  # UnicodeDecodeError and its kind want more than was sent
+                continue
+            raise error
+        self._end("exception", f"{self._call} {self._answer}")
 
     def _lose(self, verdict: str, detail: str) -> NoReturn:
         self.lost = (verdict, detail)
-        self._bad(verdict, detail)
+        self._end(verdict, detail)
 
-    def _bad(self, verdict: str, detail: str) -> NoReturn:
-        self.first_bad = self.first_bad or (verdict, detail)
-        raise Verdict(verdict, detail)
+    def _end(self, verdict: str, detail: str) -> NoReturn:
+        self.note(verdict, detail)
+        raise Ended(verdict, detail)
 
     def _handle_of(self, value: Any) -> dict:
-        if isinstance(value, _Remote):
-            return {"handle": value.handle()}
-        raise wire.NotPlain(f"an object of type {type(value).__name__}")
+        if not isinstance(value, _Remote):
+            raise wire.NotPlain(f"an object of type {type(value).__name__}")
+        number = object.__getattribute__(value, "_number")
+        if number is None:
+            self.opaque()
+        return {"handle": number}
 
     def _revive(self, tag: str, content: Any) -> Any:
-        if tag == "handle":
-            return _Remote(self, content, "an object")
-        return _Items(self, content, tag)
+        if tag != "handle":
+            return _Items(self, content, tag)
+        if not self._stateful:  # the program decides what it keeps, the data set whether it may
+            raise wire.Broken("an object, where only plain data is allowed")
+        return _Remote(self, content)
+
+
+def _named_as(names: list[str], arguments: list) -> str:
+    return f"{names[0]}({', '.join(map(_short, arguments))})"
 
 
 def _stub(program: _Program, name: str) -> Any:
@@ -301,10 +340,9 @@ class _Uncompared:
     """What is not plain data can be used, but not compared: only the program could say what is equal to it."""
 
     _program: _Program
-    _what: str
 
     def _refuse(self, *_: Any) -> NoReturn:
-        self._program.opaque(self._what)
+        self._program.opaque()
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
 
@@ -313,7 +351,7 @@ class _Items(_Uncompared):
     """An iterator or a dictionary view that the program returned: its items are plain data and already here."""
 
     def __init__(self, program: _Program, items: list, tag: str):
-        self._program, self._what = program, f"an {tag}"
+        self._program, self._tag = program, tag
         self._items = iter(items) if tag == "iterator" else items
 
     def __iter__(self) -> Iterator:
@@ -329,49 +367,59 @@ class _Items(_Uncompared):
         return item in self._items
 
     def __repr__(self) -> str:
-        return self._what
+        return f"<{self._tag}>"
+
+
+METHOD = object()
 
 
 class _Remote(_Uncompared):
-    """An object that the program keeps. With a handle, methods and items are asked for; without, it is of no use."""
+    """An object that the program keeps. With a number, all that is done to it is asked for; without, it is no use."""
 
-    def __init__(self, program: _Program, handle: int | None, what: str):
-        self._program, self._handle, self._what = program, handle, what
+    def __init__(self, program: _Program, number: int | None):
+        object.__setattr__(self, "_program", program)
+        object.__setattr__(self, "_number", number)
 
-    def handle(self) -> int:
-        if self._handle is None:
+    def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
+        if self._number is None:
             self._refuse()
-        return self._handle
-
-    def _ask(self, operation: str, name: str, args: tuple, named: dict | None = None) -> Any:
-        shown = _shown_call(f"{self._what}.{name or operation}", args, named or {})
-        return self._program.ask({"h": self.handle(), "op": operation, "m": name}, args, named or {}, shown)
+        shown = _shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
+        request = {"h": self._number, "op": operation, "m": name}
+        return self._program.ask(request, args, named or {}, shown)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        is_method, value = self._program.method_or_value(self.handle(), name, f"{self._what}.{name}")
-        if not is_method:
+        value = self._ask("get", name)
+        if value is not METHOD:
             return value
         return lambda *args, **named: self._ask("call", name, args, named)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._ask("set", name, (value,))
+
     def __getitem__(self, key: Any) -> Any:
         return self._ask("item", "", (key,))
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._ask("set_item", "", (key, value))
 
     def __contains__(self, item: Any) -> bool:
         return self._ask("contains", "", (item,)) is True
 
     def __len__(self) -> int:
-        return self._ask("length", "", ())
+        return self._ask("length", "")
 
     def __iter__(self) -> Iterator:
-        return iter(self._ask("list", "", ()))
+        return iter(self._ask("list", ""))
 
     def __str__(self) -> str:
-        return self._ask("text", "", ())
+        return self._ask("text", "")
 
     def __repr__(self) -> str:
-        return self._what
+        return f"<object {self._number}>"
+
+
+def _delegate(name: str) -> None:
+    setattr(_Remote, name, lambda self, *args, **named: self._ask("call", name, args, named))
+
+
+for _name in _DELEGATED:
+    _delegate(f"__{_name}__")

@@ -16,10 +16,12 @@ import struct
 import sys
 from collections.abc import Iterable
 
-NOBODY = 64_999  # user and group that nothing else should have
+NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have; workers do not share one
 LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
 MOST_FILES = 32  # open descriptors
-MOST_PROCESSES = 512  # threads of all programs at once, where a user of their own is counted
+MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts
+SPARED_PROCESSES = 256  # of what the machine or the container allows
+MOST_SIGNALS = 64  # queued; timers count
 
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,28 +56,29 @@ def hide_memory() -> None:
         _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def drop_user() -> bool:
+def drop_user(user: int) -> bool:
     """From root to a user who owns nothing; False where we are not root, or root without the right to change."""
     if os.geteuid() != 0:
         return False
     try:
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     except OSError:
         return False
     return True
 
 
-def set_limits(memory: int, cpu_seconds: float, own_user: bool) -> None:
-    """Address space beyond what is mapped now, in bytes; CPU time, a backstop behind the zygote's clock; the rest."""
+def set_limits(memory: int, cpu_seconds: float, processes: int) -> None:
+    """Address space beyond what is mapped now, in bytes; CPU time, a backstop behind the zygote's clock; the rest.
+
+    `processes` counts those of this user, threads included, wherever they come from.
+    """
     seconds = math.ceil(cpu_seconds) + 1
     limits = {
         "CORE": 0, "FSIZE": LARGEST_FILE, "NOFILE": MOST_FILES, "AS": mapped_bytes() + memory,
-        "CPU": (seconds, seconds + 1), "MSGQUEUE": 0, "MEMLOCK": 0,
+        "CPU": (seconds, seconds + 1), "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": MOST_SIGNALS, "NPROC": processes,
     }  # fmt: skip
-    if own_user:  # otherwise the trainer's own processes would count
-        limits["NPROC"] = MOST_PROCESSES
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}", None)
         if kind is not None:
@@ -87,6 +90,36 @@ def _lower(kind: int, soft: int, hard: int) -> None:
     if ceiling != resource.RLIM_INFINITY:
         soft, hard = min(soft, ceiling), min(hard, ceiling)
     resource.setrlimit(kind, (soft, hard))
+
+
+def most_processes(user: int) -> int:
+    """How many processes and threads `user` may have, so that programs can not take the last one of anybody."""
+    allowed = [resource.getrlimit(resource.RLIMIT_NPROC)[0], *map(_number_in, _PID_LIMITS)]
+    spared = min((number for number in allowed if number > 0), default=1 << 20) - SPARED_PROCESSES
+    return max(1, min(_threads_of(user) + MOST_THREADS, spared))
+
+
+_PID_LIMITS = ("/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+
+
+def _number_in(path: str) -> int:
+    """0 where there is no such file, or "max" in it."""
+    try:
+        with open(path) as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
+
+
+def _threads_of(user: int) -> int:
+    count = 0
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(f"/proc/{entry.name}/task"))
+        except OSError:  # it has ended
+            continue
+    return count
 
 
 def mapped_bytes() -> int:
@@ -179,7 +212,7 @@ _LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35
 _MY_PID = 0x5AFE_C0DE  # stands in the filter for the process's own number, which only the process knows
 
 _O_ACCMODE, _O_TRUNC = 3, 0o1000
-_CLONE_THREAD = 0x10000
+_CLONE_THREAD, _CLONE_NAMESPACES = 0x10000, 0x7E020080
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 Condition = tuple[int, int, int, bool]  # offset in seccomp_data, mask, value, whether it must be equal
@@ -195,7 +228,7 @@ _RULES: dict[str, list[list[Condition]]] = {
     # O_RDONLY | O_TRUNC needs no right to write before Landlock's version 3, and empties the file
     "open": [[(_low(1), _O_TRUNC, 0, True)], [(_low(1), _O_ACCMODE, 0, False)]],
     "openat": [[(_low(2), _O_TRUNC, 0, True)], [(_low(2), _O_ACCMODE, 0, False)]],
-    "clone": [[(_low(0), _CLONE_THREAD, _CLONE_THREAD, True)]],
+    "clone": [[(_low(0), _CLONE_THREAD | _CLONE_NAMESPACES, _CLONE_THREAD, True)]],
     "kill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
     "tgkill": [[(_low(0), 0xFFFFFFFF, _MY_PID, True)]],
     "prlimit64": [[(_low(0), 0xFFFFFFFF, 0, True), (_low(2), 0xFFFFFFFF, 0, True), (_low(2) + 4, 0xFFFFFFFF, 0, True)]],

@@ -90,3 +90,12 @@ def use_memory(megabytes):
 def use_time():
     while True:
         pass
+
+
+def use_library():
+    """Not an attempt: modules that are written in C, and one that is rare, must be there."""
+    import csv
+    import unicodedata
+    import zlib
+
+    return unicodedata.name("a") + csv.QUOTE_ALL.__class__.__name__ + zlib.decompress(zlib.compress(b"!")).decode()

@@ -10,13 +10,14 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 LARGEST_SOURCE = 256 << 10  # bytes, of a program
-LARGEST_FRAME = 8 << 20
-LARGEST_VALUE = 4 << 20  # bytes of JSON, of one call's arguments or result
+LARGEST_VALUE = 4 << 20  # bytes of JSON, about: all arguments of a call, its result, or what it changed
+LARGEST_FRAME = 16 << 20
 MOST_NODES = 200_000  # numbers, strings and containers in one value
 DEEPEST = 60  # levels of containers
 _EXACT = 1 << 53  # larger integers travel as text, because JSON's numbers are doubles elsewhere
@@ -108,7 +109,7 @@ class Encoder:
             self._spend(value.bit_length() // 4)
             return {"int": hex(value)}
         if kind is str:
-            self._spend(len(value))
+            self._spend(len(value) if value.isascii() else 12 * len(value))  # as two escapes, at the worst
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -130,14 +131,18 @@ class Encoder:
             return [self._encode(part, levels) for part in (value.start, value.stop, value.step)]
         if kind is Fraction:
             return [self._encode(part, levels) for part in (value.numerator, value.denominator)]
-        return str(value)  # Decimal
+        if kind is timedelta:
+            return [value.days, value.seconds, value.microseconds]
+        return str(value) if kind is Decimal else value.isoformat()
 
     def _other(self, value: Any, levels: int) -> Any:
         kind = type(value)
         if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
             return self._encode(value.tolist(), levels)
-        if kind in _VIEWS or hasattr(kind, "__next__"):
-            return {"view" if kind in _VIEWS else "iterator": self._items(value, levels)}
+        if kind in _VIEWS:
+            return {"view": self._items(value, levels)}
+        if hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools"):  # generators are built in
+            return {"iterator": self._items(value, levels)}
         return self._keep(value)
 
     def _items(self, values: Any, levels: int) -> list:
@@ -168,6 +173,9 @@ _PLAIN: dict[type, Callable] = {
     deque: lambda value: deque(deque.__iter__(value)),
     Decimal: lambda value: Decimal(Decimal.__str__(value)),
     Fraction: lambda value: Fraction(value._numerator, value._denominator),
+    datetime: lambda value: datetime.fromisoformat(datetime.isoformat(value)),
+    date: lambda value: date.fromisoformat(date.isoformat(value)),
+    timedelta: lambda value: timedelta(value.days, value.seconds, value.microseconds),
 }
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 
@@ -228,6 +236,7 @@ _FROM_ITEMS: dict[str, Callable[[list], Any]] = {
     "complex": lambda parts: complex(*parts),
     "range": lambda parts: range(*parts),
     "fraction": lambda parts: Fraction(*parts),
+    "timedelta": lambda parts: timedelta(*parts),
 }
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "int": lambda text: int(text, 16),
@@ -235,4 +244,6 @@ _FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "bytes": bytes.fromhex,
     "bytearray": bytearray.fromhex,
     "decimal": Decimal,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
 }

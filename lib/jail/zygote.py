@@ -49,7 +49,7 @@ def main() -> None:
     kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors were for the owner
-    wire.write_frame(owner.fileno(), {"ready": kernel.landlock_abi(), "modules": len(sys.modules)})
+    wire.write_frame(owner.fileno(), {"ready": True})
     with contextlib.suppress(EOFError, ConnectionError):
         zygote.serve()
 
@@ -67,7 +67,9 @@ class Zygote:
                 importlib.import_module(name)
         self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
-        self._drops_user = settings["drop_user"]
+        change = settings["drop_user"] and os.geteuid() == 0
+        self._user = kernel.NOBODIES[os.getpid() % len(kernel.NOBODIES)] if change else os.getuid()
+        self._processes = kernel.most_processes(self._user)
         self._wakes, wakes = os.pipe()
         os.set_blocking(self._wakes, False)
         os.set_blocking(wakes, False)
@@ -114,7 +116,7 @@ class Zygote:
 
     def _scripted(self, job: dict, fds: list[int]) -> "dict[str, Child]":
         def run() -> None:
-            os._exit(candidate.run_script(fds[0]))
+            candidate.run_script(fds[0])
 
         children = {"program": self._fork(job, fds[:1], run, standard=fds[1:])}
         for fd in fds:
@@ -132,6 +134,8 @@ class Zygote:
         try:
             self._enter(me, job, keep, more_memory, standard)
             work()
+        except SystemExit:  # of a script: the interpreter ends it, with all that belongs to its end
+            raise
         except BaseException:  # nobody may learn more than that it ended
             os._exit(70)
         os._exit(0)
@@ -144,13 +148,14 @@ class Zygote:
             os.dup2(fd, number)
         _close_all_but({0, 1, 2, *keep} | ({self._ruleset} if self._ruleset is not None else set()))
         os.chdir("/")
-        dropped = self._drops_user and kernel.drop_user()
+        kernel.drop_user(self._user)
         kernel.hide_memory()  # a change of user has undone it where the system says so
         kernel.die_with(parent)
-        kernel.set_limits(job["memory"] + more_memory, job["cpu"], dropped)
-        random.seed(job["seed"])
+        kernel.set_limits(job["memory"] + more_memory, job["cpu"], self._processes)
+        seed = job["seed"] + bool(more_memory)  # the examiner draws other numbers than the program
+        random.seed(seed)
         if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(job["seed"] % (1 << 32))
+            sys.modules["numpy"].random.seed(seed % (1 << 32))
         if self._ruleset is not None:
             kernel.enter_landlock(self._ruleset)
             os.close(self._ruleset)

@@ -124,6 +124,8 @@ code_tests.check = code.check = _check
 def _task(row: dict) -> Task:
     """The task of a row. Raises ConfigError where it is none, or where nobody can tell what the program must define."""
     keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
+    if not isinstance(keys.get("prompt", ""), str):  # a chat; it only helps to guess the entry point
+        del keys["prompt"]
     return _read_task(json.dumps(keys, sort_keys=True, default=str))
 
 
