@@ -62,7 +62,7 @@ from lib.jail.wire import LARGEST_SOURCE
 from lib.worker import RUNGS, Program, Run, Rung, TestVerdict, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at a program, when workers are lost under it
-STARTS = 3  # of a worker in a row, before the sandbox gives up
+STARTS = 4  # of a worker in a row, before the sandbox gives up
 MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share means anything
@@ -139,6 +139,7 @@ class Sandbox:
 
         Programs are taken in the order in which they were submitted.
         """
+        self._require_owner()
         program = self._within_limits(program)
         key = hashlib.blake2b(repr(program).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
@@ -156,6 +157,7 @@ class Sandbox:
 
     def run(self, program: Program, stdin: str = "") -> Run:
         """Runs a program as a script; nothing is remembered. Raises SandboxError."""
+        self._require_owner()
         with self._lock:
             job = self._put(self._within_limits(program), stdin)
         return job.future.result()
@@ -198,8 +200,6 @@ class Sandbox:
 
     def _put(self, program: Program, stdin: str | None, key: bytes = b"") -> "_Job":
         """A job for the threads. The lock is ours."""
-        if self._owner != os.getpid():
-            raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
         job = _Job(Future(), program, stdin, key)
         job.future.set_running_or_notify_cancel()
         self.counts["programs"] += 1
@@ -208,6 +208,10 @@ class Sandbox:
         else:
             self._jobs.put(job)
         return job
+
+    def _require_owner(self) -> None:
+        if self._owner != os.getpid():  # the threads are not here, and a lock may have been held
+            raise RuntimeError("a sandbox does not survive a fork: make another one in the child")
 
     def _count(self, what: str) -> int:
         with self._lock:
@@ -259,12 +263,12 @@ class Sandbox:
         worker.close()
 
     def _started(self, numpy: bool) -> Worker:
-        for pause in range(STARTS):
+        for attempt in range(STARTS):
+            time.sleep(0.1 * 3**attempt if attempt else 0)
             try:
                 worker = Worker(self.rung, numpy)
             except WorkerLost as error:
                 reason = error
-                time.sleep(0.2 * 4**pause)
                 continue
             with self._lock:
                 self._workers.add(worker)

@@ -404,6 +404,8 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
+# Python's own library, not a venv's; asked for here because sysconfig is not made for several threads.
+_LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
@@ -431,17 +433,16 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
 
 def _settings(rung: Rung, numpy: bool) -> dict:
     """What the zygote is told first."""
-    library = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]  # Python's own, not a venv's
-    library = [folder for folder in library if folder]
     folders = _numpy_folders(numpy)
     drops_user = not rung.bubblewrap  # there it owns nothing anyway
     closed = rung.seccomp and not rung.landlock
-    reads_library = not closed and not (drops_user and os.geteuid() == 0 and _is_private(library[0]))
+    reads_library = not closed and not (drops_user and os.geteuid() == 0 and _is_private(_LIBRARY[0]))
     return {
         "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
         "optional_modules": [] if reads_library else zygote.OTHERS.split(),
-        "path": [*library, *folders],
-        "readable": [*library, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "path": _LIBRARY,
+        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
+        "readable": [*_LIBRARY, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,
         "drop_user": drops_user,
@@ -454,9 +455,11 @@ def _is_private(folder: str) -> bool:
 
 
 def _numpy_folders(numpy: bool) -> Sequence[str]:
+    """numpy's own folder and that of its libraries: what else is installed beside it is not the program's business."""
     if not numpy:
         return ()
     found = importlib.util.find_spec("numpy")
     if found is None or found.origin is None:
         raise WorkerLost("numpy is not installed")
-    return [str(Path(found.origin).parent.parent)]
+    folder = Path(found.origin).parent
+    return [str(folder), str(folder.with_name("numpy.libs"))]

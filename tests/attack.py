@@ -44,6 +44,7 @@ class Findings:
     unexpected: list[str] = field(default_factory=list)  # another verdict than foreseen, though not a pass
     left: list[str] = field(default_factory=list)  # files, processes, changes
     attacks: int = 0
+    judged: int = 0  # controls too
     by_kind: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     slowest: float = 0.0
     seconds: float = 0.0
@@ -78,6 +79,7 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
     programs = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
     programs += [(f"control/{control.name}", control) for control in CONTROLS]
     waiting = [(name, what) for name, what in programs if only in name][::-1]
+    planned = len(waiting)
     lock = threading.Lock()
     started = time.monotonic()
 
@@ -113,6 +115,8 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
         for done in [pool.submit(work) for _ in range(workers)]:
             done.result()
     findings.seconds = time.monotonic() - started
+    if findings.judged != planned:
+        findings.faults.append(f"{findings.judged} programs were judged instead of {planned}")
     time.sleep(0.3)
     findings.left += sorted(things_of_this_machine(home) - before)
     return findings
@@ -133,6 +137,7 @@ def placed(source: str, home: Path, canary: Path) -> str:
 
 def record(findings: Findings, name: str, what, names: list[str], took: float) -> None:
     """One program's outcome."""
+    findings.judged += 1
     if name.startswith("control/"):
         if tuple(names) != what.expected_verdicts:
             findings.controls.append(f"{name}: {' '.join(names)}, expected {' '.join(what.expected_verdicts)}")

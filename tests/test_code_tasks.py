@@ -218,7 +218,7 @@ def test_solutions_pass_and_wrong_programs_do_not(tmp_path, sandbox):
     report = check(write(tmp_path / "tasks.jsonl", *rows), sandbox, lambda done, rows: told.append((done, rows)))
     assert report.problems == {}
     assert (report.solutions, report.verified) == (2, 2)
-    assert (report.wrong, report.refused) == (1 + 8 + 2 + 8, 1 + 8 + 2 + 8)
+    assert (report.wrong, report.refused) == (1 + 10 + 2 + 10, 1 + 10 + 2 + 10)
     assert told == [(3, 3)]
     assert "not verified (no solution)  1" in report.text()
 
@@ -233,6 +233,13 @@ def test_solutions_pass_and_wrong_programs_do_not(tmp_path, sandbox):
         (ADD | {"tests": ["assert add(1, 2) != 4"]}, "a program that always returns None"),
         (ADD | {"tests": ["assert add(3, 0) == 3"]}, "a program that always returns its first argument"),
         (ADD | {"tests": ["assert not add(0, 0)"]}, "a program that always returns []"),
+        (
+            {
+                "prompt": "Define `total(xs)`.",
+                "tests": ["for n in range(9):\n    xs = list(range(n))\n    assert total(xs) == sum(xs)"],
+            },
+            "a program that always empties its arguments and returns 0",
+        ),
         (SQUARE | {"stdio": [{"stdin": "1\n", "stdout": "1\n"}]}, "a program that always prints its input"),
         (
             SQUARE | {"stdio": [{"stdin": "1\n", "stdout": ""}], "solution": "input()"},
@@ -260,7 +267,8 @@ def test_programs_that_know_nothing_are_programs():
         names = {}
         exec(source, names)
         answers.append([names["add"](7, 8), names["add"](b=9)])
-    assert answers == [[value] * 2 for value in (None, 0, 1, True, False, "", [])] + [[7, 9]]
+    assert answers[:8] == [[value] * 2 for value in (None, 0, 1, True, False, "", [])] + [[7, 9]]
+    assert answers[8:] == [[[], []], [0, 0]]
 
 
 def run(*arguments):

@@ -7,6 +7,7 @@ that they extend, so a method that they override, such as an `__eq__` that is al
 
 import json
 import math
+import operator
 import os
 from collections import deque
 from collections.abc import Callable
@@ -212,7 +213,8 @@ class Decoder:
                 raise Broken("a handle that is no number")
             return self._revive(tag, content)
         if tag == "dict":
-            return {self._decode(key, levels - 1): self._decode(item, levels - 1) for key, item in content}
+            pairs = [_list(pair) for pair in _list(content)]
+            return {self._decode(key, levels - 1): self._decode(item, levels - 1) for key, item in pairs}
         if tag in _FROM_ITEMS:
             return _FROM_ITEMS[tag](self._decode(_list(content), levels))
         if tag in _FROM_TEXT and type(content) is str:
@@ -235,7 +237,7 @@ _FROM_ITEMS: dict[str, Callable[[list], Any]] = {
     "deque": deque,
     "complex": lambda parts: complex(*parts),
     "range": lambda parts: range(*parts),
-    "fraction": lambda parts: Fraction(*parts),
+    "fraction": lambda parts: Fraction(*map(operator.index, parts)),  # of a text it would take any power of ten
     "timedelta": lambda parts: timedelta(*parts),
 }
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {

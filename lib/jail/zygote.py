@@ -59,12 +59,13 @@ class Zygote:
 
     def __init__(self, owner: socket.socket, settings: dict):
         self._owner = owner
-        sys.path[:] = settings["path"]
+        sys.path[:] = settings["path"] + settings["path_beforehand"]
         for name in settings["modules"]:
             importlib.import_module(name)
         for name in settings["optional_modules"]:  # not every version or build of Python has all of them
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+        sys.path[:] = settings["path"]
         self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
         change = settings["drop_user"] and os.geteuid() == 0

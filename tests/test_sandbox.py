@@ -1,0 +1,1164 @@
+"""The sandbox from outside: verdicts, the pool, the ladder, and a part of the corpus of hostile programs.
+
+All of the corpus, on a rung of your choice: `python tests/attack.py --rung R3`.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lib.errors import SandboxError
+from lib.sandbox import Sandbox, check, climb, defined_names
+from lib.worker import RUNGS, VERDICTS, Program, Worker
+
+ROOT = Path(__file__).parent.parent
+R4, R3, R2, R1 = RUNGS
+ON_LINUX = sys.platform == "linux"
+FORGIVING = 30.0  # seconds, where a machine may be busy
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(workers=2, allow_unsafe=True) as running:  # what runs here is harmless
+        yield running
+
+
+@pytest.fixture(scope="module")
+def worker(sandbox):
+    with contextlib.closing(Worker(sandbox.rung)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def protected(sandbox):
+    if not sandbox.rung.seccomp:
+        pytest.skip(f"no rung above {sandbox.rung.name} holds here")
+    return sandbox
+
+
+@pytest.fixture(scope="module")
+def why_not():
+    """`why_not(rung)`: why it does not hold here, "" if it does."""
+    return functools.cache(lambda rung: check(rung).why_not)
+
+
+def program(source, *tests, **settings):
+    source = textwrap.dedent(source)
+    settings = {"entry_points": defined_names(source), "timeout_s": 10.0} | settings
+    return Program(source, tuple(map(textwrap.dedent, tests)), **settings)
+
+
+@pytest.fixture(scope="module")
+def judged(sandbox):
+    """`judged(source, *tests, **settings)`: the verdict."""
+    return lambda source, *tests, **settings: sandbox.judge([program(source, *tests, **settings)])[0]
+
+
+@pytest.fixture(scope="module")
+def names(judged):
+    """`names(...)`: the names of the verdicts, as a list."""
+    return lambda *args, **settings: [test.verdict for test in judged(*args, **settings).tests]
+
+
+@pytest.fixture(scope="module")
+def printed(sandbox):
+    """`printed(source, stdin, stdout, ...)`: the verdicts on a program that reads and prints."""
+
+    def judge(source, *streams, **settings):
+        pairs = tuple(zip(streams[::2], streams[1::2], strict=True))
+        return sandbox.judge([program(source, stdio=pairs, **{"timeout_s": 10.0} | settings)])[0].tests
+
+    return judge
+
+
+def python(*arguments, timeout=60.0, **settings):
+    """A Python of its own, to its end."""
+    settings = {"cwd": ROOT, "text": True, "capture_output": True} | settings
+    return subprocess.run([sys.executable, *map(str, arguments)], timeout=timeout, **settings)
+
+
+# --- verdicts ---
+
+F = "def f(x):\n    return x + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "source", "test", "detail"),
+    [
+        ("pass", F, "assert f(1) == 2", ""),
+        ("wrong", F, "y = 1\nassert f(y) == 3", "assert f(y) == 3; f(1) answered 2"),
+        ("wrong", F, "for x in []:\n    assert f(x) == x", "no assert was reached"),
+        ("exception", F, "assert f('a') == 2", "TypeError: can only concatenate"),
+        ("exception", "def f(x):\n    raise KeyError('gone')", "assert f(1)", "KeyError: 'gone' in: assert f(1); f(1)"),
+        ("exception", "def g(x): return x", "assert f(1) == 2", "NameError: name 'f' is not defined"),
+        ("load_error", "def f(x:\n", "assert f(1) == 2", "raises SyntaxError"),
+        ("load_error", F + "1 / 0", "assert f(1) == 2", "raises ZeroDivisionError"),
+        ("exited", F + "exit = __import__('sys').exit\nexit()", "assert f(1) == 2", "raises SystemExit"),
+        ("exited", "import sys\ndef f(x): sys.exit(0)", "assert f(1) == 2", "f(1) called sys.exit"),
+        ("died", "import os\ndef f(x): os._exit(0)", "assert f(1) == 2", "ended while an answer was awaited"),
+        ("died", "import os\ndef f(x): os.abort()", "assert f(1) == 2", "ended while an answer was awaited"),
+        ("timeout", "def f(x):\n    while True: pass", "assert f(1) == 2", "no end after 0.2 s"),
+        ("timeout", "import time\ntime.sleep(60)", "assert f(1) == 2", "no end after 0.2 s"),
+        ("memory", "def f(x): return bytearray(10**9)", "assert f(1) == 2", "f(1) ran out of memory"),
+        ("memory", "x = [0] * 10**9", "assert f(1) == 2", "raises MemoryError"),
+        ("opaque", "def f(x): return object()", "assert f(1) == 2", "f(1) answered an object of type object"),
+        ("opaque", "def f(x): return [f]", "assert f(1) == 2", "f(1) answered an object of type function"),
+        ("opaque", "def f(x): return list(range(10**6))", "assert f(1) == 2", "more than 200,000 parts"),
+        ("unsupported_test", F, "assert f(1 == 2", "the test does not parse: SyntaxError"),
+        ("unsupported_test", F, "f(1) == 2", "the test asserts nothing"),
+        ("unsupported_test", F, "assert f(lambda: 1) == 2", "an object of type function, which can not leave the test"),
+        ("unsupported_test", F, "assert f([0] * 10**6) == 2", "more than 200,000 parts"),
+    ],
+)
+def test_each_verdict_has_its_cause_and_says_it(judged, verdict, source, test, detail):
+    limit = 0.2 if verdict == "timeout" else 10.0
+    [(name, text)] = judged(source, test, entry_points=("f",), timeout_s=limit).tests
+    assert (name, detail in text) == (verdict, True), f"{name}: {text}"
+    assert "\n" not in text and len(text) <= 300
+    assert name in VERDICTS
+
+
+def test_bytes_that_nobody_asked_for_are_against_the_protocol(judged):
+    source = """
+        import os
+        def f(x):
+            for fd in range(3, 32):
+                try:
+                    os.write(fd, b'\\2\\0\\0\\0{}')
+                except OSError:
+                    pass
+            return x + 1
+    """
+    [(name, text)] = judged(source, "assert f(1) == 2").tests
+    assert name == "protocol"
+    assert "another question" in text or "nobody asked for" in text
+
+
+def test_a_detail_does_nothing_to_a_terminal(judged, printed):
+    source = "def f(x):\n    raise ValueError('\\x1b[2J\\r' * x)"
+    [(name, text)] = judged(source, "assert f(1) == 2").tests
+    assert name == "exception" and "2J" in text and text.isprintable()
+    assert printed("raise ValueError('\\x1b[2J')", "", "")[0].detail.isprintable()
+
+
+def test_setup_code_that_raises_is_the_fault_of_the_tests(judged):
+    assert (
+        judged(F, "assert f(1) == 2", "assert f(1) == 2", setup_code="import no_such_module").tests
+        == (("unsupported_test", "setup_code raises ModuleNotFoundError: No module named 'no_such_module'"),) * 2
+    )
+
+
+def test_each_test_has_a_verdict_of_its_own(judged):
+    verdict = judged(F, "assert f(1) == 2", "assert f(1) == 3", "assert f('') == 1", "assert f(0) == 1")
+    assert [test.verdict for test in verdict.tests] == ["pass", "wrong", "exception", "pass"]
+    assert not verdict.passed and verdict.pass_rate == 0.5 and verdict.scored
+    assert judged(F, "assert f(1) == 2").passed
+
+
+def test_after_the_end_of_the_program_nothing_passes(names):
+    source = "import os\ndef f(x):\n    if x == 2: os._exit(0)\n    return x"
+    assert names(source, "assert f(1) == 1", "assert f(2) == 2", "assert f(1) == 1") == ["pass", "died", "died"]
+
+
+def test_a_program_without_tests_has_not_passed(judged):
+    verdict = judged(F)
+    assert verdict.tests == () and not verdict.passed and verdict.pass_rate == 0
+
+
+def test_the_limit_is_of_all_tests_together(names):
+    source = "import time\ndef f(x):\n    time.sleep(x)\n    return x"
+    assert names(source, "assert f(0) == 0", "assert f(0.4) == 0.4", "assert f(0.4) == 0.4", timeout_s=0.6) == [
+        "pass", "pass", "timeout",
+    ]  # fmt: skip
+
+
+def test_a_verdict_says_what_it_took(judged):
+    source = "import time\ndef f(x):\n    b = bytearray(50 << 20)\n    b[::4096] = b'x' * len(b[::4096])\n"
+    source += "    time.sleep(0.2)\n    return len(b)"
+    verdict = judged(source, "assert f(1) == 50 << 20")
+    assert verdict.passed
+    assert 0.2 <= verdict.seconds < 10
+    assert 50 << 20 <= verdict.memory_bytes < 500 << 20
+
+
+# --- what a test may do ---
+
+
+def test_exceptions_of_the_program_are_raised_in_the_test(names):
+    source = """
+        class Refused(ValueError):
+            pass
+
+        def f(x):
+            if x < 0:
+                raise Refused(f"got {x}")
+            if x == 0:
+                raise AssertionError("mine")
+            if x == 1:
+                {}["missing"]
+            if x == 2:
+                b"\\xff".decode()
+            return x
+    """
+    expects = """
+        try:
+            f({x})
+            assert False, "nothing was raised"
+        except {kind} as error:
+            assert {text!r} in str(error)
+    """
+    verdicts = names(
+        source,
+        expects.format(x=-1, kind="ValueError", text="got -1"),
+        expects.format(x=-1, kind="(TypeError, ValueError)", text=""),
+        expects.format(x=-1, kind="Exception", text="got -1"),
+        expects.format(x=1, kind="KeyError", text="missing"),
+        expects.format(x=1, kind="LookupError", text=""),
+        expects.format(x=2, kind="ValueError", text=""),
+        expects.format(x=7, kind="ValueError", text=""),
+        expects.format(x=-1, kind="KeyError", text=""),
+        "assert f(0) == 1",
+    )
+    assert verdicts == ["pass"] * 6 + ["wrong", "exception", "wrong"]
+
+
+def test_arguments_are_changed_in_place(names):
+    source = """
+        def f(x):
+            if isinstance(x, list):
+                x.sort()
+                x[0:0] = [None]
+            elif isinstance(x, set):
+                x.discard(1)
+            elif isinstance(x, dict):
+                x.pop("a")
+                x["new"] = (1, [2])
+            elif isinstance(x, bytearray):
+                x[:] = b"new"
+
+        def inner(x):
+            x[0][1]["k"].append(3)
+            return len(x)
+
+        def both(a, b):
+            a += b
+            b.clear()
+    """
+    assert names(
+        source,
+        "x = [3, 1, 2]\nf(x)\nassert x == [None, 1, 2, 3]",
+        "x = {1, 2}\nsame = x\nassert f(x) is None\nassert same == {2}",
+        "x = {'a': 1, 'b': 2}\nf(x)\nassert x == {'b': 2, 'new': (1, [2])} and list(x) == ['b', 'new']",
+        "x = bytearray(b'old')\nf(x)\nassert x == bytearray(b'new')",
+        "x = [[0, {'k': []}]]\nassert inner(x) == 1\nassert x == [[0, {'k': [3]}]]",
+        "a, b = [1], [2]\nboth(a, b)\nassert (a, b) == ([1, 2], [])",
+        "x = [3, 1]\nf(x)\nassert x == [3, 1]",
+    ) == ["pass"] * 6 + ["wrong"]
+
+
+def test_what_crosses_is_a_copy(names):
+    source = "kept = []\ndef f(x):\n    kept.append(x)\n    return kept\n"
+    assert names(source, "x = f(1)\nx.append(2)\nassert f(3) == [1, 3]") == ["pass"]
+
+
+def test_iterators_can_be_used_and_not_compared(names):
+    source = """
+        def f():
+            yield from (1, 2, 3)
+
+        def g():
+            return {"a": 1}.items()
+    """
+    assert names(
+        source,
+        "assert list(f()) == [1, 2, 3]",
+        "assert sum(f()) == 6 and max(f()) == 3 and 2 in f()",
+        "i = f()\nassert next(i) == 1 and list(i) == [2, 3] and next(i, None) is None",
+        "assert sorted(g()) == [('a', 1)] and len(g()) == 1 and dict(g()) == {'a': 1}",
+        "assert f() == [1, 2, 3]",
+        "assert [1, 2, 3] != f()",
+        "assert f()",
+        "assert not f()",
+        "assert {f(): 1}",
+        "assert list(f()) == [1, 2]",
+    ) == ["pass"] * 4 + ["opaque"] * 5 + ["wrong"]
+
+
+STACK = """
+    class Stack:
+        limit = 9
+
+        def __init__(self, items=()):
+            self.items = list(items)
+
+        def push(self, item, times=1):
+            self.items += [item] * times
+            return self
+
+        def pop(self):
+            return self.items.pop()
+
+        def __len__(self):
+            return len(self.items)
+
+        def __getitem__(self, at):
+            return self.items[at]
+
+        def __setitem__(self, at, item):
+            self.items[at] = item
+
+        def __contains__(self, item):
+            return item in self.items
+
+        def __iter__(self):
+            return iter(self.items)
+
+        def __str__(self):
+            return f"<{len(self)}>"
+
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    def total(stack):
+        return sum(stack.items)
+
+    def pair():
+        return Stack([1]), {"second": Stack([2])}
+"""
+USES_OF_A_STACK = [
+    "s = Stack()\ns.push(1)\ns.push(2, times=2)\nassert s.pop() == 2\nassert len(s) == 2",
+    "s = Stack([5, 6])\nassert s[0] == 5 and s[-1] == 6",
+    "s = Stack([5])\ns[0] = 7\nassert s[0] == 7",
+    "s = Stack([5, 6])\nassert 5 in s and 7 not in s",
+    "assert list(Stack([1, 2])) == [1, 2] and [x for x in Stack('ab')] == ['a', 'b']",
+    "s = Stack([1])\nassert s.items == [1] and s.limit == 9",
+    "assert total(Stack([1, 2])) == 3",
+    "a, rest = pair()\nassert a[0] == 1 and total(rest['second']) == 2",
+    "assert str(Stack([1])) == '<1>'",
+    "s = Stack()\ntry:\n    s.pop()\n    assert False\nexcept IndexError:\n    assert len(s) == 0",
+    "s = Stack([1])\nassert len(s.push(2)) == 2 and len(s) == 2",
+]  # fmt: skip
+
+
+def test_objects_with_state_are_used_by_their_methods(names):
+    assert names(STACK, *USES_OF_A_STACK, stateful=True) == ["pass"] * len(USES_OF_A_STACK)
+
+
+def test_without_leave_objects_are_of_no_use(names):
+    assert names(STACK, *USES_OF_A_STACK) == ["opaque"] * len(USES_OF_A_STACK)
+
+
+def test_only_plain_data_is_compared(names):
+    comparisons = ["Stack() == Stack()", "Stack() == 1", "1 == Stack()", "Stack() != 1", "Stack() in [1]", "Stack()"]
+    comparisons += ["not Stack()", "{Stack(): 1}", "Stack() < 1", "[Stack()] == [1]"]
+    assert names(STACK, *[f"assert {each}" for each in comparisons], stateful=True) == ["opaque"] * len(comparisons)
+
+
+def test_private_attributes_stay_private(names):
+    test = "s = Stack()\nassert s._limit == 9"
+    assert names(STACK, test, "assert Stack().missing == 1", stateful=True) == ["exception"] * 2
+
+
+def test_an_empty_answer_proves_nothing(names):
+    assert names(
+        "def f(): return []",
+        "for x in f():\n    assert x > 0",
+        "if f():\n    assert True",
+        "def inner():\n    assert True\nf()",
+        "assert all(x > 0 for x in f())",
+    ) == ["wrong"] * 3 + ["pass"]
+
+
+def test_a_test_can_not_swallow_a_verdict(names):
+    swallow = "try:\n    assert {}\nexcept:\n    pass"
+    source = "import sys, os\ndef f(x):\n    if x: sys.exit()\n    return object()\ndef g(): os._exit(0)"
+    assert names(
+        source,
+        "assert True\n" + swallow.format("f(0) == 1"),
+        "assert True\n" + swallow.format("f(1) == 1"),
+        "assert True\n" + swallow.format("g() == 1"),
+        "assert True",
+    ) == ["opaque", "exited", "died", "died"]
+    assert names(source, "while True:\n    try:\n        assert f(0) == 1\n    finally:\n        break") == ["opaque"]
+
+
+def test_helpers_of_the_tests_see_the_program(names):
+    setup = "import math\nBASE = 10\ndef twice(x):\n    return f(x) + f(x)\n"
+    assert names(F, "assert twice(1) == 4", "assert math.floor(f(0.5)) + BASE == 11", setup_code=setup) == ["pass"] * 2
+
+
+def test_the_program_does_not_see_the_tests(names):
+    source = (
+        "def f(x):\n    import sys\n    return [BASE, twice] if 'BASE' in globals() else sys.modules.get('tests', 1)"
+    )
+    assert names(source, "assert f(1) == 1", setup_code="BASE = 10\ndef twice(x): pass") == ["pass"]
+
+
+def test_tests_do_not_see_each_other(names):
+    assert names(F, "x = 1\nf = None\nassert x", "assert x", "assert f(1) == 2", setup_code="x = 0") == [
+        "pass", "wrong", "pass",
+    ]  # fmt: skip
+
+
+def test_a_program_can_not_replace_a_builtin_of_the_tests(names):
+    source = "def len(x): return 5\ndef f(x): return x\ndef sorted(x): return [1]"
+    assert names(source, "assert len(f([])) == 0", "assert sorted(f([2])) == [2]") == ["pass"] * 2
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_chance_is_the_same_in_each_run(sandbox, seed):
+    source = (
+        "import random\ndef f(): return [random.random() for _ in range(3)]\ndef g(): return list(set('abcdefgh'))\n"
+    )
+    tests = ["assert f() == 0", "assert g() == 0", "assert random.random() < 0"]
+    runs = [program(source + f"# {i}", *tests, setup_code="import random", seed=seed) for i in range(4)]
+    answers = [verdict.tests for verdict in sandbox.judge(runs)]
+    assert len(set(answers)) == 1
+    assert all(test.verdict == "wrong" for test in answers[0])
+
+
+def test_another_seed_is_another_chance(judged):
+    source = "import random\ndef f(): return random.random()"
+    one, other = (judged(source, "assert f() == 0", seed=seed).tests for seed in (1, 2))
+    assert one != other
+
+
+# --- programs that read and print ---
+
+SQUARE = "print(int(input()) ** 2)"
+
+
+def test_the_output_is_compared_but_for_blanks_at_the_ends(printed):
+    assert printed(SQUARE, "3\n", "9\n", "4", "16", "5\n", "26\n") == (
+        ("pass", ""), ("pass", ""), ("wrong", "line 1 of the output: got '25', expected '26'"),
+    )  # fmt: skip
+    source = "print('a  ')\nprint(' b')\nprint()\nprint('c', end='')\nprint()\nprint()"
+    [(name, _), (other, text)] = printed(source, "", "a\n b   \n\nc", "", "a\nb\n\nc\n")
+    assert (name, other) == ("pass", "wrong")
+    assert text == "line 2 of the output: got ' b', expected 'b'"
+    assert printed("print(1)", "", "1\n2")[0] == ("wrong", "line 2 of the output: got nothing, expected '2'")
+    assert printed("print(1)\nprint(2)", "", "1")[0] == ("wrong", "line 2 of the output: got '2', expected nothing")
+    assert printed("pass", "", "")[0].verdict == "pass"
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "sys.exit()", "exit()", "quit()", "exit(0)", "raise SystemExit"])
+def test_a_script_may_say_that_it_is_done(printed, end):
+    assert printed(f"import sys\nprint(1)\n{end}\nprint(2)", "", "1")[0].verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "detail"),
+    [
+        ("print(1)\nexit(1)", "exception", ""),
+        ("print(1)\nexit('sorry')", "exception", "sorry"),
+        ("print(1)\nexit(256 + 1)", "exception", ""),
+        ("print(1)\nraise ValueError('no')", "exception", "ValueError: no"),
+        ("print(1)\ninput()", "exception", "EOFError"),
+        ("print(1)\nimport os\nos.abort()", "died", ""),
+        ("print(1)\nimport os\nos.kill(os.getpid(), 9)", "died", ""),
+        ("print(1", "load_error", "SyntaxError"),
+        ("print(1)\nx = [0] * 10**9", "memory", "MemoryError"),
+        ("while True: print('x' * 100)", "output_limit", ""),
+        ("print(1)\nraise KeyboardInterrupt", "exception", "KeyboardInterrupt"),
+    ],
+)
+def test_a_script_that_fails_has_not_answered(printed, source, verdict, detail):
+    [(name, text)] = printed(source, "", "1")
+    assert (name, detail in text) == (verdict, True), f"{name}: {text}"
+
+
+def test_standard_error_is_no_answer_and_has_an_end(printed):
+    assert printed("import sys\nprint(1)\nsys.stderr.write('x' * 200_000)", "", "1")[0].verdict == "pass"
+    [(name, _)] = printed("import sys\nprint(1)\nwhile True: sys.stderr.write('x' * 10_000)", "", "1")
+    assert name in ("output_limit", "exception")
+
+
+def test_a_script_runs_as_the_main_program(printed):
+    source = "import sys\nif __name__ == '__main__':\n    for line in sys.stdin:\n        print(line.strip()[::-1])"
+    assert printed(source, "ab\ncd\n", "ba\ndc", "é€\n", "€é")[1].verdict == "pass"
+    assert [test.verdict for test in printed("print(input(), input())", "a\n", "a", "a\nb\n", "a b")] == [
+        "exception", "pass",
+    ]  # fmt: skip
+
+
+def test_a_script_that_is_late_is_not_started_again(printed):
+    source = "import time\nn = input()\nwhile n == 'stop': time.sleep(1)\nprint(n)"
+    tests = printed(source, "1", "1", "stop", "stop", "1", "1", "1", "1", timeout_s=0.5)
+    assert [test.verdict for test in tests] == ["pass"] + ["timeout"] * 3
+
+
+def test_all_inputs_share_one_limit(printed):
+    tests = printed("import time\ntime.sleep(0.3)\nprint(1)", *["", "1"] * 4, timeout_s=0.8)
+    assert [test.verdict for test in tests] == ["pass", "pass", "timeout", "timeout"]
+
+
+def test_threads_and_exit_functions_run_to_their_end(printed):
+    source = """
+        import atexit, threading, time
+        atexit.register(print, "third")
+        def work():
+            time.sleep(0.1)
+            print("second")
+        threading.Thread(target=work).start()
+        print("first")
+    """
+    assert printed(source, "", "first\nsecond\nthird")[0] == ("pass", "")
+
+
+def test_a_script_that_exits_ends_as_python_does(printed):
+    """sys.exit waits for threads, and calls what was registered."""
+    source = "import atexit, sys\natexit.register(print, 'second')\nprint('first')\nsys.exit(0)"
+    assert printed(source, "", "first\nsecond")[0] == ("pass", "")
+
+
+def test_bytes_that_are_no_text_are_wrong(printed):
+    write = "import sys\nsys.stdout.buffer.write({})"
+    assert printed(write.format(r"b'\xff\xfe9'"), "", "9")[0].verdict == "wrong"
+    assert printed(write.format(r"b'9\0'"), "", "9")[0].verdict == "wrong"
+    assert printed(write.format(r"b'\xc3\xa9'"), "", "é")[0].verdict == "pass"
+
+
+def test_a_script_that_reads_nothing_may_have_a_long_input(printed):
+    assert printed("print(1)", "x" * 1_000_000, "1")[0].verdict == "pass"
+    assert printed("import sys\nprint(len(sys.stdin.read()))", "x" * 1_000_000, "1000000")[0].verdict == "pass"
+
+
+# --- sources ---
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (F + "\0", {"load_error"}),
+        (F + "x = '\ud800'", {"load_error"}),
+        (F + "#" * 100_000_000, {"load_error"}),
+        ("é" * 200_000, {"load_error"}),
+        ("x = " + "[" * 10_000 + "]" * 10_000, {"load_error", "memory"}),
+        ("x = " + "-" * 100_000 + "1", {"load_error", "memory", "died"}),
+        ("x = " + "+".join(["1"] * 30_000) + "\n" + F, {"load_error", "memory", "died", "pass"}),
+        ("", {"exception"}),
+        ("\ufeff" + F, {"pass"}),
+        (F.replace("\n", "\r\n"), {"pass"}),
+        (F.replace("\n", "\r"), {"pass"}),
+        ("# coding: latin-1\n" + F + "assert 'é' == '\\xe9'", {"pass"}),
+        (F.rstrip() + "  # no line end", {"pass"}),
+    ],
+    ids=["NUL", "surrogate", "100 MB", "long letters", "brackets", "minus", "sum", "empty", "BOM", "CRLF", "CR",
+         "cookie", "no line end"],
+)  # fmt: skip
+def test_every_source_has_a_verdict_in_time(sandbox, source, expected):
+    started = time.monotonic()
+    [verdict] = sandbox.judge([Program(source, ("assert f(1) == 2",), entry_points=("f",), timeout_s=2.0)])
+    assert time.monotonic() - started < FORGIVING
+    assert verdict.tests[0].verdict in expected
+    script = sandbox.run(Program(source, timeout_s=2.0))
+    ending = "finished" if expected in ({"pass"}, {"exception"}) else script.ending
+    assert script.ending == ending
+    assert script.ending in {"finished", "load_error", "memory", "died", "exception"}
+
+
+# --- the pool ---
+
+
+def processes():
+    """{pid: (parent, command line)} of this machine."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                found[int(folder.name)] = int(parent), (folder / "cmdline").read_bytes()
+    return found
+
+
+def descendants(pid):
+    """{pid: command line} of what a process has started, and of what that has."""
+    every, found, generation = processes(), {}, {pid}
+    while generation:
+        generation = {child for child, (parent, _) in every.items() if parent in generation}
+        found |= {child: every[child][1] for child in generation}
+    return found
+
+
+def workers_of(pid):
+    """What the sandboxes of a process have started directly: zygotes, or bubblewrap around them."""
+    every = processes()
+    return [child for child, (parent, command) in every.items() if parent == pid and b"lib.jail.zygote" in command]
+
+
+def wait_until(condition, seconds=FORGIVING):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
+
+
+def numbered(number, right=True):
+    body = f"def f(x):\n    return x + {number if right else number + 1}\n"
+    return program(body, f"assert f(1) == {number + 1}", f"assert f({number}) == {2 * number}")
+
+
+@needs_proc
+def test_no_verdict_is_lost_when_workers_are_killed(protected):
+    others = set(workers_of(os.getpid()))
+    with Sandbox(workers=2, rung=protected.rung.name) as sandbox:
+        programs = [numbered(number, right=number % 2 == 0) for number in range(1000)]
+        futures = [sandbox.submit(each) for each in programs]
+        kills, seen = 0, set()
+        while not futures[-1].done():
+            there = set(workers_of(os.getpid())) - others
+            for pid in there & seen if kills < 16 else ():  # one that is killed while it starts is another matter
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    kills += 1
+            seen = there
+            time.sleep(0.25)
+        verdicts = sandbox.judge(programs)
+        assert [verdict.passed for verdict in verdicts] == [number % 2 == 0 for number in range(1000)]
+        assert {test.verdict for verdict in verdicts[1::2] for test in verdict.tests} == {"wrong"}
+        assert kills >= 4 and sandbox.counts["lost workers"] >= 2
+        assert sandbox.counts["programs"] == 1000 and sandbox.counts["remembered"] == 1000
+        assert sandbox.counts["without verdict"] == 0
+
+
+def test_equal_programs_are_run_once(sandbox):
+    before = sandbox.counts.copy()
+    one, other = numbered(123_456), numbered(123_457)
+    verdicts = sandbox.judge([one, other, one, numbered(123_456)])
+    counts = sandbox.counts - before
+    assert (counts["programs"], counts["remembered"]) == (2, 2)
+    assert verdicts[0] is verdicts[2] is verdicts[3]
+    assert sandbox.judge([numbered(123_456, right=False)])[0].pass_rate == 0
+
+
+def sleeper(seconds, mark=0, **settings):
+    source = f"import time\ndef f():\n    time.sleep({seconds})\n    return {mark}"
+    return program(source, f"assert f() == {mark}", **{"timeout_s": 60.0} | settings)
+
+
+def test_closing_cancels_what_waits(protected):
+    running = Sandbox(workers=1, rung=protected.rung.name)
+    futures = [running.submit(sleeper(0.3, mark)) for mark in range(20)]
+    assert futures[0].result(FORGIVING).passed
+    started = time.monotonic()
+    running.close()
+    running.close()
+    assert time.monotonic() - started < 4  # twenty of them would take 6
+    assert all(future.done() for future in futures)
+    errors = [future.exception() for future in futures]
+    assert sum(isinstance(error, SandboxError) for error in errors) >= 10
+    assert {type(error) for error in errors} == {type(None), SandboxError}
+    for late in (running.submit(sleeper(0)), running.submit(sleeper(0))):
+        with pytest.raises(SandboxError, match="closed"):
+            late.result(FORGIVING)
+    with pytest.raises(SandboxError, match="closed"):
+        running.run(Program("print(1)"))
+
+
+def test_closing_survives_a_caller_who_cancels(protected):
+    running = Sandbox(workers=1, rung=protected.rung.name)
+    try:
+        futures = [running.submit(sleeper(0.2, mark)) for mark in range(5)]
+        futures[-1].cancel()
+    finally:
+        running.close()
+    assert all(future.done() for future in futures)
+    assert not any(thread.is_alive() for thread in running._threads)
+
+
+def test_many_threads_all_get_their_own(sandbox):
+    def ask(number):
+        right = sandbox.judge([numbered(5000 + number), numbered(5000 + number, right=False), numbered(4999)])
+        run = sandbox.run(Program("print(input())", timeout_s=60), str(number))
+        return [verdict.pass_rate for verdict in right], run.stdout
+
+    with ThreadPoolExecutor(64) as threads:
+        answers = list(threads.map(ask, range(64)))
+    assert answers == [([1.0, 0.0, 1.0], f"{number}\n") for number in range(64)]
+
+
+FORKED = """
+import os, sys, time
+from lib.sandbox import Sandbox
+from lib.worker import Program
+
+def program(seconds):
+    source = f"import time\\ndef f():\\n    time.sleep({seconds})\\n    return 1"
+    return Program(source, ("assert f() == 1",), entry_points=("f",), timeout_s=60)
+
+with Sandbox(1, allow_unsafe=True) as sandbox:
+    assert sandbox.judge([program(0)])[0].passed
+    waiting = sandbox.submit(program(0.8))
+    child = os.fork()
+    if child == 0:
+        for again in (program(0.1), program(0.1), program(0.8)):
+            try:
+                sandbox.submit(again).result(2)
+                print("judged", flush=True)
+            except RuntimeError as error:
+                print(error, flush=True)
+            except BaseException as error:
+                print("waits for ever", flush=True)
+        sandbox.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert waiting.result(60).passed
+    assert sandbox.judge([program(0.2)])[0].passed
+"""
+
+
+def test_a_forked_child_is_told_to_make_its_own():
+    done = python("-c", FORKED)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines == ["a sandbox does not survive a fork: make another one in the child"] * 3
+
+
+@needs_proc
+def test_no_descriptor_is_left_behind(worker):
+    def count(pid):
+        return len(os.listdir(f"/proc/{pid}/fd"))
+
+    def everyone():
+        inside = [pid for pid, line in descendants(worker.pid).items() if b"lib.jail.zygote" in line]
+        try:
+            return [count(pid) for pid in (os.getpid(), worker.pid, *inside)]
+        except PermissionError:  # a zygote hides from its own user
+            return [count(os.getpid())]
+
+    kinds = [
+        numbered(1), numbered(1, right=False), program("import os\nos._exit(1)", "assert f()"),
+        program("\0", "assert f()"),
+        program("import sys\nsys.exit()", "assert f()"), program(F, stdio=(("", ""),)),
+        program("print('x' * 100_000)", stdio=(("x" * 100_000, ""),)),
+    ]  # fmt: skip
+    for each in kinds:
+        worker.judge(each)
+    before = everyone()
+    for number in range(300):
+        worker.judge(kinds[number % len(kinds)])
+    assert everyone() == before
+
+
+HOLDER = """
+import sys, time
+from lib.sandbox import Sandbox
+from lib.worker import Program
+
+sandbox = Sandbox(2, allow_unsafe=True)
+source = "import time\\ndef f():\\n    time.sleep(50)\\ndef g():\\n    while True: pass"
+for test in ("f() == 1", "g() == 1"):
+    sandbox.submit(Program(source, (f"assert {test}",), entry_points=("f", "g"), timeout_s=50))
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@needs_proc
+def test_everything_ends_with_a_trainer_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", HOLDER], cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "ready\n"
+        assert wait_until(lambda: sum(b"lib.jail.zygote" in line for line in descendants(holder.pid).values()) >= 6)
+        theirs = descendants(holder.pid)
+        holder.kill()
+        holder.wait()
+    started = time.monotonic()
+    assert wait_until(lambda: not theirs.keys() & processes().keys(), seconds=10)
+    assert time.monotonic() - started < 5
+
+
+BROKEN = """
+import shutil, sys
+from pathlib import Path
+from lib.errors import run_script
+from lib.sandbox import Sandbox
+from lib.worker import Program
+
+def main():
+    with Sandbox(1, allow_unsafe=True) as sandbox:
+        shutil.rmtree(sys.argv[1] + "/lib/jail")
+        sandbox.judge([Program("x = 1", ("assert x",))])
+    return 0
+
+run_script(main)
+"""
+
+
+def copied_library(folder):
+    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_workers_that_do_not_start_end_the_run_with_the_reason(tmp_path):
+    done = python("-c", BROKEN, copied_library(tmp_path), cwd=tmp_path)
+    assert done.returncode == 5
+    assert len(done.stderr.splitlines()) == 1
+    assert "times in a row" in done.stderr and "No module named 'lib.jail'" in done.stderr
+    assert "--self-test" in done.stderr
+
+
+@needs_proc
+def test_too_many_programs_without_a_verdict_end_the_run(protected):
+    """A worker is killed as often as it has a certain program, and no program has a verdict that nobody gave."""
+    others = set(workers_of(os.getpid()))
+    rung = R3 if protected.rung in (R4, R3) else R2  # where the zygote is the process that we have started
+    with Sandbox(workers=2, rung=rung.name) as sandbox:
+        assert all(verdict.passed for verdict in sandbox.judge([numbered(number) for number in range(220)]))
+        futures = [sandbox.submit(sleeper(50, mark)) for mark in range(3)]
+        while not all(future.done() for future in futures):
+            every = processes()
+            for pid in set(workers_of(os.getpid())) - others:
+                if any(parent == pid for parent, _ in every.values()):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.03)
+        for future in futures:
+            verdict = future.result()
+            assert [test.verdict for test in verdict.tests] == ["infra_error"]
+            assert not verdict.scored and not verdict.passed
+        assert sandbox.counts["without verdict"] == 3 and sandbox.counts["lost workers"] == 12
+        with pytest.raises(SandboxError, match="no verdict on 3 of 223 programs") as raised:
+            sandbox.judge([numbered(0)])
+        assert raised.value.exit_code == 5
+
+
+def test_a_program_gets_no_more_than_the_sandbox_has(protected):
+    with Sandbox(workers=1, rung=protected.rung.name, max_timeout_s=0.5, max_memory_mb=64) as sandbox:
+        greedy = program("def f():\n    return len(bytearray(100 << 20))", "assert f() == 100 << 20", memory_mb=10_000)
+        endless = program("def f():\n    while True: pass", "assert f()", timeout_s=1000.0)
+        verdicts = [verdict.tests[0] for verdict in sandbox.judge([greedy, endless])]
+        assert [verdicts[0].verdict, *verdicts[1]] == ["memory", "timeout", "no end after 0.5 s"]
+        assert sandbox.run(replaced(endless, source="while True: pass")).ending == "timeout"
+
+
+def replaced(original, **changes):
+    return Program(**{**vars(original), **changes})
+
+
+# --- numpy ---
+
+ARRAYS = "import numpy as np\ndef f(n):\n    return np.arange(n) * 2\ndef g():\n    return np.random.rand()\n"
+USES = ["assert f(3) == [0, 2, 4]", "assert g() == g.__class__", "assert sum(f(3)) == 6"]
+
+
+def test_numpy_is_there_where_it_is_asked_for():
+    pytest.importorskip("numpy")
+    with Sandbox(workers=1, allow_unsafe=True, numpy=True) as running:
+        one, other = (running.judge([program(ARRAYS + comment, *USES)])[0].tests for comment in ("", "#"))
+        assert [test.verdict for test in one] == ["pass", "wrong", "pass"]
+        assert one == other  # chance too
+
+
+def test_without_numpy_its_import_fails(judged):
+    [(name, text)] = judged(ARRAYS, USES[0]).tests
+    assert name == "load_error"
+    assert "ModuleNotFoundError" in text and "numpy" in text
+
+
+# --- the ladder ---
+
+WITHOUT = """
+import ctypes, os, struct, sys
+program = bytes.fromhex(sys.argv[1])
+libc = ctypes.CDLL(None, use_errno=True)
+if os.geteuid():  # bubblewrap of root needs its privileges, anybody else may set no filter with them
+    libc.prctl(38, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+buffer = ctypes.create_string_buffer(program, len(program))
+header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
+if libc.prctl(22, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0)):
+    raise OSError(ctypes.get_errno(), "no filter")
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+ON_ARM = platform.machine() == "aarch64"
+NO_LANDLOCK = [(444, None, 38), (445, None, 38), (446, None, 38)]
+NO_SECCOMP = [(277 if ON_ARM else 317, None, 1), (167 if ON_ARM else 157, (0x15, 22), 1)]  # prctl(PR_SET_SECCOMP)
+NO_NAMESPACES = [(97 if ON_ARM else 272, None, 1), (220 if ON_ARM else 56, (0x45, 0x7E020000), 1), (435, None, 38)]
+
+
+def denied(calls):
+    """A filter of (number, condition on the first argument, errno), in hexadecimal."""
+    program = []
+    for number, condition, error in calls:
+        refuse = [(0x06, 0, 0, 0x00050000 | error)]
+        if condition is not None:
+            code, value = condition
+            refuse = [(0x20, 0, 0, 16), (code, 0, 1, value), *refuse]
+        program += [(0x20, 0, 0, 0), (0x15, 0, len(refuse), number), *refuse]
+    program.append((0x06, 0, 0, 0x7FFF0000))
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in program).hex()
+
+
+def sandbox_without(calls, *arguments, **settings):
+    """`python -m lib.sandbox` where the kernel refuses some calls."""
+    return python("-c", WITHOUT, denied(calls), "-m", "lib.sandbox", *arguments, **settings)
+
+
+@pytest.fixture
+def added(tmp_path):
+    """A right program and its tests, as arguments."""
+    (tmp_path / "program.py").write_text("def add(a, b):\n    return a + b\n")
+    (tmp_path / "tests.py").write_text("assert add(1, 2) == 3\nassert add(2, 2) == 4\n")
+    return [tmp_path / "program.py", "--tests", tmp_path / "tests.py"]
+
+
+needs_both = pytest.mark.skipif(
+    not ON_LINUX or platform.machine() not in ("x86_64", "aarch64"), reason="needs Linux on x86_64 or aarch64"
+)
+
+
+@needs_both
+def test_without_landlock_seccomp_alone_is_taken(protected):
+    done = sandbox_without(NO_LANDLOCK, "--self-test")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["R4", "R3", "R2"]
+    assert "not here, " in lines[0] and ("landlock" in lines[0] or "bubblewrap" in lines[0])
+    assert "not here, " in lines[1] and "landlock" in lines[1] and "Function not implemented" in lines[1]
+    assert lines[2].endswith("taken")
+    assert "  not  see names of files" in lines
+    assert not any(line.startswith("  YES") for line in lines)
+
+
+@needs_both
+def test_without_seccomp_there_is_no_protection_unless_somebody_wants_none(protected, added):
+    done = sandbox_without(NO_SECCOMP, "--self-test")
+    assert done.returncode == 5
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and "allow_unsafe" in done.stderr
+    assert all(f"{rung.name}: " in done.stderr for rung in (R4, R3, R2))
+    done = sandbox_without(NO_SECCOMP + NO_LANDLOCK, *added, "--allow-unsafe")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 tests pass" in done.stdout and "sandbox R1" in done.stdout
+
+
+@needs_both
+@pytest.mark.parametrize("why", ["no namespaces", "no bubblewrap"])
+def test_without_bubblewrap_the_next_rung_is_taken(why, why_not, added, tmp_path):
+    if why_not(R3) or not shutil.which("bwrap"):
+        pytest.skip("R3 does not hold here, or bubblewrap is not installed")
+    if why == "no namespaces":
+        done = sandbox_without(NO_NAMESPACES, *added)
+    else:
+        done = python("-m", "lib.sandbox", *added, env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert "sandbox R3" in done.stdout
+
+
+def test_what_every_rung_below_the_first_gives_is_refused_there(protected):
+    taken = protected.checks[-1]
+    assert taken.rung == protected.rung and not taken.why_not
+    assert len(taken.attempts) >= 15 and all(refused for _, refused in taken.attempts)
+
+
+def test_the_lowest_rung_gives_nothing_and_says_so():
+    with pytest.raises(SandboxError) as raised:
+        climb("R1")
+    assert raised.value.exit_code == 5
+    [only] = climb("R1", allow_unsafe=True)
+    assert only.rung == R1
+    assert not dict(only.attempts)["open a socket"]
+
+
+@pytest.fixture(scope="module")
+def for_nobody():
+    """A copy that everybody can read, and a Python that everybody can execute."""
+    if not ON_LINUX or os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    with tempfile.TemporaryDirectory(prefix="rematch-nobody-") as name:
+        folder = copied_library(Path(name))
+        (folder / "tests").mkdir()
+        (folder / "home").mkdir()
+        for file in ("attack.py", "hostile.py"):
+            shutil.copy(ROOT / "tests" / file, folder / "tests")
+        folder.chmod(0o755)
+        (folder / "home").chmod(0o777)
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "TMPDIR": str(folder / "home")}
+
+        def run(interpreter, *arguments):
+            return subprocess.run(
+                [interpreter, "-B", *arguments], cwd=folder, env=environment, user=65534, group=65534, extra_groups=[],
+                capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+
+        for interpreter in (sys.executable, "/usr/bin/python3"):
+            with contextlib.suppress(OSError):
+                question = "import sys; assert (3, 10) <= sys.version_info; import lib.sandbox"
+                if run(interpreter, "-c", question).returncode == 0:
+                    yield functools.partial(run, interpreter)
+                    return
+        pytest.skip("no Python that another user could execute")
+
+
+def test_nobody_has_a_sandbox_too(protected, for_nobody):
+    done = for_nobody("-m", "lib.sandbox", "--self-test")
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.endswith(": taken")]
+    assert "YES" not in done.stdout.replace("YES  see names and sizes of files", "")
+
+
+# --- the corpus ---
+
+
+def left_by(findings):
+    """What a run has left behind; the processes of another sandbox on this machine have a parent that lives."""
+    every = processes()
+    orphans = {f"process {pid}" for pid, (parent, _) in every.items() if parent == 1}
+    return [thing for thing in findings["left"] if not thing.startswith("process ") or thing in orphans]
+
+
+def found_by(done):
+    """What an attack found, without what was late, which a busy machine explains."""
+    assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done.stderr
+    findings = json.loads(done.stdout.splitlines()[-1])
+    assert findings["attacks"] > 0
+    bad = {name: findings[name] for name in ("controls", "forged", "faults") if findings[name]}
+    assert not bad and not left_by(findings), findings
+    assert len(findings["unexpected"]) <= findings["attacks"] // 8, "something breaks the attacks, not their success"
+    assert done.returncode == int(bool(findings["late"] or findings["left"]))
+    return findings
+
+
+def test_no_hostile_program_has_its_way(protected):
+    done = python("tests/attack.py", "--json", "--workers", 4, timeout=500.0, start_new_session=True)
+    findings = found_by(done)
+    assert findings["rung"] == protected.rung.name
+    assert findings["attacks"] >= 400
+
+
+@pytest.mark.parametrize(
+    ("rung", "kinds"),
+    [
+        (R3, "exit_call kernel ptrace signals children files secrets sockets"),
+        (R2, "early_replies equal_objects equal_subclasses exit_load exit_call exit_later exit_hooks kernel files"),
+    ],
+    ids=["R3", "R2"],
+)
+def test_on_the_rungs_below_neither(why_not, rung, kinds):
+    if why_not(rung):
+        pytest.skip(f"{rung.name} does not hold here: {why_not(rung)}")
+    findings = found_by(python("-c", PART, rung.name, *kinds.split(), timeout=300.0, start_new_session=True))
+    assert findings["rung"] == rung.name
+    assert findings["by_kind"].keys() == set(kinds.split())
+
+
+# What `tests/attack.py --rung R` does with some kinds of programs, without trying the rung again.
+PART = """
+import json, os, sys, tempfile
+from pathlib import Path
+
+sys.path.insert(0, "tests")
+import attack
+from lib.worker import RUNGS
+
+os.environ[attack.SECRET] = "the secret"
+attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[2:]]
+(rung,) = [rung for rung in RUNGS if rung.name == sys.argv[1]]
+with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
+    findings = attack.attack(rung, Path(home), 4, "")
+attack.show(findings)
+print(json.dumps(vars(findings)))
+sys.exit(bool(findings.late or findings.left))
+"""
+
+
+def test_a_judge_that_refuses_everything_has_shown_nothing(protected, monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    import attack
+    import hostile
+
+    unfair = [
+        SimpleNamespace(name=c.name, source="refused(", expected_verdicts=("pass",) * 3) for c in hostile.CONTROLS
+    ]
+    monkeypatch.setattr(attack, "CONTROLS", tuple(unfair))
+    findings = attack.attack(protected.rung, tmp_path, 1, "control/")
+    attack.show(findings)
+    assert len(findings.controls) == len(unfair)
+    assert "VOID" in capsys.readouterr().out
+
+
+def test_nobody_else_is_forged_or_reached_either(protected, for_nobody):
+    found_by(for_nobody("tests/attack.py", "--json", "--only", "early_replies"))
+
+
+# --- the command line ---
+
+
+def test_the_self_test_names_the_rung_and_what_was_tried(protected):
+    done = python("-m", "lib.sandbox", "--self-test")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    taken = [line for line in lines if line.startswith(f"{protected.rung.name}  ")]
+    assert len(taken) == 1 and taken[0].endswith(": taken")
+    for what, _ in protected.checks[-1].attempts:
+        assert f"  not  {what}" in lines
+    assert "programs per second" in lines[-1]
+
+
+def test_a_program_is_judged_by_a_file_of_tests(tmp_path):
+    file, tests = tmp_path / "program.py", tmp_path / "tests.py"
+    file.write_text("def add(a, b):\n    return a + b\n")
+    tests.write_text("import math\ndef near(a, b):\n    return math.isclose(a, b)\nassert add(1, 2) == 3\n"
+                     "assert near(add(0.1, 0.2), 0.3)\n")  # fmt: skip
+    arguments = ["-m", "lib.sandbox", file, "--tests", tests, "--allow-unsafe"]
+    done = python(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("test 1: pass: assert add(1, 2) == 3\ntest 2: pass: ")
+    file.write_text("def add(a, b):\n    return a - b\n")
+    done = python(*arguments)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "test 1: wrong: assert add(1, 2) == 3; add(1, 2) answered -1\n" in done.stdout
+    assert "0 of 2 tests pass" in done.stdout
+
+
+def test_a_script_is_run_with_an_input(tmp_path):
+    file, stdin = tmp_path / "program.py", tmp_path / "input.txt"
+    file.write_text("print(int(input()) * 2)\n")
+    stdin.write_text("21\n")
+    done = python("-m", "lib.sandbox", file, "--stdin", stdin, "--allow-unsafe")
+    assert (done.returncode, done.stdout) == (0, "42\n")
+    assert done.stderr.startswith("finished; ")
+    stdin.write_text("x\n")
+    done = python("-m", "lib.sandbox", file, "--stdin", stdin, "--allow-unsafe")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ValueError" in done.stderr and done.stderr.splitlines()[-1].startswith("exception; ")
+
+
+@pytest.mark.parametrize("missing", ["program", "tests", "stdin"])
+def test_a_file_that_is_missing_is_named(tmp_path, missing):
+    for name in {"program", "tests", "stdin"} - {missing}:
+        (tmp_path / name).write_text("assert True\n")
+    options = ["--stdin", tmp_path / "stdin"] if missing == "stdin" else ["--tests", tmp_path / "tests"]
+    done = python("-m", "lib.sandbox", tmp_path / "program", *options, "--allow-unsafe")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and len(done.stderr.splitlines()) == 1
+    assert str(tmp_path / missing) in done.stderr
+
+
+def test_tests_that_are_none_are_a_mistake(tmp_path):
+    (tmp_path / "program").write_text(F)
+    for text in ("assert f(1) ==", "f(1) == 2\n"):
+        (tmp_path / "tests").write_text(text)
+        done = python("-m", "lib.sandbox", tmp_path / "program", "--tests", tmp_path / "tests", "--allow-unsafe")
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert python("-m", "lib.sandbox").returncode == 2
