@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.jail import wire, zygote
+from lib.jail import kernel, wire, zygote
 
 VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
@@ -144,7 +144,7 @@ class Worker:
             self._socket.sendall(wire.frame(_settings(rung, numpy)))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
-            wire.read_frame(self._socket.fileno())
+            self.bounds_threads = wire.read_frame(self._socket.fileno())["bounds_threads"]
         except (OSError, EOFError, wire.Broken):
             self.close()
             lines = self._process.stderr.read().decode(errors="replace").split("\n")
@@ -406,6 +406,7 @@ def _lines(text: str) -> list[str]:
 
 # Python's own library, not a venv's; asked for here because sysconfig is not made for several threads.
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
+_NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
@@ -423,10 +424,20 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
     program = shutil.which("bwrap")
     if program is None:
         raise WorkerLost("bubblewrap is not installed")
-    binds = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", *_numpy_folders(numpy)]
-    inside = [str(_ROOT / "lib" / name) for name in ("__init__.py", "jail")]
-    arguments = ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-    for path in dict.fromkeys([*binds, *inside]):
+    paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", *_numpy_folders(numpy)]
+    paths = list(dict.fromkeys([*paths, *(str(_ROOT / "lib" / name) for name in ("__init__.py", "jail"))]))
+    arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    arguments += [f"--unshare-{what}" for what in ("ipc", "pid", "net", "uts", "cgroup-try")]
+    if os.geteuid() != 0:
+        arguments.append("--unshare-user")
+    elif not kernel.has_capabilities(_NEEDED_BY_ROOT):
+        raise WorkerLost("bubblewrap as root needs all of root's capabilities")
+    else:  # a root of a user namespace would be root outside too, to whom limits of processes do not apply
+        for name in ("SETUID", "SETGID", "KILL"):
+            arguments += ["--cap-add", f"CAP_{name}"]
+    for folder in sorted({str(parent) for path in paths for parent in Path(path).parents} - {"/"}):
+        arguments += ["--perms", "0755", "--dir", folder]  # otherwise root's alone
+    for path in paths:
         arguments += ["--ro-bind-try", path, path]
     return [program, *arguments, "--chdir", "/", "--", *python]
 
@@ -434,23 +445,21 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
 def _settings(rung: Rung, numpy: bool) -> dict:
     """What the zygote is told first."""
     folders = _numpy_folders(numpy)
-    drops_user = not rung.bubblewrap  # there it owns nothing anyway
     closed = rung.seccomp and not rung.landlock
-    reads_library = not closed and not (drops_user and os.geteuid() == 0 and _is_private(_LIBRARY[0]))
+    private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
         "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
-        "optional_modules": [] if reads_library else zygote.OTHERS.split(),
+        "optional_modules": zygote.OTHERS.split() if closed or private else [],
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
         "readable": [*_LIBRARY, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,
-        "drop_user": drops_user,
     }
 
 
 def _is_private(folder: str) -> bool:
-    """Whether somebody else can not read a folder, because of it or of one above it."""
+    """Whether the user that root becomes can not read a folder, because of it or of one above it."""
     return any(not path.stat().st_mode & 0o001 for path in (Path(folder), *Path(folder).parents))
 
 

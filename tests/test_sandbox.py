@@ -376,6 +376,161 @@ def test_private_attributes_stay_private(names):
     assert names(STACK, test, "assert Stack().missing == 1", stateful=True) == ["exception"] * 2
 
 
+def test_a_program_can_not_give_itself_leave_for_objects(names):
+    source = """
+        import sys
+
+        class Yes:
+            def __contains__(self, item): return True
+            def __len__(self): return 3
+            def __getitem__(self, key): return 1
+            def startswith(self, text): return True
+
+        def f(*args):
+            sys._getframe(1).f_locals["self"]._stateful = True
+            return Yes()
+    """
+    tests = ["assert 5 in f(1)", "assert f(1).startswith('abc')", "assert f(2)[0] == 1 and len(f(3)) == 3"]
+    assert set(names(source, *tests)) == {"protocol"}
+
+
+def test_objects_can_be_linked_called_and_added(names):
+    source = """
+        class Node:
+            def __init__(self, value): self.value, self.next = value, None
+            def __add__(self, other): return Node(self.value + other.value)
+            def __call__(self, x): return self.value * x
+            def __neg__(self): return Node(-self.value)
+            def handle(self, x): return x
+
+        class Frozen:
+            __slots__ = ()
+
+        def length(node):
+            count = 0
+            while node is not None:
+                count, node = count + 1, node.next
+            return count
+    """
+    assert names(
+        source,
+        "a, b = Node(1), Node(2)\na.next = b\nassert length(a) == 2 and a.next.value == 2",
+        "assert (Node(1) + Node(2)).value == 3 and (-Node(1)).value == -1",
+        "assert Node(2)(4) == 8 and Node(1).handle(3) == 3",
+        "f = Frozen()\nf.value = 5\nassert f.value == 5",
+        stateful=True,
+    ) == ["pass"] * 3 + ["exception"]
+
+
+def test_iterators_and_views_may_be_arguments(names):
+    source = "def f(items): return sum(items)\ndef g(items): return next(items)"
+    calls = [
+        "f(i * i for i in range(4)) == 14",
+        "f(map(int, '12')) == 3",
+        "f({1: 2}.values()) == 2",
+        "g(iter([7])) == 7",
+    ]
+    assert names(source, *[f"assert {call}" for call in calls]) == ["pass"] * len(calls)
+
+
+def test_a_call_that_must_raise(names):
+    must = "try:\n    f(-1)\n    assert False, 'no error'\nexcept ValueError:\n    pass"
+    anything = must.replace("ValueError", "Exception")
+    assert names("def f(x): raise ValueError", must, anything) == ["pass", "pass"]
+    assert names("def f(x): return x", must, anything) == ["wrong", "wrong"]
+    assert names("def f(x): raise KeyError", must, anything) == ["exception", "pass"]
+
+
+def test_stop_iteration_does_not_end_a_loop_of_the_test(names):
+    test = "assert all(map(lambda case: f(case) == 1, [1, 2]))"
+    assert names("def f(x): raise StopIteration", test, test.replace("==", "!=")) == ["exception"] * 2
+
+
+def test_set_up_is_made_anew_for_each_test(names):
+    source = "def f(items):\n    items.clear()\n    return 0"
+    tests = ["assert f(CASES) == 0 and CASES == []", "assert CASES == [1, 2] and f([]) == 0"]
+    assert names(source, *tests, setup_code="CASES = [1, 2]") == ["pass", "pass"]
+
+
+def test_what_a_call_changed_is_carried_over_whatever_became_of_it(names):
+    source = """
+        def f(items, fails=False):
+            items.append(1)
+            if fails:
+                raise KeyError(3)
+
+        def g(items):
+            items.append(object())
+            return 3
+    """
+    assert (
+        names(
+            source,
+            "x = []\nf(items=x)\nassert x == [1]",
+            "x = []\ntry:\n    f(x, True)\nexcept KeyError as error:\n    assert error.args == (3,) and x == [1]",
+            "assert g([]) == 3",
+        )
+        == ["pass"] * 3
+    )
+
+
+def test_dates_are_plain_data(names):
+    source = "import datetime\ndef f(d): return d + datetime.timedelta(1)"
+    tests = ["from datetime import date\nassert f(date(2020, 2, 28)) == date(2020, 2, 29)",
+             "from datetime import datetime\nassert f(datetime(2020, 1, 1, 5)) == datetime(2020, 1, 2, 5)"]  # fmt: skip
+    assert names(source, *tests) == ["pass", "pass"]
+
+
+def test_threads_are_bounded_and_do_not_spoil_the_next_program(protected):
+    """Threads that need no address space, by a call of their own; as many as there may be."""
+    bomb = """
+        import ctypes, platform, threading
+        def f(n):
+            started = 0
+            try:
+                for _ in range(n):
+                    threading.stack_size(65536)
+                    threading.Thread(target=threading.Event().wait, daemon=True).start()
+                    started += 1
+            except RuntimeError:
+                pass
+            return started
+    """
+    holds = program(bomb + "    g = f\n", "assert 10 < f(4000) < 700\nf(1)", memory_mb=1024)
+    assert protected.judge([holds])[0].passed
+    thread = (
+        "import threading\ndef f():\n    t = threading.Thread(target=print)\n    t.start()\n    t.join()\n    return 1"
+    )
+    assert protected.judge([program(thread, "assert f() == 1")])[0].passed
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\no = os.fdopen(1, 'w')\no.write('5')",
+        "o = open(1, 'w')\no.write('5')",
+        "import io, sys\nprint(5)\nsys.stdout = io.StringIO()",
+        "import sys\nprint(5, flush=True)\nsys.stdout = None",
+        "import sys\nprint(5)\nsys.stdout.close()",
+        "import sys\nprint(len(sys.argv) + 4)",
+        "import sys\nsys.stderr.write('.' * 10**6)\nprint(5)",
+    ],
+)
+def test_a_script_prints_as_it_would_elsewhere(printed, source):
+    assert [test.verdict for test in printed(source, "", "5")] == ["pass"]
+
+
+def test_an_output_may_be_as_long_as_what_is_expected(printed):
+    assert printed("print('x' * 300_000)", "", "x" * 300_000)[0].verdict == "pass"
+
+
+def test_a_failed_script_shows_its_own_lines_alone(sandbox):
+    run = sandbox.run(Program("def g():\n    raise ValueError('no')\ng()"))
+    assert run.ending == "exception"
+    assert run.stderr.splitlines()[0] == "Traceback (most recent call last):"
+    assert "lib/jail" not in run.stderr and run.stderr.endswith("ValueError: no\n")
+
+
 def test_an_empty_answer_proves_nothing(names):
     assert names(
         "def f(): return []",

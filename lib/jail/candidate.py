@@ -23,6 +23,7 @@ _OPERATIONS = {
     "list": lambda thing, _: list(thing),
     "text": lambda thing, _: str(thing),
 }
+_METHODS = (types.MethodType, types.FunctionType, types.BuiltinMethodType, type)
 _CHANGEABLE = ("dict", "set", "bytearray")  # tags; a list has none
 _LONGEST_TEXT = 2000  # characters of an exception's message
 
@@ -109,7 +110,7 @@ class _Calls:
                 result = self._function(request["f"])(*arguments, **named)
             else:
                 result = _OPERATIONS[request["op"]](self._kept[request["h"]], request["m"], *arguments, **named)
-            if request.get("op") == "get" and callable(result):
+            if request.get("op") == "get" and isinstance(result, _METHODS):
                 reply["method"] = True
             else:
                 reply["v"] = self._encode(result)

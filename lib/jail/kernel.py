@@ -69,6 +69,16 @@ def drop_user(user: int) -> bool:
     return True
 
 
+def has_capabilities(numbers: Iterable[int]) -> bool:
+    """Whether this process has all these capabilities of Linux."""
+    try:
+        with open("/proc/self/status") as file:
+            effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return False
+    return all(effective >> number & 1 for number in numbers)
+
+
 def set_limits(memory: int, cpu_seconds: float, processes: int) -> None:
     """Address space beyond what is mapped now, in bytes; CPU time, a backstop behind the zygote's clock; the rest.
 
@@ -97,6 +107,21 @@ def most_processes(user: int) -> int:
     allowed = [resource.getrlimit(resource.RLIMIT_NPROC)[0], *map(_number_in, _PID_LIMITS)]
     spared = min((number for number in allowed if number > 0), default=1 << 20) - SPARED_PROCESSES
     return max(1, min(_threads_of(user) + MOST_THREADS, spared))
+
+
+def bounds_processes(user: int) -> bool:
+    """Whether the limit of processes holds for `user` here: root is exempt, in a user namespace of its own too."""
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1] == 0
+    try:
+        drop_user(user)
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        if os.fork() == 0:
+            os._exit(0)
+        os._exit(1)
+    except OSError:
+        os._exit(0)
 
 
 _PID_LIMITS = ("/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")

@@ -49,7 +49,7 @@ def main() -> None:
     kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors were for the owner
-    wire.write_frame(owner.fileno(), {"ready": True})
+    wire.write_frame(owner.fileno(), {"bounds_threads": zygote.bounds_threads})
     with contextlib.suppress(EOFError, ConnectionError):
         zygote.serve()
 
@@ -68,9 +68,9 @@ class Zygote:
         sys.path[:] = settings["path"]
         self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
-        change = settings["drop_user"] and os.geteuid() == 0
-        self._user = kernel.NOBODIES[os.getpid() % len(kernel.NOBODIES)] if change else os.getuid()
+        self._user = kernel.NOBODIES[os.getpid() % len(kernel.NOBODIES)] if os.geteuid() == 0 else os.getuid()
         self._processes = kernel.most_processes(self._user)
+        self.bounds_threads = kernel.bounds_processes(self._user)
         self._wakes, wakes = os.pipe()
         os.set_blocking(self._wakes, False)
         os.set_blocking(wakes, False)
