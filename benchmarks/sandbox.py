@@ -2,6 +2,7 @@
 
     python benchmarks/sandbox.py                      # some seconds each
     python benchmarks/sandbox.py --programs 1000      # steadier
+    python benchmarks/sandbox.py --heap-gb 2          # from a process as large as a small trainer
 
 subprocess   a new interpreter for each program, under the same limits of memory and time; its status is the verdict
 bubblewrap   the same in namespaces of its own, without network or home
@@ -11,6 +12,7 @@ in the same turn. The last column says what each makes of a program that solves 
 """
 
 import argparse
+import logging
 import os
 import resource
 import shutil
@@ -43,7 +45,12 @@ def main() -> int:
     options.add_argument("--programs", type=int, default=200, help="per contender and turn (default: 200)")
     options.add_argument("--turns", type=int, default=5, help="default: 5")
     options.add_argument("--workers", type=int, default=cores(), help="programs at once (default: one per core)")
+    options.add_argument(
+        "--heap-gb", type=float, default=0, help="what this process holds meanwhile, as a trainer would"
+    )
     args = options.parse_args()
+    logging.disable()  # that R1 protects nothing is known here
+    ballast = b"\1" * int(args.heap_gb * 2**30)  # written to, so that it is there
     rungs = [rung for rung in RUNGS if not check(rung).why_not]
     judges = {"subprocess": in_a_subprocess} | ({"bubblewrap": in_bubblewrap} if shutil.which("bwrap") else {})
     rates: dict[str, list[float]] = {}
@@ -61,6 +68,7 @@ def main() -> int:
     fooled = {name: judge(CHEAT, examples(0)) for name, judge in judges.items()}
     fooled |= {rung.name: judged_by(rung, CHEAT) for rung in rungs}
     show(latencies, rates, starts, fooled, args.workers)
+    del ballast
     return 0
 
 
