@@ -30,7 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from lib.errors import run_script
-from lib.sandbox import Sandbox, check, cores
+from lib.ladder import check
+from lib.sandbox import Sandbox, cores
 from lib.worker import RUNGS, Program, Worker
 
 SOURCE = "def add(a, b):\n    return a + b\n"

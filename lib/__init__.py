@@ -17,7 +17,8 @@ checkpoint    everything a restart needs, saved atomically
 hub           whether the model hub answers, asked in seconds
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
 worker        a program goes in, a verdict comes out: the outer end of one sandbox process
-sandbox       many workers on the highest rung of protection that holds here; `python -m lib.sandbox`
+ladder        which rung of protection holds here, found by attempts
+sandbox       many workers, and the verdicts that are known already; `python -m lib.sandbox`
 code_tasks    programming tasks as rows: schema, and checks for tests that prove nothing
 data          rows from wherever they lie, in two splits that share none
 scratch       a tiny model and its character tokenizer, built from YAML

@@ -4,7 +4,7 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
     python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
     python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
 
-From Python, and with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/errors.py` and this file:
+From Python, with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/ladder.py`, `lib/errors.py` and this file:
 
     with Sandbox() as sandbox:
         program = Program("def add(a, b):\n    return a + b", tests=("assert add(1, 2) == 3",), entry_points=("add",))
@@ -47,11 +47,10 @@ import logging
 import os
 import queue
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,7 +58,8 @@ from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.jail.wire import LARGEST_SOURCE
-from lib.worker import RUNGS, Program, Run, Rung, TestVerdict, Verdict, Worker, WorkerLost, shown
+from lib.ladder import climb
+from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at a program, when workers are lost under it
 STARTS = 4  # of a worker in a row, before the sandbox gives up
@@ -67,9 +67,7 @@ MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share means anything
 BATCHES_BETWEEN_WARNINGS = 100
-THREADS = "start threads without end"
 _log = logging.getLogger("rematch.sandbox")
-_PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 
 class Sandbox:
@@ -320,105 +318,6 @@ def cores() -> int:
     """Cores for this process: those it may use, shared by the processes of a training on this machine."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, mine // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-
-
-# --- the ladder ---
-
-
-@dataclass(frozen=True)
-class Check:
-    """A rung that was tried: (what a program attempted there, was it refused), and why the rung is not taken."""
-
-    rung: Rung
-    attempts: tuple[tuple[str, bool], ...] = ()
-    why_not: str = ""
-
-
-def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
-    """Tries the rungs from `highest` downwards; the last check is the rung that holds. Raises SandboxError."""
-    names = [rung.name for rung in RUNGS]
-    if highest is not None and highest not in names:
-        raise ConfigError(f"sandbox.rung: got '{highest}', expected one of {', '.join(names)}")
-    checks = []
-    for rung in RUNGS[names.index(highest) if highest else 0 :]:
-        checks.append(check(rung))
-        if not checks[-1].why_not and (rung.seccomp or allow_unsafe):
-            return checks
-    reasons = "; ".join(f"{check.rung.name}: {check.why_not}" for check in checks if check.why_not)
-    raise SandboxError(
-        f"no protection against a model's programs holds on this machine ({reasons}). Train on Linux 5.13 or newer, in "
-        "a container whose seccomp profile allows Landlock (Docker's does), or accept that programs can read, change "
-        "and stop what you can: sandbox.allow_unsafe: true"
-    )
-
-
-def check(rung: Rung) -> Check:
-    """Starts a worker on a rung and lets a program try what must be refused there."""
-    if sys.platform != "linux" and rung.seccomp:
-        return Check(rung, why_not=f"needs Linux, this is {sys.platform}")
-    with tempfile.TemporaryDirectory() as folder, _planted_secret():
-        try:
-            with contextlib.closing(Worker(rung)) as worker:
-                return _attempts(worker, Path(folder))
-        except WorkerLost as error:
-            return Check(rung, why_not=str(error))
-
-
-@contextlib.contextmanager
-def _planted_secret() -> Iterator[None]:
-    os.environ["REMATCH_PLANTED_SECRET"] = "SECRET"
-    try:
-        yield
-    finally:
-        del os.environ["REMATCH_PLANTED_SECRET"]
-
-
-def _attempts(worker: Worker, folder: Path) -> Check:
-    canary = folder / "canary"
-    canary.write_text("alive")
-    folder.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
-    canary.chmod(0o666)
-    calls = {
-        "read a file of the system": "read_etc()",
-        "read a file of yours": f"read_file({str(canary)!r})",
-        "write to a file of yours": f"write_file({str(canary)!r})",
-        "empty a file of yours": f"empty_file({str(canary)!r})",
-        "make a file": f"make_file({str(folder)!r})",
-        "open a socket": "open_socket()",
-        "start a process": "start_process()",
-        "replace itself by another program": "replace_itself()",
-        "signal its parent": "signal_parent()",
-        "trace its parent": "trace_parent()",
-        "read its parent's memory": "read_memory_of_parent()",
-        "see the environment": "see_environment()",
-    }
-    source, names = _PROBES.read_text(encoding="utf-8"), tuple(call.partition("(")[0] for call in calls.values())
-    tests = tuple(f"assert {call} == 'refused'" for call in calls.values())
-    verdict = worker.judge(Program(source, tests, entry_points=names, timeout_s=5, memory_mb=64))
-    outcomes = [(what, test.verdict == "pass") for what, test in zip(calls, verdict.tests, strict=True)]
-
-    def judged(test: str, limit: float = 5.0) -> str:
-        names = ("use_memory", "use_time", "use_library")
-        program = Program(source, (f"assert {test}",), entry_points=names, timeout_s=limit, memory_mb=64)
-        return worker.judge(program).tests[0].verdict
-
-    outcomes += [
-        (THREADS, worker.bounds_threads),
-        ("take twice its memory", judged("use_memory(128) == 128 << 20") == "memory"),
-        ("go on after its time", judged("use_time()", limit=0.1) == "timeout"),
-        ("print without end", worker.run(Program("while True: print('x' * 1000)")).ending == "output_limit"),
-    ]
-    judgements = [judged(call) for call in ("use_library()", "use_memory(1) == 1 << 20", "use_memory(1) == 0")]
-    is_sound = judgements == ["pass", "pass", "wrong"]
-    done = [what for what, refused in outcomes if not refused and what != THREADS]  # a nuisance, and no harm
-    why_not = ""
-    if not is_sound:
-        why_not = f"a program that must get pass, pass, wrong got {', '.join(judgements)}"
-    elif worker.rung.seccomp and (not canary.exists() or canary.read_text() != "alive"):
-        why_not = "a program changed a file"
-    elif worker.rung.seccomp and done:
-        why_not = f"a program could {', '.join(done)}"
-    return Check(worker.rung, tuple(outcomes), why_not)
 
 
 # --- the command line ---

@@ -214,7 +214,7 @@ class Worker:
             raise WorkerLost("no verdict")
         if verdicts is None:
             verdicts = [TestVerdict("died", "the program took the tests down with it")] * len(program.tests)
-        why = _limit_reached(report, program)
+        why = _limit_reached(report, program) or _killed_by(report)
         if why:
             verdicts = [TestVerdict(*why) if test.verdict == "died" else test for test in verdicts]
         return Verdict(tuple(verdicts), self.rung.name, report["seconds"], report["memory"])
@@ -370,6 +370,15 @@ def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
     by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
     if report["overdue"] or (by_kernel and report["cpu"] >= program.timeout_s):
         return "timeout", f"no end after {program.timeout_s:g} s"
+    return None
+
+
+def _killed_by(report: dict) -> tuple[str, str] | None:
+    """Verdict and detail where a signal has ended the program."""
+    ended = report["ended"]["program"]
+    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) != signal.SIGKILL:  # by which every program ends that waits
+        number = os.WTERMSIG(ended)
+        return "died", f"the program was ended by signal {number} ({signal.strsignal(number)})"
     return None
 
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile import ATTACKS, CONTROLS
 
-from lib.sandbox import climb
+from lib.ladder import climb
 from lib.worker import Program, Worker, WorkerLost
 
 TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")

@@ -23,7 +23,8 @@ from types import SimpleNamespace
 import pytest
 
 from lib.errors import SandboxError
-from lib.sandbox import Sandbox, check, climb, defined_names
+from lib.ladder import check, climb
+from lib.sandbox import Sandbox, defined_names
 from lib.worker import RUNGS, VERDICTS, Program, Worker
 
 ROOT = Path(__file__).parent.parent
@@ -111,7 +112,8 @@ F = "def f(x):\n    return x + 1\n"
         ("exited", F + "exit = __import__('sys').exit\nexit()", "assert f(1) == 2", "raises SystemExit"),
         ("exited", "import sys\ndef f(x): sys.exit(0)", "assert f(1) == 2", "f(1) called sys.exit"),
         ("died", "import os\ndef f(x): os._exit(0)", "assert f(1) == 2", "ended while an answer was awaited"),
-        ("died", "import os\ndef f(x): os.abort()", "assert f(1) == 2", "ended while an answer was awaited"),
+        ("died", "import os\ndef f(x): os.abort()", "assert f(1) == 2", "ended by signal 6 (Aborted)"),
+        ("died", "import os\ndef f(x): os.kill(os.getpid(), 50)", "assert f(1) == 2", "ended by signal 50"),
         ("timeout", "def f(x):\n    while True: pass", "assert f(1) == 2", "no end after 0.2 s"),
         ("timeout", "import time\ntime.sleep(60)", "assert f(1) == 2", "no end after 0.2 s"),
         ("memory", "def f(x): return bytearray(10**9)", "assert f(1) == 2", "f(1) ran out of memory"),
