@@ -34,6 +34,10 @@ that must be refused, and was refused:
     R2   seccomp: no file at all, so a program can only import what was loaded beforehand
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
+What a right program can not do here: open files, sockets or processes, `asyncio.run` among them, and return objects of
+its own unless the tests say `stateful`. Numbers, text, containers, dates and what is iterated over arrive as they are;
+a named tuple, a Counter or another extension of a builtin arrives as that builtin.
+
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide names and sizes of files.
 """
