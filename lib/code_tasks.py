@@ -216,13 +216,17 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
             f"tests: nothing defines {', '.join(sorted(unknown))}; define it in setup_code, or add it to entry_points "
             "if the candidate is to supply it"
         )
+    helpers = {node.name: node for node in ast.walk(setup) if isinstance(node, _DEFINITIONS)}
     for index, tree in enumerate(trees):
         where = f"tests[{index}]"
         asserts = _asserts(tree)
-        if not asserts:
+        helped = [helpers[name] for name in _loaded(tree) & helpers.keys()]
+        if not asserts and not any(map(_asserts, helped)):
             yield f"{where}: has no assert statement; add one"
-        if names and not names & _loaded(tree):
+        if names and not any(names & _loaded(part) for part in (tree, *helped)):
             yield f"{where}: never calls {' or '.join(sorted(names))}; mend or remove it"
+        for line in _caught_asserts(tree):
+            yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
         for test in asserts:
             if isinstance(test, ast.Tuple) and test.elts:
                 yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the brackets"
@@ -283,6 +287,18 @@ def _parse(code: str) -> tuple[ast.Module | None, str]:
 
 def _tree(code: str) -> ast.Module | None:
     return _parse(code)[0]
+
+
+def _caught_asserts(tree: ast.AST) -> list[int]:
+    """Lines of asserts in a `try` that catches AssertionError; `assert False` beside a call that must raise is none."""
+    caught = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try):
+            kinds = [_loaded(handler.type) if handler.type else {"BaseException"} for handler in node.handlers]
+            if any({"AssertionError", "Exception", "BaseException"} & kind for kind in kinds):
+                tried = [inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.Assert)]
+                caught += [inner.lineno for inner in tried if ast.unparse(inner.test) != "False"]
+    return caught
 
 
 def _asserts(tree: ast.AST) -> list[ast.expr]:

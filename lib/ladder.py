@@ -14,7 +14,7 @@ from pathlib import Path
 from lib.errors import ConfigError, SandboxError
 from lib.worker import RUNGS, Program, Rung, Worker, WorkerLost
 
-THREADS = "start threads without end"
+THREADS, ROOT = "start threads without end", "be root"  # shown, but no reason to refuse a rung
 _PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 
@@ -84,6 +84,7 @@ def _attempts(worker: Worker, folder: Path) -> Check:
         "trace its parent": "trace_parent()",
         "read its parent's memory": "read_memory_of_parent()",
         "see the environment": "see_environment()",
+        ROOT: "be_root()",
     }
     source, names = _PROBES.read_text(encoding="utf-8"), tuple(call.partition("(")[0] for call in calls.values())
     tests = tuple(f"assert {call} == 'refused'" for call in calls.values())
@@ -103,7 +104,7 @@ def _attempts(worker: Worker, folder: Path) -> Check:
     ]
     judgements = [judged(call) for call in ("use_library()", "use_memory(1) == 1 << 20", "use_memory(1) == 0")]
     is_sound = judgements == ["pass", "pass", "wrong"]
-    done = [what for what, refused in outcomes if not refused and what != THREADS]  # a nuisance, and no harm
+    done = [what for what, refused in outcomes if not refused and what not in (THREADS, ROOT)]
     why_not = ""
     if not is_sound:
         why_not = f"a program that must get pass, pass, wrong got {', '.join(judgements)}"

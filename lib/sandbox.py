@@ -45,6 +45,7 @@ hide names and sizes of files.
 import argparse
 import ast
 import atexit
+import builtins
 import contextlib
 import hashlib
 import logging
@@ -54,7 +55,7 @@ import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -334,7 +335,8 @@ def main() -> int:
     )
     options.add_argument("program", nargs="?", type=Path, help="a file of Python")
     options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
-    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts; each top-level statement is a test")
+    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
+    options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
     options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
     options.add_argument(
         "--entry-points", nargs="+", default=None, metavar="NAME", help="what the tests may use of it; default: all"
@@ -347,17 +349,19 @@ def main() -> int:
     args = options.parse_args()
     if args.self_test == (args.program is not None):
         options.error("give a program, or --self-test")
+    if args.tests and args.stdin:
+        options.error("--tests calls functions, --stdin runs a script: give one of them")
     if args.self_test:
         return show_self_test(args.rung, args.allow_unsafe)
     program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
         if args.tests is None:
             return show_run(sandbox.run(program, _text(args.stdin) if args.stdin else ""))
-        setup, tests = split_tests(_text(args.tests), str(args.tests))
-        names = tuple(args.entry_points or defined_names(program.source))
-        judged = Program(
-            program.source, tests, entry_points=names, setup_code=setup, timeout_s=args.timeout, memory_mb=args.memory
-        )
+        text = _text(args.tests)
+        taken = {*defined_names(text), *dir(builtins)}  # a helper of the tests stays theirs, whatever the program has
+        names = args.entry_points or [name for name in defined_names(program.source) if name not in taken]
+        setup, tests = split_tests(text, names, str(args.tests))
+        judged = replace(program, tests=tests, entry_points=tuple(names), setup_code=setup, stateful=args.stateful)
         return show_verdict(sandbox.judge([judged])[0], tests)
 
 
@@ -400,7 +404,7 @@ def _timed(worker: Worker, number: int) -> float:
 def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
     """Prints the verdict on each test; 0 where all pass, 1 otherwise."""
     for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
-        print(f"test {number}: {name}: {detail or test.splitlines()[0]}")
+        print(f"test {number}: {name}: {detail or test.splitlines()[-1].strip()}")
     passed = sum(test.verdict == "pass" for test in verdict.tests)
     print(
         f"{passed} of {len(tests)} tests pass; {verdict.seconds:.3f} s, {verdict.memory_bytes >> 20} MB, "
@@ -418,24 +422,41 @@ def show_run(run: Run) -> int:
     return FINISHED if run.ending == "finished" else 1
 
 
-def split_tests(text: str, where: str) -> tuple[str, tuple[str, ...]]:
-    """A file of tests as set-up (imports, functions, classes) and tests: each other top-level statement is one."""
+def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tuple[str, ...]]:
+    """A file of tests as set-up and tests. `names`: what the program defines.
+
+    A test is a top-level statement that asserts, or a function `test_...`, behind the statements before it that use the
+    program. All other statements are set-up. Imports of the program itself are left out. Raises ConfigError.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{where}: the tests do not parse ({error}); mend them") from error
-    setup, tests = [], []
+    setup, before, tests = [], [], []
+    theirs = set(names)  # and what is made of them
     for statement in tree.body:
-        asserts = any(isinstance(node, ast.Assert) for node in ast.walk(statement))
-        own_name = isinstance(statement, ast.FunctionDef | ast.ClassDef)
-        (tests if asserts and not own_name else setup).append(ast.get_source_segment(text, statement))
+        source = ast.get_source_segment(text, statement)
+        nodes = list(ast.walk(statement))
+        if isinstance(statement, ast.ImportFrom) and {alias.name for alias in statement.names} <= set(names):
+            continue
+        if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+            tests.append("\n".join([*before, source, f"{statement.name}()"]))
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            setup.append(source)
+        elif any(isinstance(node, ast.Assert) for node in nodes):
+            tests.append("\n".join([*before, source]))
+        elif any(isinstance(node, ast.Name) and node.id in theirs for node in nodes):
+            before.append(source)
+            theirs |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        else:
+            setup.append(source)
     if not tests:
-        raise ConfigError(f"{where}: got no assert at top level, expected at least one test")
+        raise ConfigError(f"{where}: got no assert at top level and no function test_..., expected at least one test")
     return "\n".join(setup), tuple(tests)
 
 
 def defined_names(source: str) -> tuple[str, ...]:
-    """Functions and classes at the top level of a program, () where it does not parse."""
+    """Functions and classes at the top level of a piece of Python, () where it does not parse."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

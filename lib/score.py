@@ -313,10 +313,10 @@ class Score(Trainer):
         """What a step's rollouts say, averaged over all processes."""
         numbers = [
             {
-                "reward_attempt1": r.score1.reward,
-                "reward_attempt2": r.score2.reward,
-                "acc_attempt1": float(r.score1.match),
-                "acc_attempt2": float(r.score2.match),
+                "reward_attempt1": r.score1.reward if r.score1.scored else None,
+                "reward_attempt2": r.score2.reward if r.score2.scored else None,
+                "acc_attempt1": float(r.score1.match) if r.score1.scored else None,
+                "acc_attempt2": float(r.score2.match) if r.score2.scored else None,
                 "length_attempt1": float(len(r.y1.ids)),
                 "length_attempt2": float(len(r.y2.ids)),
                 "truncated_attempt1": float(not r.y1.finished),
@@ -332,7 +332,7 @@ class Score(Trainer):
         ]
         everything = collect(numbers, self.accelerator)
         names = sorted({name for each in everything for name in each})
-        means = {name: sum(each.get(name, 0.0) for each in everything) / len(everything) for name in names}
+        means = {name: _mean(name, everything) for name in names}
         tokens = sum(each["length_attempt1"] / self.config.train.revisions_per_attempt + each["length_attempt2"]
                      for each in everything)  # fmt: skip
         return {
@@ -373,3 +373,9 @@ class Score(Trainer):
         failures = {id(r.row): r.row for r in rollouts if unsolved[id(r.row)]}
         for row in collect(list(failures.values()), self.accelerator):
             self.log.write("failures", where | {"why": "solved by nobody", "row": row})
+
+
+def _mean(name: str, rows: list[dict[str, float | None]]) -> float:
+    """Of what was judged; a component that a reward did not name is 0."""
+    values = [value for row in rows if (value := row.get(name, 0.0)) is not None]
+    return sum(values) / max(1, len(values))

@@ -5,7 +5,9 @@ A thread of the trainer owns a worker and gives it one program at a time; `lib/s
 
 import contextlib
 import importlib.util
+import itertools
 import os
+import random
 import select
 import shutil
 import signal
@@ -132,13 +134,17 @@ class Worker:
         self.rung = rung
         try:
             self._socket, theirs = socket.socketpair()
+        except OSError as error:
+            raise WorkerLost(str(error)) from error
+        try:
             with theirs:
                 self._process = subprocess.Popen(
                     _command(rung, theirs.fileno(), numpy), env=_ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
                     start_new_session=True,  # Ctrl-C is for the trainer
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )  # fmt: skip
-        except OSError as error:
+        except (OSError, WorkerLost) as error:
+            self._socket.close()
             raise WorkerLost(str(error)) from error
         try:
             self._socket.sendall(wire.frame(_settings(rung, numpy)))
@@ -150,8 +156,7 @@ class Worker:
             lines = self._process.stderr.read().decode(errors="replace").split("\n")
             raise WorkerLost(next((line for line in reversed(lines) if line.strip()), "no answer")) from None
         finally:
-            if self._process.poll() is None:
-                self._process.stderr.close()
+            self._process.stderr.close()
 
     @property
     def pid(self) -> int:
@@ -415,6 +420,8 @@ def _lines(text: str) -> list[str]:
 
 # Python's own library, not a venv's; asked for here because sysconfig is not made for several threads.
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
+# Each worker of root becomes another one: a limit of processes counts those of a user, whoever has started them.
+_nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
 _NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
 _ENVIRONMENT = {
@@ -455,6 +462,7 @@ def _settings(rung: Rung, numpy: bool) -> dict:
     """What the zygote is told first."""
     folders = _numpy_folders(numpy)
     closed = rung.seccomp and not rung.landlock
+    user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
         "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
@@ -462,6 +470,8 @@ def _settings(rung: Rung, numpy: bool) -> dict:
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
         "readable": [*_LIBRARY, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "user": user,
+        "processes": kernel.most_processes(user),  # asked for here, where the whole machine can be seen
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,
     }

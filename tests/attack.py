@@ -65,7 +65,8 @@ def main() -> int:
     show(findings)
     if args.json:
         print(json.dumps({name: value for name, value in vars(findings).items() if name != "by_kind"}))
-    return int(any([findings.controls, findings.forged, findings.faults, findings.late, findings.left]))
+    found = [findings.controls, findings.forged, findings.faults, findings.late, findings.left]
+    return int(any(found) or not findings.attacks)
 
 
 def attack(rung, home: Path, workers: int, only: str) -> Findings:
@@ -78,7 +79,7 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
     findings = Findings(rung.name)
     programs = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
     programs += [(f"control/{control.name}", control) for control in CONTROLS]
-    waiting = [(name, what) for name, what in programs if only in name][::-1]
+    waiting = [(name, what) for name, what in programs if only in name or what in CONTROLS][::-1]
     planned = len(waiting)
     lock = threading.Lock()
     started = time.monotonic()
@@ -193,10 +194,13 @@ def show(findings: Findings) -> None:
         for line in getattr(findings, name):
             print(f"{name}: {line}")
     print(
-        f"{findings.rung}: {findings.attacks} attacks and {len(CONTROLS)} controls in {findings.seconds:.0f} s: "
+        f"{findings.rung}: {findings.attacks} attacks and {findings.judged - findings.attacks} controls in "
+        f"{findings.seconds:.0f} s: "
         f"{len(findings.forged)} forged, {len(findings.faults)} faults, {len(findings.left)} left something, "
         f"{len(findings.late)} late, slowest {findings.slowest:.2f} s"
     )
+    if not findings.attacks:
+        print("VOID: no attack of that name")
     if findings.controls:
         print(f"VOID: {len(findings.controls)} of the controls did not get their due")
 

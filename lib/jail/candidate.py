@@ -24,7 +24,7 @@ _OPERATIONS = {
     "text": lambda thing, _: str(thing),
 }
 _METHODS = (types.MethodType, types.FunctionType, types.BuiltinMethodType, type)
-_CHANGEABLE = ("dict", "set", "bytearray")  # tags; a list has none
+_CHANGEABLE = ("dict", "set", "bytearray", "deque")  # tags; a list has none
 _LONGEST_TEXT = 2000  # characters of an exception's message
 
 
@@ -118,7 +118,7 @@ class _Calls:
             reply["opaque"] = str(error)
         except BaseException as error:
             reply.update(_raised(error))
-        changed = self._changed(values, request["a"])
+        changed = {str(i): new for i, new in enumerate(map(self._changed, values, request["a"])) if new is not None}
         return {**reply, "mut": changed} if changed else reply
 
     def _function(self, name: str) -> Any:
@@ -126,14 +126,15 @@ class _Calls:
             raise NameError(f"name '{name}' is not defined")
         return self._namespace[name]
 
-    def _changed(self, values: list[Any], before: list[Any]) -> dict[str, Any]:
-        """By position, the arguments that the call has changed, as far as they are still plain data."""
-        able = [i for i, body in enumerate(before) if type(body) is list or _tag(body) in _CHANGEABLE]
+    def _changed(self, value: Any, before: Any) -> Any:
+        """What a call has made of an argument, None if it is as before."""
+        if type(before) is not list and _tag(before) not in _CHANGEABLE:
+            return None
         try:
-            after = self._encode([values[i] for i in able])
-        except wire.NotPlain:
-            return {}
-        return {str(i): new for i, new in zip(able, after, strict=True) if new != before[i]}
+            after = self._encode(value)
+        except wire.NotPlain as error:
+            return {"opaque": str(error)}
+        return after if after != before else None
 
     def _keep(self, value: Any) -> dict:
         if not self._stateful:

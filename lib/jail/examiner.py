@@ -8,13 +8,19 @@ import ast
 import builtins
 import os
 import select
+import types
+from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lib.jail import wire
 
 _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
+_TEST, _SETUP = "<test>", "<setup_code>"
+_UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
+_NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
 _REACHED, _FAILED = "__an_assert_is_reached__", "__an_assert_has_failed__"
 _DELEGATED = (  # what an object of the program can do for a test by itself, beside what `_Remote` spells out
     "call", "setitem", "delitem", "enter", "exit", "next", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul",
@@ -36,7 +42,7 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
     job = wire.read_frame(tests)
     os.close(tests)
     program = _Program(requests, replies, job["stateful"])
-    setup, why_not = _compiled(job["setup_code"])
+    setup, why_not = _compiled(job["setup_code"], job["entry_points"])
     load = program.load()
     verdicts, room = [], _ALL_DETAILS
     for test in job["tests"]:
@@ -47,41 +53,69 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
     wire.write_frame(verdict, {"verdicts": verdicts})
 
 
-def _compiled(setup_code: str) -> tuple[Any, tuple[str, str] | None]:
-    """The set-up's code, and the verdict on all tests where it has none."""
+@dataclass
+class _Code:
+    """A piece of the data set's Python, compiled so that its asserts are noted."""
+
+    text: str
+    asserts: list[ast.Assert]
+    code: types.CodeType
+
+
+def _noting(text: str, name: str) -> _Code:
+    """Raises what the compiler raises."""
+    tree = ast.parse(text, name)
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return _Code(text, asserts, compile(_Noting(name).visit(tree), name, "exec", dont_inherit=True))
+
+
+def _compiled(setup_code: str, entry_points: list[str]) -> tuple[_Code | None, tuple[str, str] | None]:
+    """The set-up, and the verdict on all tests where something is wrong with it or with the entry points."""
     try:
-        return compile(setup_code, "<setup_code>", "exec", dont_inherit=True), None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        setup = _noting(setup_code, _SETUP)
+    except _UNCOMPILED as error:
         return None, ("unsupported_test", f"setup_code does not parse: {_named(error)}")
+    built_in = [name for name in entry_points if hasattr(builtins, name)]
+    if built_in:
+        return None, ("unsupported_test", f"the entry point {built_in[0]} is a builtin")
+    return setup, None
 
 
-def _examine_one(test: str, setup: Any, entry_points: list[str], program: "_Program") -> tuple[str, str]:
+def _examine_one(test: str, setup: _Code, entry_points: list[str], program: "_Program") -> tuple[str, str]:
     """The verdict on one test, in a namespace of its own, in which the set-up runs anew."""
     program.begin_test()
     try:
-        tree = ast.parse(test, "<test>")
-        if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-            return "unsupported_test", "the test asserts nothing"
-        code = compile(_Noting().visit(tree), "<test>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        noting = _noting(test, _TEST)
+    except _UNCOMPILED as error:
         return "unsupported_test", f"the test does not parse: {_named(error)}"
-    namespace: dict[str, Any] = {"__name__": "tests"}
-    try:
-        exec(setup, namespace)
-    except Exception as error:
-        return "unsupported_test", f"setup_code raises {_named(error)}"
-    namespace |= {name: _stub(program, name) for name in entry_points if not hasattr(builtins, name)}
+    if not noting.asserts + setup.asserts:
+        return "unsupported_test", "the test asserts nothing"
     reached = []
-    namespace[_REACHED] = lambda: reached.append(True)
-    namespace[_FAILED] = lambda line: program.note("wrong", f"{_line(test, line)}{program.last()}")
+    texts = {_TEST: test, _SETUP: setup.text}
+    namespace: dict[str, Any] = {
+        "__name__": "tests",
+        _REACHED: lambda: reached.append(True),
+        _FAILED: lambda name, line: program.note("wrong", f"{_line(texts[name], line)}{program.last()}"),
+    }
     try:
-        exec(code, namespace)
+        exec(setup.code, namespace)
+    except BaseException as error:
+        return "unsupported_test", f"setup_code raises {_named(error)}"
+    reached.clear()  # what the set-up asserts by itself says nothing about the program
+    twice = [name for name in entry_points if name in namespace]
+    if twice:
+        return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
+    namespace |= {name: _stub(program, name) for name in entry_points}
+    try:
+        exec(noting.code, namespace)
     except Ended as end:
         return program.first_bad or (end.name, end.detail)
     except BaseException as error:
         return program.first_bad or _failed(error, test, program)
     if program.first_bad:  # the test has caught and forgotten it
         return program.first_bad
+    if not reached and noting.asserts and all(map(_never_holds, noting.asserts)):
+        return "unsupported_test", "the test asserts only what must not be reached: let it assert what must"
     if not reached:
         return "wrong", f"no assert was reached{program.last()}"
     return "pass", ""
@@ -90,22 +124,32 @@ def _examine_one(test: str, setup: Any, entry_points: list[str], program: "_Prog
 class _Noting(ast.NodeTransformer):
     """Tells of each assert that it is reached, and that it fails, before anything can catch that.
 
-    A loop over an empty answer reaches none. An `assert False` behind a call that must raise is there in order not to
+    A loop over an empty answer reaches none. An `assert False` beside a call that must raise is there in order not to
     be reached: the handler is reached instead.
     """
 
+    def __init__(self, name: str):
+        self._name = name
+
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        failed = [_call(_FAILED, node, ast.Constant(node.lineno)), ast.Assert(ast.Constant(False), node.msg)]
+        told = _call(_FAILED, node, ast.Constant(self._name), ast.Constant(node.lineno))
+        failed = [told, ast.Assert(ast.Constant(False), node.msg)]
         branch = ast.If(ast.UnaryOp(ast.Not(), node.test), failed, [])
         return [_call(_REACHED, node), ast.fix_missing_locations(ast.copy_location(branch, node))]
 
     def visit_Try(self, node: ast.Try) -> ast.Try:
-        asserts = [each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Assert)]
-        must_raise = any(isinstance(each.test, ast.Constant) and not each.test.value for each in asserts)
+        parts = [each for part in (*node.body, *node.orelse) for each in ast.walk(part)]
+        must_raise = any(isinstance(each, ast.Assert) and _never_holds(each) for each in parts)
         self.generic_visit(node)
         for handler in node.handlers if must_raise else []:
             handler.body.insert(0, _call(_REACHED, handler))
         return node
+
+    visit_TryStar = visit_Try
+
+
+def _never_holds(node: ast.Assert) -> bool:
+    return isinstance(node.test, ast.Constant) and not node.test.value
 
 
 def _call(name: str, where: ast.AST, *args: ast.expr) -> ast.stmt:
@@ -113,19 +157,21 @@ def _call(name: str, where: ast.AST, *args: ast.expr) -> ast.stmt:
     return ast.fix_missing_locations(ast.copy_location(call, where))
 
 
-def _line(test: str, number: int) -> str:
-    return test.splitlines()[number - 1].strip()
+def _line(text: str, number: int) -> str:
+    return text.split("\n")[number - 1].strip()
 
 
 def _failed(error: BaseException, test: str, program: "_Program") -> tuple[str, str]:
     number, step = 1, error.__traceback__
     while step is not None:
-        if step.tb_frame.f_code.co_filename == "<test>":
+        if step.tb_frame.f_code.co_filename == _TEST:
             number = step.tb_lineno
         step = step.tb_next
     line = _line(test, number)
     if isinstance(error, AssertionError):  # the program's, or one of the set-up
         return "wrong", f"{line}{program.last()}"
+    if isinstance(error, TypeError) and program.gave_object:
+        return "opaque", f"{line}{program.last()}, of which only plain data can be used"
     if isinstance(error, MemoryError):
         return "memory", f"{line}: out of memory"
     if isinstance(error, SystemExit):
@@ -150,10 +196,11 @@ class _Program:
         self._answer = ""
         self.lost: tuple[str, str] | None = None
         self.first_bad: tuple[str, str] | None = None  # of the current test
+        self.gave_object = False  # in the current test, one that is of no use
 
     def begin_test(self) -> None:
         self._call = self._answer = ""
-        self.first_bad = None
+        self.first_bad, self.gave_object = None, False
 
     def note(self, verdict: str, detail: str) -> None:
         """What the current test has come to, unless it has come to something before."""
@@ -189,12 +236,13 @@ class _Program:
         reply = self._exchange({**what, "a": encoded, "k": list(named)})
         self._apply(reply.get("mut"), values)
         if "exc" in reply:
-            self._raise(*self._exception(reply))
+            self._raise(*self._exception(reply), may_stop=what.get("m") == "__next__")
         if reply.get("method") is True and what.get("op") == "get":
             return METHOD
         if "opaque" in reply:
             self._answer = f"answered {str(reply['opaque'])[:100]}"
-            return _Remote(self, None)
+            self.gave_object = True
+            return _Opaque(self)
         try:
             value = self._decode(reply["v"])
         except (KeyError, wire.Broken) as error:
@@ -241,14 +289,10 @@ class _Program:
             return
         try:
             for index, content in changes.items():
-                old, new = values[int(index)], self._decode(content)
-                if type(old) is not type(new) or type(old) not in (list, dict, set, bytearray):
-                    raise wire.Broken("an argument changed its type")
-                if isinstance(old, (list, bytearray)):
-                    old[:] = new
-                else:
-                    old.clear()
-                    old.update(new)
+                if type(content) is dict and "opaque" in content:
+                    self._answer = f"made of an argument {str(content['opaque'])[:100]}"
+                    self.opaque()
+                _take_over(values[int(index)], self._decode(content))
         except (AttributeError, ValueError, LookupError, TypeError, wire.Broken) as error:
             self._lose("protocol", f"the program sent arguments that were not given: {error}")
 
@@ -262,19 +306,20 @@ class _Program:
         known = [name for name, kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
         return [*known, "Exception"], arguments
 
-    def _raise(self, names: list[str], arguments: list) -> NoReturn:
-        name = names[0]
+    def _raise(self, names: list[str], arguments: list, may_stop: bool) -> NoReturn:
         self._answer = f"raised {_named_as(names, arguments)}"
-        if name == "MemoryError":
+        if names[0] == "StopIteration" and may_stop:
+            raise StopIteration
+        if names[0] == "MemoryError":
             self._end("memory", f"{self._call} ran out of memory")
-        if name == "SystemExit":
+        if names[0] == "SystemExit":
             self._end("exited", f"{self._call} called sys.exit")
         # StopIteration would end a loop of the test as if it had come to its end
-        if not issubclass(getattr(builtins, name), Exception) or name in ("StopIteration", "StopAsyncIteration"):
+        if any(name in _NO_ERRORS for name in names):
             self._end("exception", f"{self._call} {self._answer}")
-        for each in names:
+        for name in names:
             try:
-                error = getattr(builtins, each)(*arguments)
+                error = getattr(builtins, name)(*arguments)
             except (TypeError, ValueError):  # UnicodeDecodeError and its kind want more than was sent
                 continue
             raise error
@@ -289,16 +334,15 @@ class _Program:
         raise Ended(verdict, detail)
 
     def _handle_of(self, value: Any) -> dict:
-        if not isinstance(value, _Remote):
-            raise wire.NotPlain(f"an object of type {type(value).__name__}")
-        number = object.__getattribute__(value, "_number")
-        if number is None:
+        if type(value) is _Opaque:
             self.opaque()
-        return {"handle": number}
+        if type(value) is not _Remote:
+            raise wire.NotPlain(f"an object of type {type(value).__name__}")
+        return {"handle": object.__getattribute__(value, "_number")}
 
     def _revive(self, tag: str, content: Any) -> Any:
         if tag != "handle":
-            return _Items(self, content, tag)
+            return _Iterator(self, content) if tag == "iterator" else _View(self, content)
         if not self._stateful:  # the program decides what it keeps, the data set whether it may
             raise wire.Broken("an object, where only plain data is allowed")
         return _Remote(self, content)
@@ -306,6 +350,20 @@ class _Program:
 
 def _named_as(names: list[str], arguments: list) -> str:
     return f"{names[0]}({', '.join(map(_short, arguments))})"
+
+
+def _take_over(old: Any, new: Any) -> None:
+    """Makes `old`, an argument of a test, what the program has made of it. Broken where that can not be."""
+    kind = next((kind for kind in (list, dict, set, bytearray, deque) if isinstance(old, kind)), None)
+    if kind is None and hasattr(old, "__array__") and type(new) is list:
+        old[...] = new
+    elif kind is None or type(new) is not kind:
+        raise wire.Broken("an argument has changed its type")
+    elif kind in (list, bytearray):
+        old[:] = new
+    else:
+        old.clear()
+        old.extend(new) if kind is deque else old.update(new)
 
 
 def _stub(program: _Program, name: str) -> Any:
@@ -347,18 +405,45 @@ class _Uncompared:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
 
 
-class _Items(_Uncompared):
-    """An iterator or a dictionary view that the program returned: its items are plain data and already here."""
+class _Opaque(_Uncompared):
+    """An object that stays with the program, and that a test can do nothing with."""
 
-    def __init__(self, program: _Program, items: list, tag: str):
-        self._program, self._tag = program, tag
-        self._items = iter(items) if tag == "iterator" else items
+    def __init__(self, program: _Program):
+        self._program = program
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._refuse()
+
+    __str__ = _Uncompared._refuse  # and no other method: what has none is no container, iterator or function
+
+    def __repr__(self) -> str:
+        return "<object>"
+
+
+class _Iterator(_Uncompared):
+    """An iterator that the program returned: its items are plain data, and already here."""
+
+    def __init__(self, program: _Program, items: list):
+        self._program, self._items = program, iter(items)
 
     def __iter__(self) -> Iterator:
-        return iter(self._items)
+        return self._items
 
     def __next__(self) -> Any:
         return next(self._items)
+
+    def __repr__(self) -> str:
+        return "<iterator>"
+
+
+class _View(_Uncompared):
+    """A view of a dictionary that the program returned."""
+
+    def __init__(self, program: _Program, items: list):
+        self._program, self._items = program, items
+
+    def __iter__(self) -> Iterator:
+        return iter(self._items)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -367,22 +452,20 @@ class _Items(_Uncompared):
         return item in self._items
 
     def __repr__(self) -> str:
-        return f"<{self._tag}>"
+        return "<view>"
 
 
 METHOD = object()
 
 
 class _Remote(_Uncompared):
-    """An object that the program keeps. With a number, all that is done to it is asked for; without, it is no use."""
+    """An object that the program keeps, where the data set allows it: all that is done to it is asked for."""
 
-    def __init__(self, program: _Program, number: int | None):
+    def __init__(self, program: _Program, number: int):
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_number", number)
 
     def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
-        if self._number is None:
-            self._refuse()
         shown = _shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
         request = {"h": self._number, "op": operation, "m": name}
         return self._program.ask(request, args, named or {}, shown)

@@ -16,7 +16,7 @@ import struct
 import sys
 from collections.abc import Iterable
 
-NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have; workers do not share one
+NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
 LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
 MOST_FILES = 32  # open descriptors
 MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts

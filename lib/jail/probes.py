@@ -73,6 +73,10 @@ def read_memory_of_parent():
     return _attempt(open, f"/proc/{os.getppid()}/mem", "rb")
 
 
+def be_root():
+    return "done" if os.getuid() == 0 else "refused"
+
+
 def see_environment():
     own = [name for name in os.environ if name not in ("LC_CTYPE",)]
     return "done" if own or (_attempt(open, "/proc/self/environ") == "done" and _environ_has_content()) else "refused"

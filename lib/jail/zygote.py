@@ -68,8 +68,7 @@ class Zygote:
         sys.path[:] = settings["path"]
         self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
-        self._user = kernel.NOBODIES[os.getpid() % len(kernel.NOBODIES)] if os.geteuid() == 0 else os.getuid()
-        self._processes = kernel.most_processes(self._user)
+        self._user, self._processes = settings["user"], settings["processes"]
         self.bounds_threads = kernel.bounds_processes(self._user)
         self._wakes, wakes = os.pipe()
         os.set_blocking(self._wakes, False)
