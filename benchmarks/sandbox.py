@@ -12,6 +12,7 @@ in the same turn. The last column says what each makes of a program that solves 
 """
 
 import argparse
+import contextlib
 import logging
 import os
 import resource
@@ -22,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -31,13 +33,12 @@ from rich.table import Table
 
 from lib.errors import run_script
 from lib.ladder import check
-from lib.sandbox import Sandbox, cores
+from lib.sandbox import Sandbox, cores, example
 from lib.worker import RUNGS, Program, Worker
 
-SOURCE = "def add(a, b):\n    return a + b\n"
 CHEAT = "import os\nos._exit(0)\n"
 SECONDS, MEGABYTES = 2, 256
-Judge = Callable[[str, tuple[str, ...]], bool]
+Judge = Callable[[Program], bool]
 
 
 def main() -> int:
@@ -66,16 +67,12 @@ def main() -> int:
             latencies.setdefault(rung.name, []).extend(one_by_one)
             rates.setdefault(rung.name, []).append(rate)
     starts = {rung.name: worker_start(rung) for rung in rungs}
-    fooled = {name: judge(CHEAT, examples(0)) for name, judge in judges.items()}
-    fooled |= {rung.name: judged_by(rung, CHEAT) for rung in rungs}
+    cheat = replace(example(0), source=CHEAT)
+    fooled = {name: judge(cheat) for name, judge in judges.items()}
+    fooled |= {rung.name: judged_by(rung, cheat) for rung in rungs}
     show(latencies, rates, starts, fooled, args.workers)
     del ballast
     return 0
-
-
-def examples(number: int) -> tuple[str, ...]:
-    """Three tests, different for each number: nothing may be answered from memory."""
-    return "assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}"
 
 
 def measured(judge: Judge, count: int, workers: int, turn: int) -> tuple[list[float], float]:
@@ -83,18 +80,18 @@ def measured(judge: Judge, count: int, workers: int, turn: int) -> tuple[list[fl
     seconds = []
     for number in range(count):
         started = time.perf_counter()
-        require(judge(SOURCE, examples(number)))
+        require(judge(example(number)))
         seconds.append(time.perf_counter() - started)
     started = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
-        for right in pool.map(lambda number: judge(SOURCE, examples(number)), range(turn, turn + count)):
+        for right in pool.map(judge, map(example, range(turn, turn + count))):
             require(right)
     return seconds, count / (time.perf_counter() - started)
 
 
 def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[float], float]:
     """The same, by workers that live on."""
-    programs = [Program(SOURCE, examples(turn * count + i), entry_points=("add",)) for i in range(count)]
+    programs = [example(turn * count + i) for i in range(count)]
     seconds = []
     worker = Worker(rung)
     for program in programs:
@@ -103,7 +100,7 @@ def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[fl
         seconds.append(time.perf_counter() - started)
     worker.close()
     with Sandbox(workers, rung=rung.name, allow_unsafe=True) as sandbox:
-        sandbox.judge([Program(SOURCE, examples(-i), entry_points=("add",)) for i in range(8 * workers)])  # all are up
+        sandbox.judge([example(-i) for i in range(1, 8 * workers)])  # all are up
         started = time.perf_counter()
         for verdict in sandbox.judge(programs):
             require(verdict.passed)
@@ -121,17 +118,15 @@ def worker_start(rung) -> float:
     return statistics.median(seconds)
 
 
-def judged_by(rung, source: str) -> bool:
+def judged_by(rung, program: Program) -> bool:
     """Whether a worker lets a program pass."""
-    worker = Worker(rung)
-    verdict = worker.judge(Program(source, examples(0), entry_points=("add",)))
-    worker.close()
-    return verdict.passed
+    with contextlib.closing(Worker(rung)) as worker:
+        return worker.judge(program).passed
 
 
-def in_a_subprocess(source: str, tests: tuple[str, ...], prefix: tuple[str, ...] = ()) -> bool:
+def in_a_subprocess(program: Program, prefix: tuple[str, ...] = ()) -> bool:
     """The program and its tests in one new interpreter; it is right if that ends with status 0."""
-    text = source + "\n" + "\n".join(tests)
+    text = "\n".join([program.source, *program.tests])
     command = [*prefix, os.path.realpath(sys.executable), "-I", "-S", "-c", text]
     done = subprocess.run(
         command, preexec_fn=limit, timeout=5 * SECONDS, stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -145,11 +140,11 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
-def in_bubblewrap(source: str, tests: tuple[str, ...]) -> bool:
+def in_bubblewrap(program: Program) -> bool:
     """The same, in namespaces made for it alone."""
     folders = [part for path in ("/usr", "/lib", "/lib64", sys.base_prefix) for part in ("--ro-bind-try", path, path)]
     prefix = ("bwrap", "--unshare-all", "--die-with-parent", *folders, "--proc", "/proc", "--dev", "/dev", "--clearenv")
-    return in_a_subprocess(source, tests, (*prefix, "--"))
+    return in_a_subprocess(program, (*prefix, "--"))
 
 
 def require(right: bool) -> None:

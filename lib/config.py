@@ -112,9 +112,7 @@ class Sandbox(Section):
     """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
 
     workers: Count | None = None  # programs at once; null: one per core, shared by the processes of this run
-    allow_unsafe: bool = (
-        False  # true: go on without any protection, so that programs can read, change and stop what you can
-    )
+    allow_unsafe: bool = False  # true: where nothing protects this machine, run programs all the same
     numpy: bool = False  # programs may import it
     max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # what a row asks beyond is cut
     max_memory_mb: Annotated[int, Field(ge=64)] = 1024

@@ -95,12 +95,9 @@ def two_attempts(
 
 def _early(judge: Judge, prompts: TwoTurnPrompts, rows: list[dict]) -> Callable[[int, Completion], None]:
     """Lets a reward that works in other processes begin with a completion while the model still writes others."""
-
-    def begin(row: int, completion: Completion) -> None:
-        columns = {name: [value] for name, value in rows[row].items()}
-        judge.begin([prompts.text(completion)], columns, [prompts.question(rows[row])])
-
-    return begin if judge.begins else lambda row, completion: None
+    if judge.begin is None:
+        return lambda row, completion: None
+    return lambda row, completion: judge.begin(prompts.text(completion), rows[row])
 
 
 def _sampled(

@@ -367,36 +367,36 @@ def main() -> int:
 
 def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
     """Prints every rung that was tried, what is covered on the one that holds, and its speed."""
-    checks = climb(highest, allow_unsafe)
-    for tried in checks[:-1]:
-        print(f"{tried.rung.name}  {tried.rung.gives}: not here, {tried.why_not}")
-    taken = checks[-1]
-    print(f"{taken.rung.name}  {taken.rung.gives}: taken\n\na program that the model wrote can")
-    for what, refused in taken.attempts:
-        print(f"  {'not' if refused else 'YES':<4} {what}")
-    if taken.rung.name != "R4":
-        print("  YES  see names and sizes of files" if taken.rung.name != "R2" else "  not  see names of files")
-    started = time.perf_counter()
-    with contextlib.closing(Worker(taken.rung)) as worker:
-        start = time.perf_counter() - started
-        latencies = sorted(_timed(worker, number) for number in range(50))
-    print(f"\nspeed: a worker starts in {1e3 * start:.0f} ms; a program with three asserts takes", end=" ")
-    print(f"{1e3 * latencies[25]:.1f} ms (median of 50), 95 of 100 less than {1e3 * latencies[47]:.1f} ms")
-    with Sandbox(rung=taken.rung.name, allow_unsafe=allow_unsafe) as sandbox:
+    with Sandbox(rung=highest, allow_unsafe=allow_unsafe) as sandbox:
+        *tried, taken = sandbox.checks
+        for each in tried:
+            print(f"{each.rung.name}  {each.rung.gives}: not here, {each.why_not}")
+        print(f"{taken.rung.name}  {taken.rung.gives}: taken\n\na program that the model wrote can")
+        for what, refused in taken.attempts:
+            print(f"  {'not' if refused else 'YES':<4} {what}")
+        if taken.rung.name != "R4":
+            print("  YES  see names and sizes of files" if taken.rung.name != "R2" else "  not  see names of files")
         started = time.perf_counter()
-        sandbox.judge([_example(number) for number in range(300)])
+        with contextlib.closing(Worker(taken.rung)) as worker:
+            start = time.perf_counter() - started
+            latencies = sorted(_timed(worker, number) for number in range(50))
+        print(f"\nspeed: a worker starts in {1e3 * start:.0f} ms; a program with three asserts takes", end=" ")
+        print(f"{1e3 * latencies[25]:.1f} ms (median of 50), 95 of 100 less than {1e3 * latencies[47]:.1f} ms")
+        started = time.perf_counter()
+        sandbox.judge([example(number) for number in range(300)])
         print(f"       {300 / (time.perf_counter() - started):.0f} programs per second with {cores()} workers")
     return FINISHED
 
 
-def _example(number: int) -> Program:
+def example(number: int) -> Program:
+    """A right program of three asserts, another one for each number: nothing can be answered from memory."""
     tests = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}")
     return Program("def add(a, b):\n    return a + b\n", tests, entry_points=("add",))
 
 
 def _timed(worker: Worker, number: int) -> float:
     started = time.perf_counter()
-    if not worker.judge(_example(number)).passed:
+    if not worker.judge(example(number)).passed:
         raise SandboxError("a right program was judged wrong: do not train with this sandbox")
     return time.perf_counter() - started
 

@@ -158,11 +158,6 @@ class Worker:
         finally:
             self._process.stderr.close()
 
-    @property
-    def pid(self) -> int:
-        """The process that was started: the zygote, or bubblewrap around it."""
-        return self._process.pid
-
     def judge(self, program: Program) -> Verdict:
         """The verdict on a program. Raises WorkerLost."""
         return self._judge_scripts(program) if program.stdio else self._judge_tests(program)

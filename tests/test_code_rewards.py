@@ -114,11 +114,11 @@ def test_what_was_begun_is_not_run_again():
     judge = Judge("code", "code", "exact", list(row))
     before = sandbox.shared().counts.copy()
     text, columns = block(RIGHT, after="final answer:"), {name: [value] for name, value in row.items()}
-    judge.begin([text], columns, ["q"])
+    judge.begin(text, row)
     assert (sandbox.shared().counts - before)["programs"] == 1
     assert judge([text], [""], columns)[0].reward == pytest.approx(1.0)
     assert (sandbox.shared().counts - before)["programs"] == 1
-    assert not Judge("exact_match", "code", "exact", []).begins
+    assert Judge("exact_match", "code", "exact", []).begin is None
 
 
 def test_mistakes_in_the_options_are_told_at_once():

@@ -962,9 +962,9 @@ def test_no_descriptor_is_left_behind(worker):
         return len(os.listdir(f"/proc/{pid}/fd"))
 
     def everyone():
-        inside = [pid for pid, line in descendants(worker.pid).items() if b"lib.jail.zygote" in line]
+        inside = [pid for pid, line in descendants(worker._process.pid).items() if b"lib.jail.zygote" in line]
         try:
-            return [count(pid) for pid in (os.getpid(), worker.pid, *inside)]
+            return [count(pid) for pid in (os.getpid(), worker._process.pid, *inside)]
         except PermissionError:  # a zygote hides from its own user
             return [count(os.getpid())]
 

@@ -4,6 +4,7 @@ Both security modules are asked by system call and ctypes; nothing has to be ins
 Landlock: https://docs.kernel.org/userspace-api/landlock.html; seccomp: seccomp(2), and bpf(4) for the instructions.
 """
 
+import contextlib
 import ctypes
 import errno
 import math
@@ -22,6 +23,7 @@ MOST_FILES = 32  # open descriptors
 MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts
 SPARED_PROCESSES = 256  # of what the machine or the container allows
 MOST_SIGNALS = 64  # queued; timers count
+_PID_LIMITS = ("/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -56,17 +58,13 @@ def hide_memory() -> None:
         _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def drop_user(user: int) -> bool:
-    """From root to a user who owns nothing; False where we are not root, or root without the right to change."""
-    if os.geteuid() != 0:
-        return False
-    try:
-        os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
-    except OSError:
-        return False
-    return True
+def drop_user(user: int) -> None:
+    """From root to a user who owns nothing. Nothing happens to another user, or to a root who may not change."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
 
 
 def has_capabilities(numbers: Iterable[int]) -> bool:
@@ -122,9 +120,6 @@ def bounds_processes(user: int) -> bool:
         os._exit(1)
     except OSError:
         os._exit(0)
-
-
-_PID_LIMITS = ("/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 
 
 def _number_in(path: str) -> int:

@@ -256,15 +256,10 @@ class Clock:
 
     def _read(self, pid: int) -> None:
         with contextlib.suppress(OSError):
-            self._computed[pid] = time.clock_gettime(
-                ~pid << 3 | 2
-            )  # the CPU clock of another process, as libc makes it
+            # the CPU clock of another process, as libc makes it
+            self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
         try:
             with open(f"/proc/{pid}/schedstat") as file:
                 self._waited[pid] = int(file.read().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             self._knows_waiting = False
-
-
-if __name__ == "__main__":
-    main()

@@ -19,9 +19,9 @@ that goes wrong raises, and the run stops.
 
 A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
-`check(rows)` is called with all rows before anything is trained, to find what is wrong with them. `begin`, a function
-with parameters of the same kind as the reward, is called with predictions as they are written, so that what is judged
-by other processes is judged beside the generation.
+`check(rows)` is called with all rows before anything is trained, to find what is wrong with them. `begin(text, row)` is
+called with each prediction as soon as it is written, so that what is judged by other processes is judged beside the
+generation.
 """
 
 import inspect
@@ -125,25 +125,17 @@ class Judge:
         for name, values in lists.items():
             if len(values) != len(texts):
                 raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
-        lists["rows"] = _rows(columns, len(texts))
+        if "rows" in self._named:
+            lists["rows"] = _rows(columns, len(texts))
         judged = self._call(lists, columns, texts)
         answers = [self._extract(text, index) for index, text in enumerate(texts)]
         gold_answers = [self._extract(gold, index) for index, gold in enumerate(golds)]
         return [self._score(*each) for each in zip(judged, answers, gold_answers, strict=True)]
 
-    def begin(self, predictions: Sequence[Any], columns: Mapping[str, Sequence[Any]], prompts: Sequence[Any]) -> None:
-        """Lets the reward begin with predictions that it will be asked about later, if it is of that kind."""
-        begin = getattr(self._reward, "begin", None)
-        if begin is not None:
-            texts = [text_of(value) for value in predictions]
-            supplied = {**columns, "predictions": texts, "completions": texts, "prompts": prompts}
-            supplied["rows"] = _rows(columns, len(texts))
-            begin(**{name: supplied[name] for name in inspect.signature(begin).parameters})
-
     @property
-    def begins(self) -> bool:
-        """Whether `begin` does anything."""
-        return hasattr(self._reward, "begin")
+    def begin(self) -> Callable[[str, dict], None] | None:
+        """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""
+        return getattr(self._reward, "begin", None)
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Lets the reward look at all rows before anything is trained. Raises what it raises, a ConfigError mostly."""

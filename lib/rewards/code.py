@@ -90,14 +90,13 @@ def _about(verdict: Verdict) -> str:
     return f"{verdict.rung}: {names}{f' ({reason})' if reason else ''}"
 
 
-def _begins(source_of: Callable[[str], str | None]) -> Callable:
-    """A reward's `begin`: the programs go to the sandbox, whose verdicts the reward finds there later."""
+def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], None]:
+    """A reward's `begin`: the program goes to the sandbox, whose verdict the reward finds there later."""
 
-    def begin(completions, rows) -> None:
-        for text, row in zip(completions, rows, strict=True):
-            source = source_of(text)
-            if source is not None:
-                shared().submit(_task(row).program(source))
+    def begin(text: str, row: dict) -> None:
+        source = source_of(text)
+        if source is not None:
+            shared().submit(_task(row).program(source))
 
     return begin
 
