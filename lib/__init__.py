@@ -13,6 +13,7 @@ clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
+interrupts    the first Ctrl-C asks for an end, the second one is it
 checkpoint    everything a restart needs, saved atomically
 hub           whether the model hub answers, asked in seconds
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
@@ -21,12 +22,17 @@ ladder        which rung of protection holds here, found by attempts
 sandbox       many workers, and the verdicts that are known already; `python -m lib.sandbox`
 code_tasks    programming tasks as rows: schema, and checks for tests that prove nothing
 data          rows from wherever they lie, in two splits that share none
+chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: code, format, math; and the judge that calls them
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them
-generators/   shelf: native; whoever writes text
+generators/   shelf: native, openai; whoever writes text
+local         a model in this process that answers chats
+replies       answers from outside, kept: a resumed run asks nothing twice
+tools/        shelf: python, web; functions that a model may call
+tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out
 rollout       a tree of first and second attempts, judged, as sequences to train on
 evaluation    held-out accuracy of both attempts, with intervals

@@ -19,9 +19,6 @@ import os
 import random
 import re
 import shutil
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +32,8 @@ from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from lib.errors import FINISHED, INTERRUPTED, TERMINATED, ConfigError, NumericError, StorageError
+from lib.errors import ConfigError, NumericError, StorageError
+from lib.interrupts import Interrupts  # noqa: F401
 from lib.runlog import RunLog, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
@@ -47,7 +45,6 @@ EXTRA = "extra_adapters.safetensors"
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 DISK_FULL = ("inline_container", "iostream", "os error")  # failed writes of torch and tokenizers have no error class
-EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
 class Stateful(Protocol):
@@ -371,46 +368,6 @@ def problems(folder: Path) -> list[str]:
         return [f"{MANIFEST} is damaged ({error})"]
     found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
     return [f"{name} {problem}" for name, problem in found if problem]
-
-
-class Interrupts:
-    """While it is open, the first SIGINT or SIGTERM only sets `received`, so that the loop can save and leave.
-
-    The second one ends the process at once and touches no checkpoint, unless it comes within `patience` seconds: then
-    it is taken for an echo of the first. Outside the main thread signals are left alone.
-    """
-
-    def __init__(self, patience: float = 0.0) -> None:
-        self.received: int | None = None
-        self._patience = patience
-        self._since = 0.0  # monotonic seconds
-        self._old: dict[int, Any] = {}
-
-    def __enter__(self) -> "Interrupts":
-        if threading.current_thread() is threading.main_thread():
-            self._old = {number: signal.signal(number, self._handle) for number in EXIT_CODES}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._old.items():
-            signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set from Python
-
-    @property
-    def exit_code(self) -> int:
-        """What the process should exit with: 0, 130 after SIGINT, 143 after SIGTERM."""
-        return EXIT_CODES.get(self.received, FINISHED)
-
-    def note(self, number: int) -> None:
-        """Takes a signal as received, here or by another process."""
-        self.received, self._since = number, time.monotonic()
-
-    def _handle(self, number: int, _: object) -> None:
-        if self.received is None:
-            self.note(number)
-            # print() is not safe here: the signal may have come in the middle of another print
-            os.write(2, b"\nfinishing the step, then saving; press again to stop at once\n")
-        elif time.monotonic() - self._since >= self._patience:
-            os._exit(EXIT_CODES[number])
 
 
 def _found(run_dir: Path) -> Iterator[Path]:

@@ -1,7 +1,8 @@
 """YAML in, validated objects out: extra keys forbidden, all mistakes at once, `--smoke` and overrides as functions.
 
-Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `SFTConfig`); the
-field comments below are the reference for every key. The checks that need several fields stand in `conflicts()`.
+Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `CollectConfig`,
+`SFTConfig`); the field comments below are the reference for every key. The checks that need several fields stand in
+`conflicts()`.
 """
 
 import argparse
@@ -219,7 +220,6 @@ class RunConfig(Section):
     run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
     output_dir: Name = "outputs"
     seed: int = 3407
-    model: Model
     tracking: Tracking = Tracking()
 
     @property
@@ -239,6 +239,7 @@ class RunConfig(Section):
 class ScoreConfig(RunConfig):
     """train.py"""
 
+    model: Model
     lora: Lora = Lora()
     dataset: Dataset
     prompts: Prompts
@@ -329,6 +330,171 @@ class ScoreConfig(RunConfig):
         )
 
 
+class Endpoint(Section):
+    """A model behind an OpenAI-compatible server: OpenAI, Together, vLLM, llama.cpp, `transformers serve`."""
+
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+")]  # up to and including /v1
+    model: Name  # as the server calls it
+    api: Literal["chat", "responses"] = "chat"  # /chat/completions or /responses
+    api_key_env: Name | None = None  # the environment variable that holds the key, never the key
+    max_concurrency: Count = 32  # requests at once
+    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one reply, all its retries included
+    max_retries: Annotated[int, Field(ge=0)] = 5  # after 408, 409, 429, 5xx, malformed answers and broken connections
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = (
+        "max_tokens"  # OpenAI's new models want the latter
+    )
+    extra_body: dict[str, Any] = {}  # sent as it is, for example {reasoning: {effort: low}}
+    input_price: Weight = 0.0  # per million tokens, in your currency: what a run costs is told as it goes
+    output_price: Weight = 0.0
+
+
+class Thinking(Section):
+    """Reasoning before the answer. It is no part of the answer, and is counted apart."""
+
+    enabled: bool | None = None  # told to the chat template as `enable_thinking`; null leaves that to the template
+    budget_tokens: Annotated[int, Field(ge=0)] = 0  # on top of max_new_tokens
+    open_tag: Name = "<think>"
+    close_tag: Name = "</think>"
+    keep: bool = True  # rows carry the reasoning, between the tags, for SFT to learn
+
+
+class ChatSampling(Section):
+    """How chats are answered, and budgets in tokens. Nothing is trained on these log-probs, so top_p is allowed."""
+
+    samples_per_prompt: Count = 1
+    temperature: Weight = 1.0  # 0 is greedy
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # of an endpoint only
+    max_new_tokens: Count = 1024  # of one reply
+    thinking: Thinking = Thinking()
+    batch_size: Count | None = None  # of a local model: replies decoded at once, at most; null: as memory allows
+
+
+class Web(Section):
+    """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
+
+    enabled: bool = False  # true: may reach public addresses, and no others
+    folder: str | None = None  # documents (.txt .md .html) that are searched and fetched instead; no network at all
+    timeout_s: Annotated[float, Field(gt=0, le=120)] = (
+        15.0  # of one call: name, connection, redirects and body together
+    )
+    max_characters: Count = 20_000  # of a page's text
+    ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]
+    allowed_domains: list[Name] = []  # with their subdomains; empty: every public one
+    blocked_hosts: list[Name] = []  # host names and addresses of your own that are public
+    per_host_per_minute: Count = 60
+    user_agent: Name = "Rematch/0.1 (research)"
+
+
+class Tools(Section):
+    """What the model may call while it answers. Outputs of tools are never trained on."""
+
+    names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of a function of yours
+    protocol: Literal["auto", "native", "json"] = "auto"
+    # native: the chat template's, or the endpoint's, own tool calls; json: one JSON object at the end of a message;
+    # auto: native, unless the model is local and its template knows no tools
+    max_turns: Count = 6  # messages of the model in one episode
+    max_calls_per_turn: Count = 1
+    call_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    total_timeout_s: Annotated[float, Field(gt=0)] = 300.0  # of all calls of an episode
+    max_total_tokens: Count = 16_384  # that the model writes in one episode
+    max_result_characters: Count = 8_000  # what the model sees of a result
+    web: Web = Web()
+
+
+class Collection(Section):
+    """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
+
+    min_reward: float | None = None
+    only_matches: bool = False  # exact matches alone
+    best_of: Count | None = None  # the best so many of each prompt, by reward, then by length
+    distinct: bool = True  # of equal completions of a prompt the first
+    truncated: bool = False  # true keeps answers that were cut off by a budget
+
+
+class Upload(Section):
+    """Where the selected rows go, beside the run directory."""
+
+    repo_id: Name  # a data set on the model hub
+    private: bool = True
+
+
+class RolloutDataset(Section):
+    """Rows to ask about: a hub id, a file, a folder of files, or a saved data set."""
+
+    name: Name
+    config_name: str | None = None
+    revision: str | None = None
+    split: str | None = None  # such as train or train[:2000]; needed where a source has several
+    target_field: Name | None = None  # the column with the right answer, for rewards that compare
+    max_rows: Count | None = None
+
+
+class ChatPrompts(Section):
+    """What is asked. `{column}` in `user` is filled from the row; double a brace to keep it."""
+
+    system: str = ""
+    user: str = "{prompt}"
+    messages_field: Name | None = None  # a column that holds a chat already, in place of both
+
+
+class CollectConfig(RunConfig):
+    """collect_rollouts.py"""
+
+    endpoint: Endpoint | None = None  # who answers: a server,
+    model: Model | None = None  # or a model in this process,
+    adapter: str | None = None  # with an adapter on it
+    dataset: RolloutDataset
+    prompts: ChatPrompts = ChatPrompts()
+    generation: ChatSampling = ChatSampling()
+    tools: Tools = Tools()
+    reward: Reward | None = None  # null: nothing is judged
+    sandbox: Sandbox = Sandbox()
+    select: Collection = Collection()
+    upload: Upload | None = None
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        if (self.endpoint is None) == (self.model is None):
+            yield ("endpoint", "model"), "give one of the two: a server to ask, or a model to load"
+        if self.adapter and self.model is None:
+            yield ("adapter", "model"), "an adapter needs a local model: give `model`, or remove it"
+        if self.model and self.generation.top_p < 1:
+            yield ("generation.top_p", "model"), "a local model samples from all of its distribution: set top_p to 1"
+        responses = self.endpoint is not None and self.endpoint.api == "responses"
+        if responses and self.generation.thinking.enabled is not None:
+            keys = ("generation.thinking.enabled", "endpoint.api")
+            yield (
+                keys,
+                "the responses API has no such switch: use endpoint.extra_body, such as {reasoning: {effort: low}}",
+            )
+        web, uses_web = self.tools.web, any(name.startswith("web.") for name in self.tools.names)
+        if uses_web and not web.enabled and web.folder is None:
+            keys = ("tools.names", "tools.web.enabled", "tools.web.folder")
+            yield keys, "web tools are off: set tools.web.enabled: true, or give a tools.web.folder of documents"
+        if web.enabled and web.folder:
+            yield (
+                ("tools.web.enabled", "tools.web.folder"),
+                "give one of the two: the internet, or a folder of documents",
+            )
+        if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
+            keys = ("reward", "select.min_reward", "select.only_matches")
+            yield keys, "there is no reward to select by: give `reward`, or remove the threshold"
+
+    def smoke(self, examples: int) -> "CollectConfig":
+        """At most `examples` rows, two samples each."""
+        generation = self.generation
+        return self.model_copy(
+            update={
+                "run_name": f"{self.run_name}-smoke",
+                "dataset": self.dataset.model_copy(update={"max_rows": examples}),
+                "generation": generation.model_copy(
+                    update={"samples_per_prompt": min(generation.samples_per_prompt, 2)}
+                ),
+                "upload": None,
+            }
+        )
+
+
 class SFTModel(Model):
     """The model to fine-tune: loaded by name, or built from nothing."""
 
@@ -337,24 +503,30 @@ class SFTModel(Model):
 
 
 class SFTDataset(Section):
-    """Rows with `messages` (chat), or `prompt` and `completion`."""
+    """Rows with `messages` (chat), or `prompt` and `completion`, and `tools` if need be: see lib/chats.py."""
 
     name: Name
     config_name: str | None = None
     revision: str | None = None
     split: str | None = None
     test_split_size: Annotated[int, Field(ge=0)] = 200
-    max_train_rows: Count | None = None
+    max_train_rows: Count | None = None  # of those that the next two choose
+    min_reward: float | None = None  # of the column `reward`, as rollouts have it
+    only_matches: bool = False  # rows whose column `match` is true alone
+    distinct: bool = True  # of equal chats the first
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on assistant tokens only."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, for any chat template."""
 
     steps: Count | None = None  # null: epochs decides
     epochs: Annotated[float, Field(gt=0)] = 1.0
     batch_size: Count = 16  # sequences per forward and process
     gradient_accumulation: Count = 1
-    max_length: Count = 1024
+    max_length: Count = 1024  # tokens of a sequence
+    truncation: Literal["drop", "cut"] = "drop"
+    # drop: turns whose end lies beyond max_length are not trained; cut: their beginning is, which teaches no end
+    packing: bool = False  # true: sequences are filled up with several chats, which do not see each other
     shuffle: bool = True  # false: rows in the order of the file, a curriculum
     checkpoint_every: Annotated[int, Field(ge=0)] = 0
     eval_every: Annotated[int, Field(ge=0)] = 0
@@ -383,6 +555,9 @@ class SFTConfig(RunConfig):
             yield ("model.name", "model.from_scratch"), "give one of the two: a model to load, or one to build"
         if self.model.from_scratch and self.lora:
             yield ("model.from_scratch", "lora"), "random weights must all be trained: set lora: null"
+        if self.train.packing and not self.train.shuffle:
+            keys = ("train.packing", "train.shuffle")
+            yield keys, "packing puts rows together by length, so their order is lost: set shuffle: true or packing: false"
 
     def smoke(self, examples: int) -> "SFTConfig":
         """At most `examples` rows and 4 steps."""

@@ -42,6 +42,12 @@ class SandboxError(UserError):
     exit_code = 5
 
 
+class ApiError(UserError):
+    """A server refuses every request: the key, the model's name, the quota, or it does not answer any more."""
+
+    exit_code = 6
+
+
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 

@@ -7,9 +7,10 @@ a block runs from a closing tag back to the nearest opening tag; the LAST closed
 Every function takes any string (lone surrogates, NUL, a megabyte of braces), never raises, and runs in linear time.
 """
 
+import json
 import re
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed\s*\{|\\.|[{}]", re.DOTALL)
@@ -42,6 +43,20 @@ _THINK = re.compile(r"<(/?)think>", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)  # nothing after a greedy part can fail: no backtracking
 _PYTHON = ("python", "py", "python3", "py3")
 _FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
+
+
+_SPECIAL_TOKEN = re.compile(
+    r"""<[|｜][^<>|｜\n]{1,60}[|｜]?>|<[^<>|｜\n]{1,60}[|｜]>
+    |</?(?:tool_call|tool_response|tools|think|answer|s|bos|eos|pad|unk|start_of_turn|end_of_turn|function|parameter)\b
+    |\[/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT|THINK)\]|<<SYS>>|<</SYS>>""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote, and the backslashes before it
+_OBJECT_START = re.compile(r"""\{\s*["'](?:tool_call|final_answer|name)["']""")
+_MOST_BRACES = 8  # closing ones that are tried as the end: each costs one pass
+_LONGEST_REPAIR = 20_000  # characters
+_LONGEST_TEXT = 200_000  # characters: more at the end of a message than any honest call
+_CALL_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 
 
 class CodeBlock(NamedTuple):
@@ -171,6 +186,119 @@ def without_thinking(text: str) -> str:
             kept.append(text[done:opening])
             done, opening = tag.end(), None
     return "".join([*kept, text[done:]])
+
+
+def without_special_tokens(text: str) -> str:
+    """`text` with the marks of chat templates escaped, so that no page and no output of a tool can end a turn.
+
+    `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and others: their first
+    character becomes an HTML entity.
+    """
+    return _SPECIAL_TOKEN.sub(lambda found: ("&lt;" if found[0][0] == "<" else "&#91;") + found[0][1:], text)
+
+
+def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think>") -> tuple[str, str, bool]:
+    """Reasoning and answer of a reply, and whether the reasoning ended.
+
+    Reasoning is what a reply begins with, up to the first closing tag; the opening one may stand in the prompt. A
+    reply that only opens it has no answer.
+    """
+    head, closed, answer = text.partition(closing)
+    starts = head.lstrip().startswith(opening)
+    if closed and (starts or opening not in head):
+        return head.lstrip().removeprefix(opening), answer, True
+    if starts:
+        return head.lstrip().removeprefix(opening), "", False
+    return "", text, True
+
+
+def last_json_object(text: str) -> tuple[dict | None, bool]:
+    """The last `{...}` of a text that is a JSON object, and whether it had to be repaired.
+
+    Read strictly first, from the last closing brace backwards; braces in strings and in prose do not matter. What no
+    strict reading finds, a model may have meant: quotes and brackets that are missing or wrong are mended then, in the
+    text from the last `{"` on. (None, False) where there is nothing.
+    """
+    text = text[-_LONGEST_TEXT:]
+    end = len(text)
+    for _ in range(_MOST_BRACES):
+        end = text.rfind("}", 0, end)
+        if end < 0:
+            break
+        start = _opening_brace(text, end)
+        if start >= 0:
+            found = _strict_object(text[start : end + 1])
+            if found is not None:
+                return found, False
+    return _repaired_object(text)
+
+
+def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What a message says beside its tool calls, and the calls as (name, arguments as JSON text).
+
+    Read are the formats of chat templates: `<tool_call>{"name", "arguments"}</tool_call>` (Hermes, Qwen),
+    `[TOOL_CALLS][{...}]` (Mistral), and a message that is one object with "name" and "parameters" (Llama 3). A block
+    that is no call has the name "".
+    """
+    if "<tool_call>" in text:
+        calls = [_call(last_json_object(block)[0], block) for block in _CALL_BLOCK.findall(text)]
+        return _CALL_BLOCK.sub("", text).strip(), calls
+    before, marker, rest = text.partition("[TOOL_CALLS]")
+    if marker:
+        try:
+            found = json.loads(rest)
+        except (ValueError, RecursionError):
+            found = [last_json_object(rest)[0]]
+        return before.strip(), [_call(entry, rest) for entry in (found if isinstance(found, list) else [found])]
+    whole = _strict_object(text.strip().removeprefix("<|python_tag|>").strip())
+    if whole is not None and "name" in whole and ("parameters" in whole or "arguments" in whole):
+        return "", [_call(whole, text)]
+    return text, []
+
+
+def _call(found: Any, source: str) -> tuple[str, str]:
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        return "", source.strip()
+    arguments = found.get("arguments", found.get("parameters", {}))
+    return found["name"], arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _opening_brace(text: str, end: int) -> int:
+    """Index of the brace that opens what closes at `end`, or -1. Read backwards, quotes pair up just as forwards."""
+    depth, in_string = 0, False
+    for mark in _JSON_MARK.finditer(text[end::-1]):
+        if mark[0][0] == '"':
+            in_string ^= len(mark[0]) % 2 == 1  # an even number of backslashes stands before the quote
+        elif not in_string:
+            depth += 1 if mark[0] == "}" else -1
+            if depth == 0:
+                return end - mark.start()
+    return -1
+
+
+def _strict_object(text: str) -> dict | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _repaired_object(text: str) -> tuple[dict | None, bool]:
+    starts = [match.start() for match in _OBJECT_START.finditer(text)]
+    if not starts:
+        return None, False
+    import json_repair
+
+    outermost = next((start for start in starts if len(text) - start <= _LONGEST_REPAIR), None)
+    if outermost is None:
+        return None, False
+    try:
+        value = json_repair.loads(text[outermost:])
+    except (ValueError, RecursionError):
+        return None, False
+    value = value[-1] if isinstance(value, list) and value else value
+    return (value, True) if isinstance(value, dict) and value else (None, False)
 
 
 def code_blocks(text: str) -> list[CodeBlock]:

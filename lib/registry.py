@@ -89,6 +89,8 @@ class Judged:
 rewards = Registry("reward")
 extractors = Registry("extractor")
 matchers = Registry("match")
+tools = Registry("tool")
 register_reward = rewards.register
 register_extractor = extractors.register
 register_matcher = matchers.register
+register_tool = tools.register

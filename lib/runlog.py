@@ -1,9 +1,10 @@
-"""The run directory: one run at a time in it, its config, and four JSONL streams that survive a kill at any instant.
+"""The run directory: one run at a time in it, its config, and JSONL streams that survive a kill at any instant.
 
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
-failures.jsonl      solved by nobody, solved by the opponent only, broke a reward
+failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or could not be had
+rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout
 """
 
 import fcntl
@@ -36,13 +37,13 @@ WARN_SECONDS = 60
 class RunLog:
     """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
 
-    Opening raises ConfigError when another process has the directory, or when it holds a run and `resume` is false;
-    StorageError when the directory cannot be written.
+    `streams` names its JSONL files. Opening raises ConfigError when another process has the directory, or when it holds
+    a run and `resume` is false; StorageError when the directory cannot be written.
     """
 
     # Synchronous on purpose: a write and an fsync cost milliseconds a step, a thread would lose its queue at a kill.
 
-    def __init__(self, directory: Path, resume: bool, is_main: bool = True):
+    def __init__(self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS):
         self.directory = Path(directory)
         self._streams: dict[str, _Stream] = {}
         self._lock: int | None = None
@@ -53,7 +54,7 @@ class RunLog:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.directory)
             _refuse_existing(self.directory, resume)
-            self._streams = {name: _Stream(self.directory, name) for name in STREAMS}
+            self._streams = {name: _Stream(self.directory, name) for name in streams}
             fsync_folder(self.directory)
         except OSError as error:
             self.close()
@@ -87,7 +88,7 @@ class RunLog:
         """
         if self._is_main:
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            self._streams[stream].append(_encode({"schema": SCHEMA, "time": now, **row}))
+            self._streams[stream].append(encode({"schema": SCHEMA, "time": now, **row}))
 
     def sync(self) -> None:
         """Wait until every row written so far is on the disk; call it once per optimizer step."""
@@ -107,25 +108,34 @@ class RunLog:
         """Write `config.yaml` as a whole or not at all. Raises StorageError."""
         if not self._is_main:
             return
-        target = self.directory / "config.yaml"
-        aside = self.directory / "config.yaml.tmp"
-        try:
-            aside.write_text(text, encoding="utf-8")
-            fsync_file(aside)
-            os.replace(aside, target)
-            fsync_folder(self.directory)
-        except OSError as error:
-            aside.unlink(missing_ok=True)
-            raise StorageError(f"{target}: cannot be written ({error}); free some space and start again") from error
+        write_whole(self.directory / "config.yaml", text.encode())
 
 
-def check_directory(directory: Path, config_text: str, resume: bool, allow_change: bool) -> None:
-    """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing."""
+def write_whole(target: Path, data: bytes) -> None:
+    """Writes a file as a whole or not at all. Raises StorageError."""
+    aside = target.with_name(target.name + ".tmp")
+    try:
+        aside.write_bytes(data)
+        fsync_file(aside)
+        os.replace(aside, target)
+        fsync_folder(target.parent)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise StorageError(f"{target}: cannot be written ({error}); free some space and start again") from error
+
+
+def check_directory(
+    directory: Path, config_text: str, resume: bool, allow_change: bool, may_change: Iterable[str] = ()
+) -> None:
+    """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing.
+
+    `may_change`: keys or sections of the config that a resume may change, besides those of MAY_CHANGE.
+    """
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # another process than the main one may come late, when the run has already begun
     _refuse_busy(directory)
     _refuse_existing(directory, resume)
-    check_config(directory, config_text, allow_change, MAY_CHANGE)
+    check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
 
 
 def discard(directory: Path) -> None:
@@ -187,69 +197,53 @@ def fsync_file(path: Path) -> None:
 fsync_folder = fsync_file  # a name that was created or moved is durable only once its folder is
 
 
-class _Stream:
-    """One JSONL file that only ever grows by whole lines."""
+class Lines:
+    """One JSONL file that only ever grows by whole lines; a tail that a crash tore is cut off and kept aside.
 
-    def __init__(self, directory: Path, name: str):
-        self.path = directory / f"{name}.jsonl"
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
-        self._lost = 0
+    Raises OSError; what was on the disk before stays whole.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self._dirty = False
-        self._warned = -math.inf  # monotonic seconds
-        self._cut_torn_tail(directory / f"{name}.torn")
+        self._cut_torn_tail(path.with_suffix(".torn"))
 
     def size(self) -> int:
+        """Bytes."""
         return os.fstat(self._file).st_size
 
-    def append(self, line: bytes) -> None:
-        self._lost += len(self._waiting) == RING_ROWS
-        self._waiting.append(line)
-        self._flush()
+    def append(self, line: bytes) -> int:
+        """Writes the line, all of it or nothing; returns where it begins."""
+        end = self.size()
+        rest = memoryview(line)
+        try:
+            while rest:  # on a nearly full disk `os.write` returns a short count before it raises
+                rest = rest[os.write(self._file, rest) :]
+        except OSError:
+            os.ftruncate(self._file, end)  # half a line would be glued to the next one
+            raise
+        self._dirty = True
+        return end
+
+    def read(self, start: int, size: int) -> bytes:
+        """`size` bytes from `start` on."""
+        return os.pread(self._file, size, start)
 
     def sync(self) -> None:
-        self._flush()
+        """Waits until every line is on the disk."""
         if self._dirty:
-            try:
-                os.fsync(self._file)
-                self._dirty = False
-            except OSError as error:
-                self._warn(error)
+            os.fsync(self._file)
+            self._dirty = False
 
-    def rewind(self, offset: int) -> None:
-        if self.size() < offset:
-            logger.warning(
-                "%s: has %d bytes, the checkpoint remembers %d: rows are missing from it",
-                self.path,
-                self.size(),
-                offset,
-            )
-        else:
-            os.ftruncate(self._file, offset)
-            self._dirty = True
+    def truncate(self, size: int) -> None:
+        """Forgets what stands behind `size` bytes."""
+        os.ftruncate(self._file, size)
+        self._dirty = True
 
     def close(self) -> None:
+        """Closes the file."""
         os.close(self._file)
-
-    def _flush(self) -> None:
-        while self._waiting:
-            end = self.size()
-            try:
-                _write_all(self._file, self._waiting[0])
-            except OSError as error:
-                os.ftruncate(self._file, end)  # half a line would be glued to the next one
-                self._warn(error)
-                return
-            self._waiting.popleft()
-            self._dirty = True
-
-    def _warn(self, error: OSError) -> None:
-        if time.monotonic() - self._warned >= WARN_SECONDS:
-            self._warned = time.monotonic()
-            logger.warning(
-                "%s: cannot be written (%s); training goes on, %d rows wait in memory, %d are lost",
-                self.path, error, len(self._waiting), self._lost,
-            )  # fmt: skip
 
     def _cut_torn_tail(self, torn: Path) -> None:
         size = self.size()
@@ -267,6 +261,57 @@ class _Stream:
             logger.warning(
                 "%s: the last line was torn by a crash; its %d bytes are kept in %s", self.path, len(tail), torn
             )
+
+
+class _Stream:
+    """Lines that wait in memory while the disk is full."""
+
+    def __init__(self, directory: Path, name: str):
+        self._lines = Lines(directory / f"{name}.jsonl")
+        self.size, self.close = self._lines.size, self._lines.close
+        self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
+        self._lost = 0
+        self._warned = -math.inf  # monotonic seconds
+
+    def append(self, line: bytes) -> None:
+        self._lost += len(self._waiting) == RING_ROWS
+        self._waiting.append(line)
+        self._flush()
+
+    def sync(self) -> None:
+        self._flush()
+        try:
+            self._lines.sync()
+        except OSError as error:
+            self._warn(error)
+
+    def rewind(self, offset: int) -> None:
+        if self.size() < offset:
+            logger.warning(
+                "%s: has %d bytes, the checkpoint remembers %d: rows are missing from it",
+                self._lines.path,
+                self.size(),
+                offset,
+            )
+        else:
+            self._lines.truncate(offset)
+
+    def _flush(self) -> None:
+        while self._waiting:
+            try:
+                self._lines.append(self._waiting[0])
+            except OSError as error:
+                self._warn(error)
+                return
+            self._waiting.popleft()
+
+    def _warn(self, error: OSError) -> None:
+        if time.monotonic() - self._warned >= WARN_SECONDS:
+            self._warned = time.monotonic()
+            logger.warning(
+                "%s: cannot be written (%s); training goes on, %d rows wait in memory, %d are lost",
+                self._lines.path, error, len(self._waiting), self._lost,
+            )  # fmt: skip
 
 
 def _refuse_existing(directory: Path, resume: bool) -> None:
@@ -314,14 +359,8 @@ def _take(descriptor: int, kind: int, directory: Path) -> None:
         ) from error
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write every byte: `os.write` on a nearly full disk returns a short count before it raises."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def _encode(row: Mapping[str, Any]) -> bytes:
+def encode(row: Mapping[str, Any]) -> bytes:
+    """A row as one line of JSON; NaN and infinities become null."""
     try:
         text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # nearly every row is plain already
     except (TypeError, ValueError):

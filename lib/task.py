@@ -62,14 +62,7 @@ def load_data(config: ScoreConfig) -> tuple[Splits, Judge]:
     judge = Judge(reward.fn, reward.answer_extractor, reward.match, list(splits.train[0]), reward.options)
     judge.check(splits.train + splits.test)
     for name, rows in (("train", splits.train), ("held-out", splits.test)):
-        unusable = judge.unusable_targets([row[config.dataset.target_field] for row in rows])
-        if unusable:
-            example = rows[unusable[0]][config.dataset.target_field]
-            raise ConfigError(
-                f"dataset.target_field: reward.answer_extractor '{reward.answer_extractor}' finds no answer in "
-                f"'{config.dataset.target_field}' of {len(unusable)} of {len(rows)} {name} rows, first row "
-                f"{unusable[0]}: {str(example)[:80]!r}; name another column or extractor, or remove these rows"
-            )
+        judge.check_targets(rows, config.dataset.target_field, name)
     return splits, judge
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 import torch
 from accelerate.utils import set_seed
 
-from lib.checkpoint import Checkpoints, Interrupts
+from lib.checkpoint import Checkpoints
 from lib.clock import Clock, Profile, phase
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
+from lib.interrupts import Interrupts
 from lib.runlog import RunLog
 
 SKIPS_IN_A_ROW = 3

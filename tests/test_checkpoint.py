@@ -21,8 +21,9 @@ from test_runlog import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from lib import checkpoint
-from lib.checkpoint import MANIFEST, Checkpoints, Interrupts, load_adapter, problems
+from lib.checkpoint import MANIFEST, Checkpoints, load_adapter, problems
 from lib.errors import ConfigError, NumericError, StorageError
+from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_config, read_jsonl
 
 torch.set_num_threads(1)
@@ -582,7 +583,7 @@ def test_first_signal_finishes_the_step_second_leaves_at_once(number, code, capf
             time.sleep(5)
 
     assert in_child(once) == code
-    assert capfd.readouterr().err == "\nfinishing the step, then saving; press again to stop at once\n"
+    assert capfd.readouterr().err == "\nfinishing what is under way, then saving; press again to stop at once\n"
     assert in_child(twice) == code
 
 

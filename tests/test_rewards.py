@@ -135,7 +135,10 @@ def test_blanks_never_match_whatever_the_matcher_says(shelf):
 
 def test_unusable_targets():
     judge = Judge("exact_match", "gsm8k_hash", "exact", [])
-    assert judge.unusable_targets(["#### 1", "none", None, 3, "<answer> </answer>"]) == [1, 2, 4]
+    rows = [{"gold": gold} for gold in ("#### 1", "none", None, 3, "<answer> </answer>")]
+    judge.check_targets([rows[0], rows[3]], "gold", "train")
+    with pytest.raises(ConfigError, match=r"finds no answer in .gold. of 3 of 5 train rows, first row 1: .none."):
+        judge.check_targets(rows, "gold", "train")
 
 
 # --- math-verify

@@ -1,7 +1,12 @@
-"""Shelf of generators: whoever writes text. They share `Turn` and `Completion`."""
+"""Shelf of generators: whoever writes text.
+
+`native` takes token ids, a `Turn`, and gives a `Completion`, because what is trained must be scored token by token.
+`openai`, and a local model in `lib/local.py`, take a chat, a `Request`, and give a `Reply`.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 Path = tuple[int, ...]  # which completion: its turn's path, and its number among the copies
 
@@ -35,3 +40,79 @@ FollowUp = Callable[[Path, Completion], Turn | None]
 def nothing_follows(_path: Path, _completion: Completion) -> None:
     """A conversation of one turn."""
     return None
+
+
+@dataclass(frozen=True)
+class Request:
+    """One reply that is asked for in a chat."""
+
+    messages: list[dict[str, Any]]  # {role, content}, as the chat completions API has them
+    max_tokens: int  # for reasoning and answer together
+    temperature: float
+    seed: int
+    top_p: float = 1.0
+    tools: list[dict[str, Any]] = field(default_factory=list)  # schemas of functions, for native calls
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call in the generator's own format."""
+
+    name: str
+    arguments: str  # JSON text, as the model wrote it
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one reply."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0  # reasoning included
+    reasoning_tokens: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Plain data."""
+        return asdict(self)
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(mine + yours for mine, yours in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was said in one turn."""
+
+    text: str  # the answer, without reasoning and native calls
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+    finished: bool = True  # False: cut off by the budget
+    reasoning_ended: bool = True  # False: a reasoning block was opened and never closed, so there is no answer
+    usage: Usage = Usage()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for the disk."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Reply":
+        """The reply that `as_dict` wrote."""
+        calls = tuple(Call(**call) for call in data["calls"])
+        return cls(**{**data, "calls": calls, "usage": Usage(**data["usage"])})
+
+
+class ReplyError(Exception):
+    """No reply could be had for one request. `kind` is one word: timeout, refused, malformed, unavailable."""
+
+    def __init__(self, kind: str, about: str):
+        super().__init__(f"{kind}: {about}")
+        self.kind = kind
+
+
+class ChatGenerator(Protocol):
+    """Whoever answers chats."""
+
+    name: dict[str, Any]  # what a reply depends on beside the request: model, adapter, template arguments
+
+    async def reply(self, request: Request) -> Reply:
+        """One reply. Raises ReplyError where this request failed, and a UserError where all others would, too."""

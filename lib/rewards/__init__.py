@@ -73,8 +73,8 @@ def text_of(value: Any) -> str:
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the reward of a config with `reward` and `sandbox` needs. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
-    start = getattr(registry.rewards.get(config.reward.fn), "prepare", None)
-    if start is not None:
+    start = config.reward and getattr(registry.rewards.get(config.reward.fn), "prepare", None)
+    if start:
         note = start()
         if os.environ.get("RANK", "0") == "0":  # one of all processes tells
             say(note)
@@ -143,9 +143,16 @@ class Judge:
         if check is not None:
             check(rows)
 
-    def unusable_targets(self, targets: Sequence[Any]) -> list[int]:
-        """Indices of targets from which nothing is extracted: no prediction can ever match them."""
-        return [index for index, target in enumerate(targets) if not self._extract(text_of(target), index).strip()]
+    def check_targets(self, rows: Sequence[Mapping[str, Any]], field: str, label: str) -> None:
+        """ConfigError when nothing is extracted from a row's target: no prediction could ever match it."""
+        unusable = [index for index, row in enumerate(rows) if not self._extract(text_of(row[field]), index).strip()]
+        if unusable:
+            example = str(rows[unusable[0]][field])[:80]
+            raise ConfigError(
+                f"dataset.target_field: reward.answer_extractor '{self._extractor_name}' finds no answer in '{field}' "
+                f"of {len(unusable)} of {len(rows)} {label} rows, first row {unusable[0]}: {example!r}; name another "
+                "column or extractor, or remove these rows"
+            )
 
     def _read_signature(self) -> tuple[set[str], list[str], bool]:
         """The reward's parameters, those of them without a default, and whether `**kwargs` takes every column."""

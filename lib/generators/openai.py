@@ -1,0 +1,369 @@
+"""Any server that speaks OpenAI's API, chat completions or responses: OpenAI, Together, vLLM, llama.cpp and others.
+
+What a server can do wrong has a verdict each (tests/test_openai.py). Tried again within the deadline, with growing
+pauses and jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status.
+The end of the run, exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of
+one request: everything else. A request that is refused for its content, such as one that is too long, is not repeated.
+"""
+
+import asyncio
+import contextlib
+import email.utils
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import tenacity
+
+from lib.config import Endpoint, Thinking
+from lib.errors import ApiError, ConfigError
+from lib.generators import Call, Reply, ReplyError, Request, Usage
+from lib.parsing import split_reasoning
+
+LARGEST_BODY = 1_000_000  # bytes
+CONNECT_SECONDS = 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, without a Retry-After
+FAILURES_IN_A_ROW = 20  # or twice as many as there are at once: then the server counts as gone
+PASSING = {408, 409, 425, 429}  # and all of 500 and above
+FATAL = {
+    401: "the key in endpoint.api_key_env is refused",
+    403: "the key in endpoint.api_key_env may not use this model",
+    404: "no such address or model: check endpoint.base_url, which ends in /v1 mostly, and endpoint.model",
+}
+QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds", "credits_exhausted")
+
+
+@dataclass
+class Counts:
+    """What the calls of one process came to."""
+
+    replies: int = 0
+    retries: int = 0
+    failures: int = 0  # requests without a reply
+    without_usage: int = 0  # replies whose tokens the server did not count
+
+
+class _Passing(Exception):
+    """A failure that may be over at the next try."""
+
+    def __init__(self, kind: str, about: str, retry_after: float | None = None):
+        super().__init__(about)
+        self.kind, self.retry_after = kind, retry_after
+
+
+class RemoteModel:
+    """A chat generator over HTTP; an async context, of one event loop. ConfigError where the key is not set."""
+
+    def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
+        self.endpoint, self.thinking = endpoint, thinking or Thinking()
+        self._key = _key(endpoint)
+        self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
+        self.counts = Counts()
+        self._failures_in_a_row = 0
+
+    async def __aenter__(self) -> "RemoteModel":
+        endpoint = self.endpoint
+        self._slots = asyncio.Semaphore(endpoint.max_concurrency)  # here: it belongs to the running loop
+        limits = httpx.Limits(
+            max_connections=endpoint.max_concurrency, max_keepalive_connections=endpoint.max_concurrency
+        )
+        self._client = httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
+            limits=limits,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def reply(self, request: Request) -> Reply:
+        """One reply. Raises ReplyError for this request, ApiError where no request will get one."""
+        path = {"chat": "/chat/completions", "responses": "/responses"}[self.endpoint.api]
+        body = self._chat_body(request) if self.endpoint.api == "chat" else self._responses_body(request)
+        async with self._slots:
+            try:
+                data = await self._within_deadline(path, body)
+            except ReplyError as error:
+                self._failed(error)
+                raise
+        self._failures_in_a_row = 0
+        self.counts.replies += 1
+        return data
+
+    async def _within_deadline(self, path: str, body: dict) -> Reply:
+        """Tries until there is a reply, no try is left, or the time is over. Raises ReplyError."""
+        last: list[_Passing] = []
+
+        async def tries() -> Reply:
+            async for attempt in tenacity.AsyncRetrying(
+                retry=tenacity.retry_if_exception_type(_Passing),
+                stop=tenacity.stop_after_attempt(self.endpoint.max_retries + 1),
+                wait=self._pause,
+                before_sleep=self._count_retry,
+                reraise=True,
+            ):
+                with attempt:
+                    try:
+                        return await self._once(path, body)
+                    except _Passing as error:
+                        last[:] = [error]
+                        raise
+            raise AssertionError("tenacity ends by a result or an exception")
+
+        try:
+            return await asyncio.wait_for(tries(), self.endpoint.deadline_s)
+        except _Passing as error:
+            raise ReplyError(error.kind, self._clean(f"{error}, {self.endpoint.max_retries + 1} times")) from None
+        except asyncio.TimeoutError:  # not yet the builtin one in Python 3.10
+            about = f"; before that, {last[0].kind}: {last[0]}" if last else ""
+            raise ReplyError("timeout", self._clean(f"no reply within {self.endpoint.deadline_s:g} s{about}")) from None
+
+    def _pause(self, state: tenacity.RetryCallState) -> float:
+        """Seconds to the next try: what the server asks for, or a random time that grows."""
+        error = state.outcome.exception()
+        if error.retry_after is None:
+            return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
+        if error.retry_after > self.endpoint.deadline_s:
+            asked = f"{error}; it asks to wait {error.retry_after:.0f} s, more than endpoint.deadline_s"
+            raise ReplyError(error.kind, self._clean(asked))
+        return error.retry_after + tenacity.wait_random(0, FIRST_PAUSE)(state)
+
+    def _count_retry(self, _: tenacity.RetryCallState) -> None:
+        self.counts.retries += 1
+
+    async def _once(self, path: str, body: dict) -> Reply:
+        """One try. Raises _Passing, ReplyError, ApiError."""
+        try:
+            async with self._client.stream("POST", self.endpoint.base_url.rstrip("/") + path, json=body) as response:
+                raw = await _read(response)
+        except httpx.ConnectError as error:
+            raise _Passing("unavailable", f"no connection ({error})") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise _Passing("unavailable", f"the connection broke ({type(error).__name__} {error})") from None
+        if response.status_code != 200:
+            raise self._refusal(response, raw)
+        data = _json_object(raw)
+        if data.get("error"):
+            raise self._refusal(response, raw)
+        with _malformed():
+            reply = self._read_chat(data) if self.endpoint.api == "chat" else self._read_response(data)
+        self.counts.without_usage += not isinstance(data.get("usage"), dict)
+        return reply
+
+    def _refusal(self, response: httpx.Response, raw: bytes) -> Exception:
+        """What an answer without a reply means: a failure that passes, one of this request, or one of all."""
+        code, message = _explained(raw)
+        status = response.status_code
+        about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}")
+        if any(word in code for word in QUOTA) or status == 402:
+            return ApiError(f"endpoint: the quota is used up ({about}); top it up, then --resume")
+        if status in FATAL:
+            return ApiError(f"endpoint: {FATAL[status]} ({about})")
+        if status == 200 or status >= 500 or status in PASSING:
+            kind = "malformed" if status == 200 else "unavailable"
+            return _Passing(kind, about, _retry_after(response.headers.get("retry-after")))
+        return ReplyError("refused", about)
+
+    def _failed(self, error: ReplyError) -> None:
+        """Counts; ApiError when the server seems to be gone."""
+        self.counts.failures += 1
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
+            raise ApiError(
+                f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; mend the "
+                "server or the request, then --resume"
+            ) from error
+
+    def _extra_body(self) -> dict[str, Any]:
+        """The fields of every request that the config alone decides."""
+        extra = dict(self.endpoint.extra_body)
+        if self.thinking.enabled is not None:
+            extra["chat_template_kwargs"] = {
+                "enable_thinking": self.thinking.enabled, **extra.get("chat_template_kwargs", {})
+            }  # fmt: skip
+        return extra
+
+    def _chat_body(self, request: Request) -> dict[str, Any]:
+        body = {
+            "model": self.endpoint.model,
+            "messages": request.messages,
+            self.endpoint.max_tokens_field: request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        if request.top_p < 1:
+            body["top_p"] = request.top_p
+        if request.tools:
+            body["tools"] = request.tools
+        return body | self._extra_body()
+
+    def _responses_body(self, request: Request) -> dict[str, Any]:
+        body = {
+            "model": self.endpoint.model,
+            "input": [item for message in request.messages for item in _items(message)],
+            "max_output_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "stream": False,
+        }
+        if request.top_p < 1:
+            body["top_p"] = request.top_p
+        if request.tools:
+            body["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
+        return body | self._extra_body()
+
+    def _read_chat(self, data: dict) -> Reply:
+        choice = data["choices"][0]
+        message = choice["message"]
+        calls = tuple(
+            Call(_text(call["function"]["name"]), _text(call["function"]["arguments"]), str(call.get("id") or ""))
+            for call in message.get("tool_calls") or ()
+        )
+        finished = choice.get("finish_reason") != "length"
+        content = message.get("content")
+        apart = message.get("reasoning_content") or message.get("reasoning")
+        if content is None and not calls and finished:
+            raise ValueError("no content")
+        usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+        details = usage.get("completion_tokens_details") or {}
+        counted = Usage(
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
+            int(details.get("reasoning_tokens") or 0),
+        )
+        return self._reply(_text(content or ""), apart, calls, finished, counted)
+
+    def _read_response(self, data: dict) -> Reply:
+        texts, reasoning, calls = [], [], []
+        for item in data["output"]:
+            parts = [part for part in item.get("content") or () if isinstance(part, dict)]
+            if item["type"] == "message":
+                texts += [part["text"] for part in parts if part["type"] == "output_text"]
+            elif item["type"] == "reasoning":  # its text, never its summary, which somebody else may have written
+                reasoning += [part["text"] for part in parts if part["type"] == "reasoning_text"]
+            elif item["type"] == "function_call":
+                calls.append(Call(_text(item["name"]), _text(item["arguments"]), str(item.get("call_id") or "")))
+        if data["status"] not in ("completed", "incomplete"):
+            raise ValueError(f"status {data['status']}")
+        finished = data["status"] == "completed"
+        if finished and not texts and not calls:
+            raise ValueError("no output")
+        if not finished and (data.get("incomplete_details") or {}).get("reason") != "max_output_tokens":
+            raise ValueError(f"incomplete for {(data.get('incomplete_details') or {}).get('reason')}")
+        usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+        details = usage.get("output_tokens_details") or {}
+        counted = Usage(
+            int(usage.get("input_tokens") or 0),
+            int(usage.get("output_tokens") or 0),
+            int(details.get("reasoning_tokens") or 0),
+        )
+        return self._reply("".join(texts), "".join(reasoning), tuple(calls), finished, counted)
+
+    def _reply(self, text: str, apart: Any, calls: tuple[Call, ...], finished: bool, usage: Usage) -> Reply:
+        """The reply; reasoning that the server has not told apart is told apart here."""
+        if isinstance(apart, str) and apart:
+            return Reply(text, apart, calls, finished, finished or bool(text or calls), usage)
+        reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
+        return Reply(answer, reasoning, calls, finished, ended, usage)
+
+    def _clean(self, text: str) -> str:
+        """For logs: short, on one line, and without the key."""
+        text = text.replace(self._key, "[key]") if self._key else text
+        text = " ".join(text.split())
+        return text if len(text) <= 300 else text[:297] + "..."
+
+
+def _key(endpoint: Endpoint) -> str:
+    if endpoint.api_key_env is None:
+        return ""
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(
+            f"endpoint.api_key_env: the environment variable {endpoint.api_key_env} is not set; export it, or set "
+            "endpoint.api_key_env=null for a server without a key"
+        )
+    return key
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The body, or the beginning of one that is too long, decoded. Raises _Passing."""
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_BODY:
+            raise _Passing("malformed", f"a body of more than {LARGEST_BODY} bytes")
+    return b"".join(parts)
+
+
+@contextlib.contextmanager
+def _malformed():
+    """What cannot be read as a reply is a failure that may pass."""
+    try:
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise _Passing("malformed", f"no reply in the answer ({type(error).__name__}: {error})") from None
+
+
+def _json_object(raw: bytes) -> dict:
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        start = raw[:60].decode("utf-8", "replace")
+        raise _Passing("malformed", f"no JSON, {len(raw)} bytes that begin {start!r}") from None
+    if not isinstance(data, dict):
+        raise _Passing("malformed", f"JSON, but a {type(data).__name__}")
+    return data
+
+
+def _explained(raw: bytes) -> tuple[str, str]:
+    """Code and message of an error, as far as they are there."""
+    try:
+        error = json.loads(raw)
+        error = error.get("error", error) if isinstance(error, dict) else error
+        if isinstance(error, dict):
+            code = " ".join(str(error[key]) for key in ("code", "type") if error.get(key))
+            return code, str(error.get("message") or error.get("detail") or error)
+        return "", str(error)
+    except (ValueError, RecursionError):
+        return "", raw[:200].decode("utf-8", "replace")
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds, from a number of them or a date; None without one that can be read."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(seconds, 0.0) if seconds == seconds else None
+
+
+def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """A message of the chat API as items of the responses API."""
+    if message["role"] == "tool":
+        return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": message["content"]}]
+    calls = [
+        {
+            "type": "function_call",
+            "call_id": call["id"],
+            "name": call["function"]["name"],
+            "arguments": call["function"]["arguments"],
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+    said = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
+    return said + calls
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} in place of text")
+    return value

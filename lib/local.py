@@ -1,0 +1,199 @@
+"""A model in this process that answers chats: what is asked at once is decoded together."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from lib import chats
+from lib.config import CollectConfig, Thinking
+from lib.errors import ConfigError
+from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
+from lib.generators.native import Decoding, generate
+from lib.model import Policy, load_base, start_backend, stop_ids
+from lib.parsing import native_calls, split_reasoning
+
+GATHER_SECONDS = 0.01  # until those who were answered together have asked again
+PROBE = "REMATCH PROBE"
+
+
+class LocalModel:
+    """A chat generator over a policy; an async context. Replies depend on their request alone, seed included."""
+
+    def __init__(self, policy: Policy, tokenizer: object, thinking: Thinking, name: dict[str, Any], batch_size: int):
+        self.policy, self.tokenizer, self.thinking = policy, tokenizer, thinking
+        self.batch_size = batch_size
+        self.template_kwargs: dict[str, Any] = dict(name["chat_template_kwargs"])
+        if thinking.enabled is not None:
+            self._switch_thinking(thinking.enabled)
+        self.name = {**name, "chat_template_kwargs": self.template_kwargs}
+        self._stops = stop_ids(policy.language_model, tokenizer)
+        self._waiting: list[tuple[Request, list[int], asyncio.Future]] = []
+
+    async def __aenter__(self) -> "LocalModel":
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decode")  # the event loop goes on meanwhile
+        self._wake = asyncio.Event()
+        self._task = asyncio.create_task(self._decode_for_ever())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def reply(self, request: Request) -> Reply:
+        """One reply. ReplyError where the chat is too long; what decoding raises ends the run."""
+        ids = self._encode(request)
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((request, ids, future))
+        self._wake.set()
+        return self._read(request, len(ids), await future)
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether the chat template tells the model of tools."""
+        tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
+        return PROBE in self._render([{"role": "user", "content": "x"}], [tool])
+
+    @property
+    def knows_results(self) -> bool:
+        """Whether the chat template has a role for what tools say, also without native calls."""
+        chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
+        try:
+            return PROBE in self._render([{"role": role, "content": content} for role, content in chat], [])
+        except ReplyError:
+            return False
+
+    def _switch_thinking(self, enabled: bool) -> None:
+        """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
+        chat = [{"role": "user", "content": "x"}]
+        on, off = (self._render(chat, [], enable_thinking=value) for value in (True, False))
+        if on == off:
+            raise ConfigError(
+                "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
+                "set it to null, or give the template's own switch in model.chat_template_kwargs"
+            )
+        self.template_kwargs["enable_thinking"] = enabled
+
+    def _render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
+        from jinja2 import TemplateError
+
+        try:
+            return self.tokenizer.apply_chat_template(
+                [chats._message(message, "the chat") for message in messages],
+                tools=tools or None,
+                tokenize=False,
+                add_generation_prompt=True,
+                **{**self.template_kwargs, **more},
+            )
+        except TemplateError as error:
+            raise ReplyError("refused", f"the chat template refuses this chat ({error})") from error
+
+    def _encode(self, request: Request) -> list[int]:
+        text = self._render(request.messages, request.tools)
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        limit = self.name["max_seq_length"]
+        if len(ids) + request.max_tokens > limit:
+            raise ReplyError(
+                "refused",
+                f"a chat of {len(ids)} tokens and a reply of up to {request.max_tokens} exceed model.max_seq_length = "
+                f"{limit}",
+            )
+        return ids
+
+    async def _decode_for_ever(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await asyncio.sleep(GATHER_SECONDS)
+            batch = self._next_batch()
+            if self._waiting:
+                self._wake.set()
+            turns = {(request.seed,): Turn(ids, request.max_tokens) for request, ids, _ in batch}
+            try:
+                done = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, generate, self.policy, turns, self._decoding(batch)
+                )
+            except Exception as error:  # whoever waits gets it, and with it the script
+                _settle(batch, lambda future, _, error=error: future.set_exception(error))
+            else:
+                _settle(batch, lambda future, request, done=done: future.set_result(done[(request.seed, 0)]))
+
+    def _next_batch(self) -> list[tuple[Request, list[int], asyncio.Future]]:
+        """Waiting requests of one temperature and of different seeds, which name their random numbers."""
+        temperature = self._waiting[0][0].temperature if self._waiting else None
+        batch, left, seeds = [], [], set()
+        for entry in self._waiting:
+            request, _, future = entry
+            if future.done():  # nobody waits for it any more
+                continue
+            fits = request.temperature == temperature and request.seed not in seeds and len(batch) < self.batch_size
+            (batch if fits else left).append(entry)
+            if fits:
+                seeds.add(request.seed)
+        self._waiting = left
+        return batch
+
+    def _decoding(self, batch: list[tuple[Request, list[int], asyncio.Future]]) -> Decoding:
+        return Decoding(
+            temperature=batch[0][0].temperature if batch else 1.0,
+            stop_ids=self._stops,
+            pad_id=self.tokenizer.pad_token_id,
+            rows=self.batch_size,
+            columns=max((len(ids) + request.max_tokens for request, ids, _ in batch), default=1),
+        )
+
+    def _read(self, request: Request, prompt_tokens: int, completion: Completion) -> Reply:
+        ids = completion.text_ids()
+        text = self.tokenizer.decode(ids, skip_special_tokens=not request.tools)  # some calls are marked by them
+        reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
+        calls: list[tuple[str, str]] = []
+        if request.tools and ended:
+            answer, calls = native_calls(answer)
+        thought = len(self.tokenizer(reasoning, add_special_tokens=False)["input_ids"]) if reasoning else 0
+        return Reply(
+            text=answer,
+            reasoning=reasoning,
+            calls=tuple(Call(name, arguments) for name, arguments in calls),
+            finished=completion.finished,
+            reasoning_ended=ended,
+            usage=Usage(prompt_tokens, len(completion.ids), thought),
+        )
+
+
+def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
+    """The config's model, with its adapter. Raises ConfigError."""
+    backend = start_backend(config.model)
+    say(f"model {config.model.name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
+    base, tokenizer = load_base(config.model, backend)
+    model = _with_adapter(base, config.adapter) if config.adapter else base
+    policy = Policy(model, config.generation.temperature or 1.0, backend)
+    name = {
+        "model": config.model.name,
+        "revision": config.model.revision,
+        "adapter": config.adapter,
+        "load_in_4bit": config.model.load_in_4bit,
+        "chat_template": config.model.chat_template,
+        "chat_template_kwargs": config.model.chat_template_kwargs,
+        "max_seq_length": config.model.max_seq_length,
+    }
+    return LocalModel(policy, tokenizer, config.generation.thinking, name, config.generation.batch_size or 64)
+
+
+def _with_adapter(base: object, adapter: str) -> object:
+    from peft import PeftModel
+
+    if not (Path(adapter) / "adapter_config.json").is_file():
+        raise ConfigError(f"adapter: no adapter_config.json in '{adapter}'; give the folder of a saved adapter")
+    try:
+        return PeftModel.from_pretrained(base, adapter)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ConfigError(
+            f"adapter: '{adapter}' does not fit model.name ({str(error).splitlines()[0]}); give its base"
+        ) from error
+
+
+def _settle(batch: list[tuple[Request, list[int], asyncio.Future]], settle: Callable) -> None:
+    for request, _, future in batch:
+        if not future.done():
+            settle(future, request)

@@ -1,0 +1,98 @@
+"""Answers from outside, on the disk before anybody uses them: a run that is killed and resumed asks nothing twice."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lib.errors import StorageError
+from lib.generators import ChatGenerator, Reply, Request
+from lib.runlog import Lines, encode
+
+
+def key_of(*parts: Any) -> str:
+    """A key for what is asked: the same for equal parts, whatever the order of keys in them."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Replies:
+    """A file of answers by key; of one event loop at a time. Raises StorageError where it cannot be kept."""
+
+    def __init__(self, path: Path):
+        self._places: dict[str, tuple[int, int]] = {}  # key -> where its line begins, and its length
+        self._pending: dict[str, asyncio.Task] = {}
+        self.reused = 0  # answers that were known already
+        try:
+            self._lines = Lines(path)
+            with open(path, "rb") as file:
+                start = 0
+                for line in file:
+                    self._places[json.loads(line)["key"]] = (start, len(line))
+                    start += len(line)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"{path}: its answers cannot be read ({error}); mend or remove the file") from error
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._places
+
+    async def once(self, key: str, make: Callable[[], Awaitable[dict]]) -> dict:
+        """The answer to `key`: a known one, or what `make()` gives, which runs once for all who ask meanwhile.
+
+        What `make` raises is not kept: whoever asks next, asks anew.
+        """
+        if key in self._places:
+            self.reused += 1
+            return self._read(key)
+        if key not in self._pending:
+            self._pending[key] = asyncio.ensure_future(self._make(key, make))
+            self._pending[key].add_done_callback(lambda _: self._pending.pop(key, None))
+        return await asyncio.shield(self._pending[key])
+
+    def sync(self) -> None:
+        """Waits until all answers are on the disk; a killed process loses none even without."""
+        try:
+            self._lines.sync()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.sync()
+        self._lines.close()
+
+    async def _make(self, key: str, make: Callable[[], Awaitable[dict]]) -> dict:
+        value = await make()
+        line = encode({"key": key, "value": value})
+        try:
+            self._places[key] = (self._lines.append(line), len(line))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return value
+
+    def _read(self, key: str) -> dict:
+        return json.loads(self._lines.read(*self._places[key]))["value"]
+
+    def _unwritable(self, error: OSError) -> StorageError:
+        return StorageError(f"{self._lines.path}: cannot be written ({error}); free some space, then --resume")
+
+
+class Remembering:
+    """A chat generator whose replies are kept: the same request, seed included, gets the same reply for ever."""
+
+    def __init__(self, generator: ChatGenerator, replies: Replies):
+        self.generator, self.replies, self.name = generator, replies, generator.name
+
+    async def reply(self, request: Request) -> Reply:
+        """As the generator's own."""
+
+        async def make() -> dict:
+            return (await self.generator.reply(request)).as_dict()
+
+        return Reply.from_dict(await self.replies.once(key_of("reply", self.name, asdict(request)), make))

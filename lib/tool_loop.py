@@ -1,0 +1,204 @@
+"""Episodes: the model speaks, its tool calls are answered, and so on until it gives an answer or a budget ends.
+
+Two protocols. Native: calls and results have the format of the chat template, or of the endpoint. JSON, for models that
+know no tools: a message ends with one JSON object, either of
+
+    {"tool_call": {"name": "python.run", "arguments": {"code": "print(6 * 7)"}}}
+    {"final_answer": "42"}
+
+A message without either is an answer. Whatever goes wrong with a call is told to the model as the call's result. What
+the assistant said stays in the chat; results have a role of their own, `tool`, or `user` where a template has no
+other, so that no loss is ever on them.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lib.config import ChatSampling
+from lib.generators import Call, ChatGenerator, Reply, Request, Usage
+from lib.parsing import last_json_object, without_special_tokens
+from lib.tools import Toolbox
+
+SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
+To call a tool: {"tool_call": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}}
+When you know the answer: {"final_answer": "ANSWER"}
+A call's result comes with the next message. Tools, with the JSON schemas of their arguments:"""
+
+Ending = Literal["answer", "truncated", "turns", "tokens"]
+
+
+@dataclass
+class Episode:
+    """One finished chat."""
+
+    messages: list[dict[str, Any]]  # the prompt, and all that was said since
+    answer: str = ""  # what rewards judge; "" where there is none
+    ended: Ending = "answer"  # or cut off: in the middle of a reply, or by the budget of turns or tokens
+    tool_log: list[dict[str, Any]] = field(default_factory=list)  # {turn, name, arguments, result or error, seconds}
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+    repaired: int = 0  # JSON objects that could not be read strictly
+    reasoning_ended: bool = True
+
+
+class ToolLoop:
+    """How a generator answers chats with the tools of a box, or without any."""
+
+    def __init__(
+        self,
+        generator: ChatGenerator,
+        sampling: ChatSampling,
+        toolbox: Toolbox,
+        protocol: Literal["native", "json"] = "native",
+        result_role: Literal["tool", "user"] = "user",
+    ):
+        """`result_role` is who tells results in the JSON protocol; native results always have the role `tool`."""
+        self.generator, self.sampling, self.toolbox = generator, sampling, toolbox
+        self.protocol, self.result_role = protocol, result_role
+        self._names = {name.replace(".", "_"): name for name in toolbox.tools}  # servers accept no dots
+
+    async def run(self, messages: list[dict[str, Any]], seed_of: Callable[[int], int]) -> Episode:
+        """One episode; `seed_of(turn)` makes its replies. Raises ReplyError, and UserErrors."""
+        limits = self.toolbox.settings
+        episode = Episode(self._prompt(messages))
+        budget = limits.max_total_tokens if self.toolbox else self._most_tokens()
+        for turn in range(limits.max_turns if self.toolbox else 1):
+            room = budget - episode.usage.completion_tokens
+            if room <= 0:
+                episode.ended = "tokens"
+                break
+            reply = await self.generator.reply(self._request(episode, min(room, self._most_tokens()), seed_of(turn)))
+            calls = self._take(reply, episode)
+            if not calls or not reply.finished:
+                episode.ended = "answer" if reply.finished else "truncated"
+                break
+            await self._answer(calls, episode)
+        else:
+            episode.ended = "turns"
+        return episode
+
+    def _most_tokens(self) -> int:
+        return self.sampling.max_new_tokens + self.sampling.thinking.budget_tokens
+
+    def _prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The chat to begin with; in the JSON protocol its system message ends with the tools."""
+        if not self.toolbox or self.protocol == "native":
+            return list(messages)
+        functions = [tool.schema()["function"] for tool in self.toolbox.tools.values()]
+        specification = "\n".join([SPECIFICATION, *(json.dumps(function) for function in functions)])
+        if messages and messages[0]["role"] == "system":
+            return [{"role": "system", "content": f"{messages[0]['content']}\n\n{specification}"}, *messages[1:]]
+        return [{"role": "system", "content": specification}, *messages]
+
+    def _request(self, episode: Episode, max_tokens: int, seed: int) -> Request:
+        return Request(
+            messages=list(episode.messages),
+            max_tokens=max_tokens,
+            temperature=self.sampling.temperature,
+            top_p=self.sampling.top_p,
+            seed=seed,
+            tools=self.schemas() if self.protocol == "native" else [],
+        )
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """The tools as they are told to a model that makes native calls."""
+        schemas = self.toolbox.schemas()
+        for schema in schemas:
+            schema["function"]["name"] = schema["function"]["name"].replace(".", "_")
+        return schemas
+
+    def _take(self, reply: Reply, episode: Episode) -> list[Call]:
+        """Puts a reply into the chat; its calls. Without any, it is the answer."""
+        thinking = self.sampling.thinking
+        episode.turns += 1
+        episode.usage += reply.usage
+        episode.reasoning_ended = reply.reasoning_ended
+        said = reply.text
+        if reply.reasoning:
+            said = f"{thinking.open_tag}{reply.reasoning}{thinking.close_tag if reply.reasoning_ended else ''}{said}"
+        message = {"role": "assistant", "content": said if thinking.keep else reply.text}
+        calls, answer = [], said if reply.reasoning_ended else ""
+        if self.toolbox and self.protocol == "native":
+            calls = [
+                Call(call.name, call.arguments, call.id or f"call{episode.turns:02d}{number:03d}")
+                for number, call in enumerate(reply.calls)
+            ]
+            if calls:
+                message["tool_calls"] = [_as_message(call) for call in calls]
+        elif self.toolbox:
+            found, repaired = last_json_object(reply.text)
+            episode.repaired += repaired
+            calls, answer = _read_object(found or {}, answer)
+        episode.messages.append(message)
+        episode.answer = answer
+        return calls
+
+    async def _answer(self, calls: list[Call], episode: Episode) -> None:
+        """Calls the tools, and puts what came of it into the chat."""
+        limits = self.toolbox.settings
+        for number, call in enumerate(calls):
+            name = self._names.get(call.name, call.name)
+            left = limits.total_timeout_s - sum(entry["seconds"] for entry in episode.tool_log)
+            arguments = _arguments(call)
+            if number >= limits.max_calls_per_turn:
+                result = {"error": f"at most {limits.max_calls_per_turn} call(s) in one message", "seconds": 0.0}
+            elif left <= 0:
+                result = {"error": "the time for tools is used up: answer now", "seconds": 0.0}
+            else:
+                result = await self.toolbox.call(name, arguments, left)
+            episode.tool_log.append({"turn": episode.turns, "name": name, "arguments": arguments, **result})
+            outcome = {key: _harmless(value, limits.max_result_characters) for key, value in result.items()}
+            del outcome["seconds"]  # else no two episodes were alike
+            self._tell(call, name, outcome, episode)
+
+    def _tell(self, call: Call, name: str, outcome: dict[str, Any], episode: Episode) -> None:
+        limit = self.toolbox.settings.max_result_characters
+        native = self.protocol == "native"
+        text = json.dumps(outcome if native else {"name": name, **outcome}, ensure_ascii=False)
+        if len(text) > limit:
+            text = text[:limit] + " ... (cut)"
+        if native:
+            episode.messages.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+        else:
+            episode.messages.append({"role": self.result_role, "content": text})
+
+
+def _read_object(found: dict[str, Any], said: str) -> tuple[list[Call], str]:
+    """Calls and answer of the JSON protocol."""
+    if "final_answer" in found:
+        answer = found["final_answer"]
+        return [], answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    if "tool_call" not in found:
+        return [], said
+    call = found["tool_call"]
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return [Call("", json.dumps(call))], ""
+    return [Call(call["name"], json.dumps(call.get("arguments", {})))], ""
+
+
+def _arguments(call: Call) -> Any:
+    """The arguments as data; their text where that is no JSON."""
+    try:
+        return json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        found, _ = last_json_object(call.arguments)
+        return call.arguments if found is None else found
+
+
+def _as_message(call: Call) -> dict[str, Any]:
+    """A call as chats have it. Arguments that are no JSON object are quoted: servers refuse chats with such in them."""
+    arguments = _arguments(call)
+    text = call.arguments if isinstance(arguments, dict) else json.dumps({"unreadable": arguments})
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
+
+
+def _harmless(value: Any, limit: int) -> Any:
+    """A result without what a chat template would take for its own marks, its texts at most `limit` characters."""
+    if isinstance(value, str):
+        value = without_special_tokens(value)
+        return value if len(value) <= limit else value[:limit] + " ... (cut)"
+    if isinstance(value, dict):
+        return {str(key): _harmless(entry, limit) for key, entry in value.items()}
+    return [_harmless(entry, limit) for entry in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,181 @@
+"""Shelf of tools, and the box that a model reaches into.
+
+A tool is a Python function, plain or async, registered by `@register_tool("name")` or named by its dotted path in
+`tools.names`. Its signature is its schema: annotations give types and bounds, defaults make arguments optional, the
+docstring is what the model reads. An attribute `prepare()` is called once, at the start. It returns plain data. What it
+raises is the tool's answer, not the end of a run: only a UserError, such as a sandbox that does not start, ends that.
+"""
+
+import asyncio
+import contextlib
+import inspect
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from lib import registry
+from lib.config import Tools
+from lib.errors import ConfigError, UserError
+from lib.registry import did_you_mean
+from lib.replies import Replies
+from lib.tools import python  # noqa: F401  (it registers itself)
+
+
+class Tool:
+    """One function and the schema of its arguments. ConfigError where a parameter has no type."""
+
+    def __init__(self, name: str, function: Callable[..., Any]):
+        self.name, self._function = name, function
+        self.description = inspect.cleandoc(function.__doc__ or "")
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(function, eval_str=True).parameters.values():
+            if parameter.annotation is parameter.empty or parameter.kind in (
+                parameter.VAR_POSITIONAL,
+                parameter.VAR_KEYWORD,
+                parameter.POSITIONAL_ONLY,
+            ):
+                raise ConfigError(
+                    f"tools.names: parameter '{parameter.name}' of '{name}' has no type, or no name of its own; "
+                    "annotate it, for example `query: str`"
+                )
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (parameter.annotation, default)
+        self._arguments: type[BaseModel] = create_model(
+            "Arguments", __config__=ConfigDict(extra="forbid", strict=True), **fields
+        )
+
+    def prepare(self) -> None:
+        """Starts what the function needs."""
+        getattr(self._function, "prepare", lambda: None)()
+
+    def schema(self) -> dict[str, Any]:
+        """As the chat completions API and chat templates have it; a new one each time."""
+        parameters = _without_titles(self._arguments.model_json_schema())
+        about = {"name": self.name, "description": self.description, "parameters": parameters}
+        return {"type": "function", "function": about}
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        """What the function returns. Raises ValueError with a sentence for wrong arguments, else what it raises."""
+        try:
+            checked = self._arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise ValueError(self._mistakes(error)) from None
+        values = {name: getattr(checked, name) for name in type(checked).model_fields}
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(**values)
+        return await _in_thread(lambda: self._function(**values))
+
+    def _mistakes(self, error: ValidationError) -> str:
+        """All that is wrong with the arguments, in the words that a model can act on."""
+        known = list(self._arguments.model_fields)
+        told = []
+        for problem in error.errors()[:5]:
+            where = ".".join(str(part) for part in problem["loc"])
+            if problem["type"] == "extra_forbidden":
+                near = did_you_mean(where, known)
+                told.append(f"{where}: no such argument{near or '; it takes ' + ', '.join(known)}")
+            elif problem["type"] == "missing":
+                told.append(f"{where}: is missing")
+            else:
+                told.append(f"{where}: {problem['msg'].replace('Input should be', 'should be')}")
+        return "wrong arguments: " + "; ".join(told)
+
+
+class Toolbox:
+    """The tools of a config by name. ConfigError for a name that is unknown, or a tool that lacks a package."""
+
+    def __init__(self, settings: Tools, recorded: Replies | None):
+        """`recorded` keeps what the web said; None where nothing will be called."""
+        self.settings = settings
+        self._web = _web(settings, recorded)
+        functions = {"web.search": self._web.search, "web.fetch": self._web.fetch} if self._web else {}
+        functions |= {name: registry.tools.get(name) for name in settings.names if name not in functions}
+        self.tools = {name: Tool(name, functions[name]) for name in settings.names}
+
+    def prepare(self) -> None:
+        """Starts what tools need. Raises what they raise, a UserError mostly."""
+        for tool in self.tools.values():
+            tool.prepare()
+
+    def __bool__(self) -> bool:
+        return bool(self.tools)
+
+    async def aclose(self) -> None:
+        """Lets go of connections."""
+        if self._web:
+            await self._web.close()
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """Every tool's schema."""
+        return [tool.schema() for tool in self.tools.values()]
+
+    async def call(self, name: str, arguments: Any, seconds: float) -> dict[str, Any]:
+        """What came of a call: `{"result": ...}`, or `{"error": ...}` in a sentence, and the `seconds` it took.
+
+        Raises a UserError alone.
+        """
+        begin = time.monotonic()
+        answer = await self._answer(name, arguments, min(seconds, self.settings.call_timeout_s))
+        return {**answer, "seconds": round(time.monotonic() - begin, 3)}
+
+    async def _answer(self, name: str, arguments: Any, seconds: float) -> dict[str, Any]:
+        if name not in self.tools:
+            return {"error": f"unknown tool '{name}'{did_you_mean(name, self.tools)} Known: {', '.join(self.tools)}"}
+        if not isinstance(arguments, Mapping):
+            return {"error": f"wrong arguments: expected a JSON object, got {_kind(arguments)}"}
+        try:
+            result = await asyncio.wait_for(self.tools[name].call(arguments), seconds)
+            json.dumps(result)
+        except asyncio.TimeoutError:
+            return {"error": f"timeout: {name} did not answer within {seconds:.3g} s"}
+        except UserError:
+            raise
+        except Exception as error:  # a tool's own mistakes are answers to the model, too
+            return {"error": str(error) or type(error).__name__}
+        return {"result": result}
+
+
+def _web(settings: Tools, recorded: Replies | None) -> Any:
+    """The web tools, if the config asks for them: what they need is imported only then."""
+    if not any(name.startswith("web.") for name in settings.names):
+        return None
+    from lib.tools.web import Web
+
+    return Web(settings.web, recorded)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """`function()` in a thread of its own, that a program's end does not wait for: a tool may hang for ever."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not future.done():
+            future.set_exception(error) if error else future.set_result(result)
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as caught:
+            error = caught if isinstance(caught, Exception) else RuntimeError(f"{type(caught).__name__}: {caught}")
+        with contextlib.suppress(RuntimeError):  # the loop has closed meanwhile: nobody waits
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="tool", daemon=True).start()
+    return await future
+
+
+def _without_titles(schema: Any) -> Any:
+    """A JSON schema without the titles that pydantic adds: they tell a model nothing."""
+    if isinstance(schema, dict):
+        return {key: _without_titles(value) for key, value in schema.items() if key != "title"}
+    return [_without_titles(value) for value in schema] if isinstance(schema, list) else schema
+
+
+def _kind(value: Any) -> str:
+    return {str: "text", list: "a list", type(None): "null"}.get(type(value), f"a {type(value).__name__}")
