@@ -13,15 +13,16 @@ RUN = outputs/tiny-arithmetic$(SUFFIX)
 
 SUFFIX = $(if $(filter-out 0,$(SEED)),-$(SEED))
 BASE = outputs/tiny-base$(SUFFIX)
+STUDENT = outputs/tiny-student$(SUFFIX)
 DATA := data/generated/tiny-arithmetic
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup smoke report lint clean
+.PHONY: help demo demo-distill test setup smoke report lint clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: export OMP_NUM_THREADS ?= 2# more threads than that would wait for each other on a model this small
 demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
@@ -33,6 +34,35 @@ demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and
 	$(RUN_PYTHON) report.py outputs/tiny-arithmetic$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+# the teacher is the demo's base, the student a smaller one; SIGKILL, because a server that is told to stop takes its time
+demo-distill: export OMP_NUM_THREADS ?= 2
+demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher behind a server, minutes on a laptop; SEED=n
+	@start=$$(date +%s); set -e; \
+	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(BASE)); \
+	[ -d $(STUDENT)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_student.yaml --resume \
+	    seed=$$(($(SEED) + 1)) run_name=$(notdir $(STUDENT)); \
+	port=$$($(RUN_PYTHON) -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
+	$(VENV)/bin/transformers serve $(BASE)/final --continuous-batching --device cpu --host 127.0.0.1 --port $$port \
+	    > $(BASE)/server.log 2>&1 & server=$$!; trap "kill -9 $$server" EXIT; \
+	echo "teacher: transformers serve $(BASE)/final at port $$port, see $(BASE)/server.log"; \
+	until $(RUN_PYTHON) -c "import httpx; httpx.get('http://127.0.0.1:$$port/health')" 2> /dev/null; do \
+	    kill -0 $$server; sleep 1; done; \
+	$(RUN_PYTHON) collect_rollouts.py --config configs/tiny_rollouts.yaml --resume seed=$(SEED) \
+	    run_name=tiny-rollouts$(SUFFIX) endpoint.model=$(BASE)/final endpoint.base_url=http://127.0.0.1:$$port/v1; \
+	$(RUN_PYTHON) sft_train.py --config configs/tiny_distilled.yaml --resume seed=$(SEED) \
+	    run_name=tiny-distilled$(SUFFIX) model.name=$(STUDENT)/final \
+	    dataset.name=outputs/tiny-rollouts$(SUFFIX)/selected.jsonl; \
+	for who in base student distilled; do \
+	    $(RUN_PYTHON) collect_rollouts.py --config configs/tiny_answers.yaml --resume \
+	        run_name=tiny-$$who-answers$(SUFFIX) model.name=outputs/tiny-$$who$(SUFFIX)/final \
+	        > outputs/tiny-$$who$(SUFFIX)/answers.txt; \
+	done; \
+	echo "held-out questions, one sampled answer each: teacher, student before, student after"; \
+	for who in base student distilled; do grep ' right ' outputs/tiny-$$who$(SUFFIX)/answers.txt | tail -n 1; done; \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo-distill: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
 test: setup ## run the tests
 	@$(VENV)/bin/python -m pytest
@@ -63,7 +93,7 @@ $(DATA)/sft.jsonl: | setup
 IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
 PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-$(VENV)/.complete: requirements.txt requirements-dev.txt requirements-unsloth.txt
+$(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt requirements-unsloth.txt
 	@set -e; start=$$(date +%s); \
 	if [ -e $(VENV)/.incomplete ] || ! $(RUN_PYTHON) -c '$(IS_SUPPORTED)' 2> /dev/null; then \
 	    for python in $(or $(PYTHON),python3 python3.12 python3.11 python3.10) none; do \
@@ -77,8 +107,8 @@ $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-unsloth.tx
 	    rm -rf $(VENV); mkdir -p $(VENV); touch $(VENV)/.incomplete; "$$python" -m venv $(VENV); \
 	fi; \
 	rm -f $@; touch $(VENV)/.incomplete; \
-	echo "setup: installing requirements.txt and requirements-dev.txt (a few minutes, once) ..."; \
-	$(PIP) -r requirements.txt -r requirements-dev.txt; \
+	echo "setup: installing requirements.txt, requirements-dev.txt and requirements-web.txt (minutes, once) ..."; \
+	$(PIP) -r requirements.txt -r requirements-dev.txt -r requirements-web.txt; \
 	echo "setup: installing requirements-unsloth.txt ..."; \
 	if ! nvidia-smi > /dev/null 2>&1; then \
 	    $(PIP) --no-deps -r requirements-unsloth.txt; \

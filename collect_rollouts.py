@@ -193,6 +193,7 @@ async def collect(
         generator = await stack.enter_async_context(answering(config, progress.screen))
         loop = make_loop(config, generator, toolbox)
         waiting = iter(jobs)
+        progress.start()
 
         async def work() -> None:
             for job in waiting:  # shared: who is free takes the next
@@ -225,8 +226,8 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
     if config.endpoint:
         from lib.generators.openai import RemoteModel
 
-        with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
-            async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
+        async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
+            with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
                 screen.say(f"model {config.endpoint.model} at {config.endpoint.base_url}")
                 yield Remembering(remote, replies)
     else:
@@ -324,10 +325,13 @@ class Progress:
         self.failures: Counter[str] = Counter()
         for row in known:
             self._add(row)
-        self._known, self._begin = self.rows, time.monotonic()
-        self._told = self._begin
+        self._known = self.rows
         if known:
             screen.say(f"{self.rows} of {total} rollouts are there already")
+
+    def start(self) -> None:
+        """From here on the time counts: whoever answers is ready."""
+        self._begin = self._told = time.monotonic()
 
     def done(self, row: dict[str, Any]) -> bool:
         """Counts a new row; True when something was told."""

@@ -1,4 +1,4 @@
-"""Supervised fine-tuning on chats, by TRL's SFTTrainer: the loss is on what the assistant says and on nothing else.
+"""Supervised fine-tuning on chats, by TRL's SFTTrainer: the loss is on the assistant's turns and their end alone.
 
     python sft_train.py --config configs/tiny_base.yaml                   # a tiny base from nothing, a minute or two
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
@@ -6,7 +6,8 @@
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
-Rows have `messages`, or `prompt` and `completion`; the result is in outputs/<run_name>/final.
+Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Any chat template
+will do: lib/chats.py finds the turns in it. The result is in outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
@@ -17,27 +18,26 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
-from lib.config import SFTConfig, dump, load, parser
-from lib.data import Row, load_splits
+from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat
+from lib.config import SFTConfig, SFTDataset, dump, load, parser
+from lib.data import Row, Splits, load_splits
 from lib.errors import ConfigError, NumericError, run_script
+from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_directory, discard
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
-UNTRAINED = -100  # torch's label of a token without loss
 RUN_STATE = "run.json"  # written into a checkpoint as its last file: without it the checkpoint is not complete
 
 
 def main() -> int:
     """Config, data, model, one example shown, training, the result saved."""
     args, config = command_line()
-    splits = load_splits(config.dataset, columns=())
-    template_kwargs = config.model.chat_template_kwargs
-    train, held_out = (as_chats(rows, splits.source, template_kwargs) for rows in (splits.train, splits.test))
-    from lib.checkpoint import Interrupts  # torch comes after config and data were found sound
+    splits, train, held_out, left_out = load_chats(config.dataset)
     from lib.console import Screen
 
     is_main = int(os.environ.get("RANK", 0)) == 0
@@ -46,12 +46,15 @@ def main() -> int:
         checkpoint = rewind(config.run_dir, log, splits.fingerprint) if args.resume else None
         log.write_config(dump(config))
         screen.say(f"data: {splits.source}, {len(train)} rows to train on, {len(held_out)} held out")
-        if splits.overlap:
-            screen.warn(f"{splits.overlap} rows to train on were removed, because they are held out too")
-        model, tokenizer = load_model(config, train)
-        trainer = make_trainer(config, model, tokenizer, train, held_out)
+        for note in left_out:
+            screen.warn(note)
+        model, tokenizer = load_model(config)
+        encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
+        examples, held_out = encode("to train on", train), encode("held out", held_out)
+        teach_to_stop(model, tokenizer, examples, screen)
+        trainer = make_trainer(config, model, tokenizer, examples, held_out)
         trainer.add_callback(reporter(log, screen, interrupts, splits.fingerprint))
-        verify(trainer, screen, len(train))
+        show(trainer, screen)
         trainer.train(resume_from_checkpoint=checkpoint)
         if not interrupts.received:
             save(trainer, config.run_dir / "final")
@@ -72,47 +75,62 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     return args, config
 
 
-def as_chats(rows: list[Row], source: str, template_kwargs: dict) -> list[Row]:
-    """Rows as TRL takes chats: `messages`, or `prompt` and `completion` as lists of messages. ConfigError otherwise.
-
-    `tools` are kept; `template_kwargs` reach the chat template, where a row does not bring its own.
-    """
-    extra = {"chat_template_kwargs": template_kwargs} if template_kwargs else {}
-    return [{**extra, **as_chat(row, f"row {number} of {source}")} for number, row in enumerate(rows, start=1)]
-
-
-def as_chat(row: Row, where: str) -> Row:
-    """One row; text in `prompt` is what a user says, text in `completion` what the assistant says."""
-    extra = {key: row[key] for key in ("tools", "chat_template_kwargs") if row.get(key)}
-    if row.get("messages"):
-        chat, spoken = {"messages": row["messages"]}, row["messages"]
-    elif row.get("prompt") and row.get("completion"):
-        prompt, completion = row["prompt"], row["completion"]
-        chat = {
-            "prompt": [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt,
-            "completion": [{"role": "assistant", "content": completion}] if isinstance(completion, str) else completion,
-        }
-        spoken = chat["completion"]
-    else:
+def load_chats(dataset: SFTDataset) -> tuple[Splits, list[Chat], list[Chat], list[str]]:
+    """The splits, the chats to train on and held out, and a sentence on each kind of rows that were left out."""
+    chooses = dataset.only_matches or dataset.min_reward is not None
+    splits = load_splits(dataset.model_copy(update={"max_train_rows": None}) if chooses else dataset, columns=())
+    train, held_out = (chosen(rows, dataset, splits.source) for rows in (splits.train, splits.test))
+    notes = {
+        "are held out too": splits.overlap,
+        "are not what dataset.min_reward and dataset.only_matches choose": len(splits.train) - len(train),
+    }
+    if not train:
         raise ConfigError(
-            f"dataset.name: {where} has {', '.join(map(repr, row)) or 'no column'}, expected 'messages', or 'prompt' "
-            "and 'completion', with something in them: rename the columns or remove the row"
+            f"dataset.min_reward, dataset.only_matches: they choose none of {len(splits.train)} rows of "
+            f"{splits.source}: lower the first or remove the second"
         )
-    if not any(message.get("role") == "assistant" for message in spoken):
-        raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
-    return {**chat, **extra}
+    secret, seen, kept = {chat.key() for chat in held_out}, set(), []
+    for chat in train[: dataset.max_train_rows]:
+        key = chat.key()
+        if key in secret or (dataset.distinct and key in seen):
+            kind = "are held out too" if key in secret else "equal another one"
+            notes[kind] = notes.get(kind, 0) + 1
+        else:
+            seen.add(key)
+            kept.append(chat)
+    if not kept:
+        raise ConfigError(f"dataset.name: every row of {splits.source} is held out too: give other data")
+    return splits, kept, held_out, [f"{n} rows to train on were removed: they {why}" for why, n in notes.items() if n]
 
 
-def load_model(config: SFTConfig, chats: list[Row]) -> tuple[object, object]:
+def chosen(rows: list[Row], dataset: SFTDataset, source: str) -> list[Chat]:
+    """The rows that reward and match let pass, as chats. ConfigError where a row is none, or has no such column."""
+    chats = []
+    for number, row in enumerate(rows, start=1):
+        where = f"row {number} of {source}"
+        for key, column in (("min_reward", "reward"), ("only_matches", "match")):
+            if getattr(dataset, key) not in (None, False) and isinstance(row.get(column, ""), str):
+                found = f"'{row[column]}' as" if column in row else "no"
+                raise ConfigError(
+                    f"dataset.{key}: {where} has {found} '{column}', expected what a judge says: give rollouts, as "
+                    "JSON lines, or remove the key"
+                )
+        if dataset.min_reward is not None and (row["reward"] is None or row["reward"] < dataset.min_reward):
+            continue
+        if dataset.only_matches and not row["match"]:
+            continue
+        chats.append(as_chat(row, where))
+    return chats
+
+
+def load_model(config: SFTConfig) -> tuple[object, object]:
     """The model to train and its tokenizer: built from nothing, or loaded, with an adapter where `lora` is set."""
     from lib import scratch
     from lib.model import attach_lora, load_base, start_backend
 
     backend = start_backend(config.model)
     if config.model.from_scratch:
-        model, tokenizer = scratch.build(config.model.from_scratch, config.model.chat_template, config.seed)
-        scratch.refuse_unknown(tokenizer, texts_of(chats))
-        return model, tokenizer
+        return scratch.build(config.model.from_scratch, config.model.chat_template, config.seed)
     if config.lora:
         model, tokenizer = load_base(config.model, backend)
         return attach_lora(model, config.lora, config.model, backend, config.seed), tokenizer
@@ -126,21 +144,78 @@ def load_model(config: SFTConfig, chats: list[Row]) -> tuple[object, object]:
     return model, tokenizer
 
 
-def texts_of(chats: list[Row]) -> Iterable[str]:
-    """Every message's text."""
-    for chat in chats:
-        for message in chat.get("messages") or chat["prompt"] + chat["completion"]:
-            yield message["content"]
+def examples_of(
+    name: str, chats: list[Chat], model: object, tokenizer: object, config: SFTConfig, screen: object
+) -> list[Example]:
+    """The chats in tokens, labelled, none longer than `train.max_length`; says what became of them."""
+    from lib import scratch
+    from lib.model import stop_ids
+
+    if not chats:
+        return []
+    labeller = Labeller(tokenizer, stop_ids(model, tokenizer), config.model.chat_template_kwargs)
+    parts = [labeller.passages(chat) for chat in chats]
+    passages = [passage for part in parts for passage in part]
+    if config.model.from_scratch:
+        scratch.refuse_unknown(tokenizer, (passage.text for passage in passages))
+    whole = list(labeller.encode(passages))
+    limit, how = config.train.max_length, config.train.truncation
+    result = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
+    long = sum(len(example.ids) > limit for example in whole)
+    if long == len(whole) and (how == "cut" or not result):
+        raise ConfigError(
+            f"train.max_length: all {long} examples {name} have more than {limit} tokens, so no end would be learned: "
+            "raise it"
+        )
+    lengths = [len(example.ids) for example in whole]
+    trained = sum(end - start for example in result for start, end in example.trained)
+    screen.say(
+        f"{name}: {len(chats)} chats, {min(lengths)} to {max(lengths)} tokens, median {median(lengths):.0f}; "
+        f"{trained} of {sum(len(example.ids) for example in result)} are trained"
+    )
+    if several := [part for part in parts if len(part) > 1]:
+        screen.say(
+            f"{name}: {len(several)} chats became {sum(map(len, several))} examples, because the chat template writes "
+            "a turn differently once others follow it"
+        )
+    if long:
+        lost = sum(len(example.trained) for example in whole) - sum(len(example.trained) for example in result)
+        screen.warn(
+            f"{name}: {long} of {len(whole)} examples have more than train.max_length = {limit} tokens: "
+            + ("they are cut" if how == "cut" else "the turns beyond are not trained")
+            + f"; {lost} turns and {len(whole) - len(result)} examples are lost"
+        )
+    if changed := sum(not example.is_exact for example in result):
+        screen.warn(
+            f"{name}: in {changed} examples the tokenizer changes the text of a trained turn, such as its spaces"
+        )
+    return result
 
 
-def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: list[Row], held_out: list[Row]) -> object:
-    """TRL's trainer over the tokenised rows. ConfigError where rows or chat template do not fit."""
+def teach_to_stop(model: object, tokenizer: object, examples: list[Example], screen: object) -> None:
+    """Adds the tokens that end the trained turns to those that end an answer of the model, where they were not."""
+    from lib.model import stop_ids
+
+    known = stop_ids(model, tokenizer)
+    new = set().union(*(example.ends for example in examples)) - known
+    if new:
+        model.generation_config.eos_token_id = sorted(known | new)
+        screen.say(
+            f"turns end by {', '.join(tokenizer.convert_ids_to_tokens(sorted(new)))}, which did not end this model's "
+            "answers; now it does: generation_config.json"
+        )
+
+
+def make_trainer(
+    config: SFTConfig, model: object, tokenizer: object, train: list[Example], held_out: list[Example]
+) -> object:
+    """TRL's trainer over the examples."""
     import datasets
-    import pyarrow
     import torch
     import trl
     from transformers.trainer_callback import PrinterCallback
     from transformers.utils.logging import disable_progress_bar
+    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
     settings, optimizer = config.train, config.optimizer
     datasets.disable_progress_bars()
@@ -156,9 +231,9 @@ def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: lis
         gradient_accumulation_steps=settings.gradient_accumulation,
         gradient_checkpointing=config.model.gradient_checkpointing,
         bf16=has_bfloat16 and config.model.dtype != "float32",
-        max_length=settings.max_length,
+        max_length=None,  # the examples are short enough, and labelled
+        dataset_kwargs={"skip_prepare_dataset": True},
         train_sampling_strategy="random" if settings.shuffle else "sequential",
-        assistant_only_loss=True,
         optim="adamw_bnb_8bit" if optimizer.name == "adamw_8bit" else "adamw_torch_fused",
         learning_rate=optimizer.learning_rate,
         adam_beta1=optimizer.betas[0],
@@ -178,23 +253,22 @@ def make_trainer(config: SFTConfig, model: object, tokenizer: object, train: lis
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
     )
-    try:
-        trainer = trl.SFTTrainer(
-            model=model,
-            args=arguments,
-            train_dataset=datasets.Dataset.from_list(train),
-            eval_dataset=datasets.Dataset.from_list(held_out) if held_out else None,
-            processing_class=tokenizer,
-        )
-    except pyarrow.ArrowException as error:
-        raise ConfigError(f"dataset.name: the rows do not have one shape ({error}); make them alike") from error
-    except ValueError as error:
-        if "chat template" not in str(error).lower():
-            raise
-        raise ConfigError(
-            "model.chat_template: the model's own template does not mark what the assistant says; give one with "
-            "{% generation %} around it, its end token included"
-        ) from error
+    rows, held_out = (
+        datasets.Dataset.from_list([{"input_ids": each.ids, "labels": each.labels} for each in part])
+        for part in (train, held_out)
+    )
+    if settings.packing:
+        refuse_leaks(model)
+        rows = trl.pack_dataset(rows, settings.max_length, "bfd")
+    trainer = trl.SFTTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=rows,
+        eval_dataset=held_out or None,
+        processing_class=tokenizer,
+    )
+    if settings.packing:  # not by padding_free=True: Unsloth drops that in silence, and rows would see each other
+        trainer.data_collator = DataCollatorForLanguageModeling(tokenizer.pad_token_id, padding_free=True)
     trainer.remove_callback(PrinterCallback)
     return trainer
 
@@ -214,33 +288,38 @@ def trackers(config: SFTConfig) -> list[str]:
     return [tracking.backend]
 
 
-def verify(trainer: object, screen: object, rows_given: int) -> None:
-    """Prints one tokenised example and what was cut. ConfigError if no token or no end of turn would be trained."""
-    from lib.model import stop_ids
+def refuse_leaks(model: object) -> None:
+    """ConfigError where what stands first in a packed sequence changes what the model makes of the next row."""
+    import torch
 
-    limit, tokenizer = trainer.args.max_length, trainer.processing_class
-    rows = trainer.train_dataset
-    lengths = [len(ids) for ids in rows.with_format("arrow")["input_ids"][:]]
-    cut, dropped = sum(length >= limit for length in lengths), rows_given - len(rows)
-    if dropped == rows_given or cut == len(rows):
-        raise ConfigError(
-            f"train.max_length: all {rows_given} rows reach {limit} tokens, so no end would be learned: raise it"
+    half = 8
+    first, other, second = (
+        torch.arange(3 * half, device=model.device).view(3, half) % model.config.get_text_config().vocab_size
+    )
+    positions = torch.arange(half, device=model.device).repeat(2)[None]
+    model.train()  # as in training; there is no dropout
+    with torch.no_grad():
+        one, two = (
+            model(input_ids=torch.cat([row, second])[None], position_ids=positions, use_cache=False).logits[0, half:]
+            for row in (first, other)
         )
-    if cut or dropped:
-        screen.warn(f"{cut + dropped} of {rows_given} rows reach train.max_length = {limit} tokens and are cut, "
-                    f"{dropped} of them away")  # fmt: skip
-    example = rows[next(index for index, length in enumerate(lengths) if length < limit)]
-    pairs = zip(example["input_ids"], example["labels"], strict=True)
+    if (one - two).abs().max() > torch.finfo(one.dtype).eps * one.abs().max():
+        raise ConfigError(
+            "train.packing: in this model the rows of a packed sequence see each other, since its attention does not "
+            "heed where one begins; set train.packing=false, or try another model.attn_implementation"
+        )
+
+
+def show(trainer: object, screen: object) -> None:
+    """Prints one example as it is trained."""
+    example = trainer.train_dataset[0]
+    length = example.get("seq_lengths", [None])[0]  # of the first in a pack
+    pairs = zip(example["input_ids"][:length], example["labels"][:length], strict=True)
     text = ""
     for is_trained, group in groupby(pairs, key=lambda pair: pair[1] != UNTRAINED):
-        piece = tokenizer.decode([token for token, _ in group])
+        piece = trainer.processing_class.decode([token for token, _ in group])
         text += f"«{piece}»" if is_trained else piece
     screen.say(f"one example, what is trained in « »:\n{text}")
-    if not stop_ids(trainer.model, tokenizer).intersection(example["labels"]):
-        raise ConfigError(
-            "model.chat_template: the end of the assistant's turn would not be trained, so the model would never stop; "
-            "put its end token between {% generation %} and {% endgeneration %}"
-        )
 
 
 def rewind(run_dir: Path, log: object, fingerprint: str) -> str | None:
@@ -319,6 +398,7 @@ def save(trainer: object, final: Path) -> None:
     aside = final.with_name("final.tmp")
     trainer.save_model(str(aside))
     if trainer.is_world_process_zero():
+        trainer.model.generation_config.to_json_file(aside / "generation_config.json")  # adapters come without it
         (aside / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
         shutil.rmtree(final, ignore_errors=True)
         aside.rename(final)

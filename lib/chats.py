@@ -91,7 +91,7 @@ def as_chat(row: dict[str, Any], where: str) -> Chat:
             f"dataset.name: {where} has {', '.join(map(repr, row)) or 'no column'}, expected 'messages', or 'prompt' "
             "and 'completion', with something in them: rename the columns or remove the row"
         )
-    messages = [_message(message, f"message {number} of {where}") for number, message in enumerate(messages, start=1)]
+    messages = [as_message(message, f"message {number} of {where}") for number, message in enumerate(messages, start=1)]
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant" and index >= given]
     if not turns:
         raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
@@ -115,7 +115,7 @@ def _listed(value: object, speaker: str, where: str) -> list:
     )
 
 
-def _message(message: object, where: str) -> dict[str, Any]:
+def as_message(message: object, where: str) -> dict[str, Any]:
     """A message without empty keys, since templates ask whether a key is there; tool arguments as objects."""
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': mend it")
@@ -170,7 +170,8 @@ class Labeller:
         self.template_kwargs = template_kwargs
         self.stops = set(filter(None, tokenizer.convert_ids_to_tokens(sorted(stops))))
         special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-        self._special = sorted(special | set(tokenizer.all_special_tokens) | self.stops, key=len, reverse=True)
+        self._special = (special | set(tokenizer.all_special_tokens) | self.stops) - {""}
+        self._sizes = sorted(set(map(len, self._special)), reverse=True)
 
     def passages(self, chat: Chat) -> list[Passage]:
         """The chat as one text, or as several, where the template writes a turn differently once others follow it.
@@ -222,28 +223,36 @@ class Labeller:
     def _turn(self, chat: Chat, messages: list[dict], index: int) -> tuple[str, int]:
         name = f"message {index + 1} of {chat.where}"
         text = self._render(chat, messages[: index + 1], False)
-        prompt = self._prompt(chat, messages[:index], text)
-        if not text.startswith(prompt):
-            same = next(at for at in range(len(prompt)) if not text.startswith(prompt[: at + 1]))
+        prompt = self._render(chat, messages[:index], True) if index else None
+        start = len(prompt) if prompt and text.startswith(prompt) else self._start(chat, messages[:index], text)
+        if start is None:
+            same = _common(text, prompt or "")
             raise ConfigError(
                 f"model.chat_template: it does not write {name} after its own prompt for it, which goes on with "
-                f"{prompt[same : same + 40]!r}, where the message has {text[same : same + 40]!r}; change "
-                "model.chat_template_kwargs, give another template, or mend the row"
+                f"{(prompt or '')[same : same + 40]!r} where the message has {text[same : same + 40]!r}; change "
+                "model.chat_template_kwargs (enable_thinking?), give another template, or mend the row"
             )
-        return text[: len(prompt) + self._end(text[len(prompt) :], name)], len(prompt)
+        turn = text[start:]
+        prompt = prompt or text[:start]
+        return prompt + turn[: self._end(turn, name)], len(prompt)
 
-    def _prompt(self, chat: Chat, before: list[dict], text: str) -> str:
-        """What the model reads before its turn."""
-        if before:
-            return self._render(chat, before, True)
-        question = [{"role": "user", "content": "?"}]  # a template can not be asked about no message at all
-        opening = self._render(chat, question, True)[len(self._render(chat, question, False)) :]
-        return text[: text.find(opening) + len(opening)]
+    def _start(self, chat: Chat, before: list[dict], text: str) -> int | None:
+        """Where the last message of `text` says its first word, when no prompt tells: nothing comes before it, or what
+        does is written differently once it follows. Found by the words that open a turn, as in a plain chat."""
+        plain, answer = [{"role": "user", "content": "?"}], {"role": "assistant", "content": "REMATCH ANSWER"}
+        asked = self._render(chat, plain, True)
+        opening = asked[_common(asked, self._render(chat, plain, False)) :]
+        if not opening.strip():
+            return None
+        alike = (self._render(chat, [*messages, answer], False) for messages in (plain, before))
+        (_, found, tail), (head, _, same) = (each.rpartition(opening) for each in alike)
+        start = len(head) + len(opening)
+        return start if found and tail == same and text.rfind(opening) == len(head) else None
 
     def _end(self, turn: str, name: str) -> int:
         """Where the turn's end token ends: of the special tokens that close it the first that stops, else the last."""
         rest, ends = turn.rstrip(), []
-        while token := next((token for token in self._special if rest.endswith(token)), None):
+        while token := next((rest[-size:] for size in self._sizes if rest[-size:] in self._special), None):
             ends.append((len(rest), token in self.stops))
             rest = rest.removesuffix(token).rstrip()
         if not ends:
@@ -278,12 +287,20 @@ class Labeller:
             return example
         # the model reads a prompt that was tokenized without its answer, so no token may reach over that border
         cuts = [0, *astride, len(passage.text)]
-        pieces, ids, offsets = self._encode([passage.text[start:end] for start, end in pairwise(cuts)]), [], []
-        for base, new, places in zip(cuts, *pieces, strict=False):
-            ids += new
-            offsets += [(base + start, base + end) for start, end in places]
-        parted = self._labelled(passage, ids, _ranges(passage, offsets)[0])
-        return parted if parted.is_exact else example  # not where the tokenizer puts a space before every text
+        for anchor in (self.tokenizer.eos_token, self.tokenizer.eos_token + "."):  # the start of a text may get a space
+            anchors = ["", *(anchor for _ in astride)]
+            texts = [passage.text[start:end] for start, end in pairwise(cuts)]
+            pieces = self._encode([before + text for before, text in zip(anchors, texts, strict=True)])
+            ids, offsets = [], []
+            for base, before, *tokens in zip(cuts[:-1], anchors, *pieces, strict=True):
+                for token, (start, end) in zip(*tokens, strict=True):
+                    if start >= len(before):
+                        ids.append(token)
+                        offsets.append((base + start - len(before), base + end - len(before)))
+            parted = self._labelled(passage, ids, _ranges(passage, offsets)[0])
+            if parted.is_exact:
+                return parted
+        return example
 
     def _labelled(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> Example:
         ends = frozenset(ids[end - 1] for _, end in trained)
@@ -339,3 +356,8 @@ def _spellings(messages: list[dict]) -> Iterator[list[dict]]:
 def _with_text(call: dict) -> dict:
     function = call["function"]
     return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters both start with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -33,7 +33,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lib.errors import ConfigError, NumericError, StorageError
-from lib.interrupts import Interrupts  # noqa: F401
 from lib.runlog import RunLog, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)

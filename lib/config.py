@@ -380,7 +380,7 @@ class Web(Section):
     max_characters: Count = 20_000  # of a page's text
     ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]
     allowed_domains: list[Name] = []  # with their subdomains; empty: every public one
-    blocked_hosts: list[Name] = []  # host names and addresses of your own that are public
+    blocked_hosts: list[Name] = []  # your own public ones: names, with their subdomains, addresses, networks
     per_host_per_minute: Count = 60
     user_agent: Name = "Rematch/0.1 (research)"
 
@@ -557,7 +557,7 @@ class SFTConfig(RunConfig):
             yield ("model.from_scratch", "lora"), "random weights must all be trained: set lora: null"
         if self.train.packing and not self.train.shuffle:
             keys = ("train.packing", "train.shuffle")
-            yield keys, "packing puts rows together by length, so their order is lost: set shuffle: true or packing: false"
+            yield keys, "packing puts rows together by length, whatever their order: set one of the two the other way"
 
     def smoke(self, examples: int) -> "SFTConfig":
         """At most `examples` rows and 4 steps."""

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from lib import chats
+from lib.chats import as_message
 from lib.config import CollectConfig, Thinking
 from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
@@ -80,7 +80,7 @@ class LocalModel:
 
         try:
             return self.tokenizer.apply_chat_template(
-                [chats._message(message, "the chat") for message in messages],
+                [as_message(message, "the chat") for message in messages],
                 tools=tools or None,
                 tokenize=False,
                 add_generation_prompt=True,

@@ -5,6 +5,7 @@ Heavy packages are imported inside functions, because Unsloth must come before t
 
 import contextlib
 import importlib.util
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ def start_backend(config: Model) -> str:
                 f"model.backend: unsloth could not be imported ({error}); "
                 "pip install --no-deps -r requirements-unsloth.txt, or set model.backend=plain"
             ) from error
+    if not torch.cuda.is_available():  # it misses a kernel that only 4-bit models on a CPU could use
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
 
     chatter.set_verbosity_error()

@@ -45,11 +45,13 @@ _PYTHON = ("python", "py", "python3", "py3")
 _FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
 
 
+# What chat formats write between messages: <|im_end|>, <turn|>, <tool_call>, </think>, <<SYS>>, [/INST] and others.
 _SPECIAL_TOKEN = re.compile(
-    r"""<[|｜][^<>|｜\n]{1,60}[|｜]?>|<[^<>|｜\n]{1,60}[|｜]>
-    |</?(?:tool_call|tool_response|tools|think|answer|s|bos|eos|pad|unk|start_of_turn|end_of_turn|function|parameter)\b
-    |\[/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT|THINK)\]|<<SYS>>|<</SYS>>""",
-    re.VERBOSE | re.IGNORECASE,
+    r"<(?=[|｜]|[^<>|｜\n]{1,60}[|｜]>"
+    r"|<?/?(s|bos|eos|pad|unk|mask|sys|sop|eop|think|thinking|tools?|tool_\w+|function\w*|parameter\w*|arg_\w+"
+    r"|invoke|(start|end)_of_\w+|image|unused\d+)\b)"
+    r"|\[(?=/?(INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|ARGS|CALL_ID|THINK|[gs]?MASK|CLS|SEP|PAD|UNK|IMG)\])",
+    re.IGNORECASE,
 )
 _JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote, and the backslashes before it
 _OBJECT_START = re.compile(r"""\{\s*["'](?:tool_call|final_answer|name)["']""")
@@ -194,7 +196,7 @@ def without_special_tokens(text: str) -> str:
     `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and others: their first
     character becomes an HTML entity.
     """
-    return _SPECIAL_TOKEN.sub(lambda found: ("&lt;" if found[0][0] == "<" else "&#91;") + found[0][1:], text)
+    return _SPECIAL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)
 
 
 def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think>") -> tuple[str, str, bool]:

@@ -1,6 +1,7 @@
 """Answers from outside, on the disk before anybody uses them: a run that is killed and resumed asks nothing twice."""
 
 import asyncio
+import functools
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
@@ -52,7 +53,7 @@ class Replies:
             return self._read(key)
         if key not in self._pending:
             self._pending[key] = asyncio.ensure_future(self._make(key, make))
-            self._pending[key].add_done_callback(lambda _: self._pending.pop(key, None))
+            self._pending[key].add_done_callback(functools.partial(self._settled, key))
         return await asyncio.shield(self._pending[key])
 
     def sync(self) -> None:
@@ -63,7 +64,9 @@ class Replies:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; answers that nobody waits for any more are not waited for here either."""
+        for task in self._pending.values():
+            task.cancel()
         self.sync()
         self._lines.close()
 
@@ -75,6 +78,11 @@ class Replies:
         except OSError as error:
             raise self._unwritable(error) from error
         return value
+
+    def _settled(self, key: str, task: asyncio.Task) -> None:
+        del self._pending[key]
+        if not task.cancelled():
+            task.exception()  # whoever asked may have been cancelled meanwhile: nobody is told then
 
     def _read(self, key: str) -> dict:
         return json.loads(self._lines.read(*self._places[key]))["value"]

@@ -29,6 +29,7 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model.generation_config.do_sample = True  # for servers: else what they say is greedy, whatever temperature is asked
     return model, tokenizer
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import ScoreConfig, SFTConfig, dump, load
+from lib.config import CollectConfig, ScoreConfig, SFTConfig, dump, load
 from lib.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -40,7 +40,9 @@ def mistakes(tmp_path, text=GOOD, *overrides):
 
 def kind_of(path):
     tree = yaml.safe_load(path.read_text())
-    return ScoreConfig if "prompts" in tree else SFTConfig
+    if "prompts" not in tree:
+        return SFTConfig
+    return ScoreConfig if "train" in tree else CollectConfig
 
 
 # -- the command line

@@ -20,6 +20,7 @@ import pytest
 import yaml
 from conftest import chatterbox
 
+import collect_rollouts
 import evaluate
 import profile_run
 import train
@@ -306,7 +307,7 @@ def test_majority_and_pass_at_k_by_hand():
     assert [row["pass"] for row in pass_at_k(both, 4, ALONE)] == pytest.approx([0.25, 5 / 12, 0.5])
 
 
-@pytest.mark.parametrize("script", [train, evaluate, profile_run], ids=lambda script: script.__name__)
+@pytest.mark.parametrize("script", [train, collect_rollouts, evaluate, profile_run], ids=lambda script: script.__name__)
 def test_help_shows_commands_and_options(script, monkeypatch, capsys):
     with pytest.raises(SystemExit) as caught:
         call(monkeypatch, script, "--help")
@@ -459,6 +460,7 @@ def task_names():
     for path in (ROOT / "configs").glob("*.yaml"):
         source = yaml.safe_load(path.read_text())["dataset"]["name"]
         names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
+    names -= {"train.jsonl", "test.jsonl", "selected.jsonl"}  # those name no task
     return {name.lower().replace("_", "-") for name in names} | {"gsm8k", "math", "arithmetic"}
 
 
@@ -485,5 +487,5 @@ def test_an_entry_script_names_no_task():
     assert {"arithmetic", "openai/gsm8k", "hard-arithmetic", "tiny-arithmetic", "sft.jsonl"} <= task_names()
     assert named_tasks("'''openai/gsm8k'''\nimport math\nx = math.inf") == set()
     assert named_tasks("if name == 'configs/gsm8k.yaml': is_math = 1") == {"gsm8k", "math"}
-    for script in ("train", "sft_train", "evaluate", "profile_run"):
+    for script in ("train", "sft_train", "collect_rollouts", "evaluate", "profile_run"):
         assert named_tasks((ROOT / f"{script}.py").read_text()) == set(), script

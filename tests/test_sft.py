@@ -1,6 +1,8 @@
+import importlib.util
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import yaml
 
 import sft_train
 from lib.config import SFTConfig, load
-from lib.data import load_splits
+from lib.console import Screen
 from lib.errors import ConfigError, NumericError
 
 TEMPLATE = (
@@ -67,9 +69,10 @@ def run(monkeypatch, *arguments):
 def trainer_of(*overrides):
     """The trainer that main() would use."""
     config = load(SFTConfig, Path("tiny.yaml"), list(overrides))
-    rows = sft_train.as_chats(load_splits(config.dataset, ()).train, "chats.jsonl", config.model.chat_template_kwargs)
-    model, tokenizer = sft_train.load_model(config, rows)
-    return sft_train.make_trainer(config, model, tokenizer, rows, [])
+    train = sft_train.load_chats(config.dataset)[1]
+    model, tokenizer = sft_train.load_model(config)
+    examples = sft_train.examples_of("to train on", train, model, tokenizer, config, Screen(False))
+    return sft_train.make_trainer(config, model, tokenizer, examples, [])
 
 
 def trained_text(trainer, index):
@@ -142,17 +145,17 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, ca
 
 def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch):
     assert run(monkeypatch, "run_name=straight", "dataset.test_split_size=0") == 0
-    verify = sft_train.verify
+    show = sft_train.show
 
-    def verify_then_terminate(*arguments):
-        verify(*arguments)
+    def show_then_terminate(*arguments):
+        show(*arguments)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(sft_train, "verify", verify_then_terminate)
+    monkeypatch.setattr(sft_train, "show", show_then_terminate)
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0") == 143
     assert [row["step"] for row in logged("stopped")] == [1]
     assert not (folder / "outputs/stopped/final").exists()
-    monkeypatch.setattr(sft_train, "verify", verify)
+    monkeypatch.setattr(sft_train, "show", show)
     with open("outputs/stopped/metrics.jsonl", "a") as file:
         file.write('{"step": 2, "a row": "after the checkpoint"}\n')
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0", "--resume") == 0
@@ -195,11 +198,156 @@ def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch)
     assert all(torch.equal(adapter[name], resumed[name]) for name in adapter)
 
 
-def test_rows_that_are_too_long_are_counted(folder, monkeypatch, capsys):
+def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, monkeypatch, capsys):
+    """Sums of one digit make 18 tokens, those of two digits 20 and 21; the second answer ends the row."""
     assert run(monkeypatch, "train.max_length=19", "train.steps=1") == 0
-    assert "rows reach train.max_length = 19 tokens and are cut" in capsys.readouterr().out
-    with pytest.raises(ConfigError, match="all 16 rows reach 5 tokens"):
-        run(monkeypatch, "run_name=short", "train.max_length=5", "train.steps=1")
+    printed = capsys.readouterr().out
+    assert "11 of 16 examples have more than train.max_length = 19 tokens: the turns beyond are not trained" in printed
+    assert "; 11 turns and 0 examples are lost" in printed
+    assert trained_text(trainer_of("train.max_length=19"), 9) == "14<|im_end|>"
+    cut = trainer_of("train.max_length=19", "train.truncation=cut")
+    assert trained_text(cut, 9) == "14<|im_end|>1"
+    assert len(cut.train_dataset[9]["input_ids"]) == 19
+    for how in ("cut", "drop"):
+        with pytest.raises(ConfigError, match="all 16 examples to train on have more than 5 tokens"):
+            run(monkeypatch, f"run_name={how}", "train.max_length=5", f"train.truncation={how}")
+
+
+def rollout(number, **columns):
+    """A row as the collector writes it."""
+    said = {"role": "assistant", "content": str(number + 1)}
+    judged = {"reward": 1.0, "match": True, "components": {"match": 1.0}, "finish": "stop", "tool_log": []}
+    asked = {"role": "user", "content": f"{number}+1"}
+    return {"schema": 1, "id": f"{number}-0", "messages": [asked, said], "tools": None, **judged, **columns}
+
+
+def test_rollouts_are_chosen_by_reward_and_match(folder, monkeypatch, capsys):
+    rows = [rollout(1), rollout(2, reward=0.5), rollout(3, match=False), rollout(4, reward=None), rollout(5)]
+    write_rows(rows)
+
+    def chosen(*overrides):
+        config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0", *overrides])
+        _, train, _, notes = sft_train.load_chats(config.dataset)
+        return "".join(chat.messages[0]["content"][0] for chat in train), notes
+
+    assert chosen() == ("12345", [])
+    left_out = "rows to train on were removed: they are not what dataset.min_reward and dataset.only_matches choose"
+    assert chosen("dataset.min_reward=0.5") == ("1235", [f"1 {left_out}"])
+    assert chosen("dataset.min_reward=1", "dataset.only_matches=true") == ("15", [f"3 {left_out}"])
+    assert chosen("dataset.min_reward=1", "dataset.max_train_rows=2")[0] == "13"
+    with pytest.raises(ConfigError, match="they choose none of 5 rows of"):
+        chosen("dataset.min_reward=2")
+    write_rows([rollout(1), chat(2)])
+    with pytest.raises(ConfigError, match=r"dataset\.only_matches: row 2 of 'chats.jsonl' has no 'match'"):
+        chosen("dataset.only_matches=true")
+    write_rows([rollout(1, match="False")])  # as CSV would have it
+    with pytest.raises(ConfigError, match="has 'False' as 'match'"):
+        chosen("dataset.only_matches=true")
+
+
+def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
+    """Rows that say the same differ in other columns, such as the number of a sample."""
+    write_rows([rollout(1), rollout(2), rollout(1, id="1-1"), rollout(2, id="2-1"), rollout(3), chat(2)])
+    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=1"]).dataset
+    _, train, held_out, notes = sft_train.load_chats(config)
+    assert [each.messages[0]["content"] for each in train] == ["2+1", "3+1", "2+1"]
+    assert [each.messages[0]["content"] for each in held_out] == ["1+1"]
+    removed = "1 rows to train on were removed: they"
+    assert notes == [f"{removed} are held out too", f"{removed} equal another one"]
+    assert len(sft_train.load_chats(config.model_copy(update={"distinct": False}))[1]) == 4
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_packed_rows_have_the_loss_and_the_gradient_that_they_have_alone(folder, monkeypatch, attention):
+    assert run(monkeypatch, "run_name=base", "train.steps=30") == 0
+    base = ["model.from_scratch=null", "model.name=outputs/base/final", f"model.attn_implementation={attention}"]
+    found = {}
+    for packing in ("true", "false"):
+        trainer = trainer_of(*base, f"train.packing={packing}", "train.max_length=64")
+        batch = trainer.data_collator(list(trainer.train_dataset))
+        assert (batch["labels"] != -100).sum() == 5 * 4 + 11 * 6  # two answers of a digit or two, and their ends
+        loss = trainer.compute_loss(trainer.model, batch)
+        loss.backward()
+        found[packing] = loss.detach(), [p.grad for p in trainer.model.parameters()], batch["input_ids"].numel()
+    torch.testing.assert_close(found["true"][0], found["false"][0], rtol=0, atol=1e-5)
+    for mine, expected in zip(found["true"][1], found["false"][1], strict=True):
+        torch.testing.assert_close(mine, expected, rtol=1e-3, atol=1e-5)
+    assert found["true"][2] < found["false"][2]  # no padding
+    assert trainer_of(*base, "train.packing=true").train_dataset[0]["seq_lengths"] == [21, 21, 21]
+
+
+def test_packing_is_refused_where_rows_would_see_each_other(folder, monkeypatch):
+    trainer = trainer_of()
+    forward = type(trainer.model.model).forward
+
+    def blind(self, *arguments, position_ids=None, **more):
+        return forward(self, *arguments, **more)
+
+    monkeypatch.setattr(type(trainer.model.model), "forward", blind)
+    with pytest.raises(ConfigError, match="the rows of a packed sequence see each other"):
+        trainer_of("train.packing=true")
+    monkeypatch.undo()
+    with pytest.raises(ConfigError, match="packing puts rows together by length"):
+        load(SFTConfig, folder / "tiny.yaml", ["train.packing=true", "train.shuffle=false"])
+
+
+def test_a_packed_run_learns_and_evaluates_row_by_row(folder, monkeypatch):
+    assert run(monkeypatch, "train.packing=true", "train.eval_every=30", "train.steps=60") == 0
+    rows = logged("tiny")
+    assert rows[-1]["loss"] < rows[0]["loss"] / 2
+    assert [row["step"] for row in logged("tiny", "evaluations")] == [30, 60]
+
+
+def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch, capsys):
+    """As in Llama 3, whose base models end by another token than its chats."""
+    from transformers import GenerationConfig
+
+    template = TEMPLATE.replace("<|im_end|>", "<|eot|>")
+    scratch = {**CONFIG["model"]["from_scratch"], "special_tokens": ["<|user|>", "<|assistant|>", "<|eot|>"]}
+    changed = {**CONFIG, "model": {**CONFIG["model"], "chat_template": template, "from_scratch": scratch}}
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(changed))
+    assert run(monkeypatch, "run_name=base") == 0
+    assert "turns end by <|eot|>, which did not end this model's answers" in capsys.readouterr().out
+    assert run(monkeypatch, "run_name=cut", "train.truncation=cut", "train.max_length=19") == 0
+    assert run(monkeypatch, "run_name=packed", "train.packing=true") == 0
+    capsys.readouterr()
+    base = ["model.from_scratch=null", "model.name=outputs/base/final", "lora.r=2"]
+    assert run(monkeypatch, "run_name=again", *base) == 0
+    assert "which did not end" not in capsys.readouterr().out  # the saved model knows
+    for name in ("base", "cut", "packed", "again"):
+        assert sorted(GenerationConfig.from_pretrained(f"outputs/{name}/final").eos_token_id) == [1, 5], name
+
+
+def test_unsloth_trains_the_labels_and_the_packs_that_plain_transformers_trains(folder, monkeypatch):
+    """The real main(), one saved model; Unsloth's trainer alone would let packed rows see each other."""
+    assert importlib.util.find_spec("unsloth"), (
+        "Unsloth is not installed: pip install --no-deps -r requirements-unsloth.txt"
+    )
+    assert run(monkeypatch, "run_name=base", "train.steps=30") == 0
+    running = {}
+    for backend in ("plain", "unsloth"):
+        command = [
+            "sft_train.py", "--config", "tiny.yaml", "model.from_scratch=null", "model.name=outputs/base/final",
+            f"model.backend={backend}", "model.dtype=float32", "lora.r=2",
+        ]  # fmt: skip
+        both = [[*command, f"run_name={backend}"], [*command, f"run_name={backend}-packed", "train.packing=true"]]
+        code = f"import sys, sft_train\nfor sys.argv in {both!r}:\n    assert sft_train.main() == 0"
+        root = str(Path(sft_train.__file__).parent)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": root}
+        running[backend] = subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+    outputs = {backend: process.communicate()[0] for backend, process in running.items()}
+    for backend, process in running.items():
+        assert process.returncode == 0, outputs[backend]
+    assert "Unsloth" in outputs["unsloth"] and "Unsloth" not in outputs["plain"]
+    for suffix in ("", "-packed"):
+        plain, unsloth = logged(f"plain{suffix}"), logged(f"unsloth{suffix}")
+        assert len(plain) == len(unsloth) == 6
+        for mine, other in zip(unsloth, plain, strict=True):
+            for name in ("loss", "grad_norm", "mean_token_accuracy"):
+                assert mine[name] == pytest.approx(other[name], abs=1e-4), (other["step"], name)
+    assert logged("plain")[0]["loss"] != pytest.approx(logged("plain-packed")[0]["loss"], abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -218,14 +366,19 @@ def test_rows_that_can_not_be_trained_on_are_named(folder, monkeypatch, row, exp
     assert expected in str(caught.value)
 
 
-def test_a_template_that_hides_the_answer_or_its_end_is_refused(folder, monkeypatch):
+def test_a_template_needs_no_marks_but_an_end(folder, monkeypatch):
     unmarked = TEMPLATE.replace("{% generation %}", "").replace("{% endgeneration %}", "")
-    endless = TEMPLATE.replace("<|im_end|>{% endgeneration %}", "{% endgeneration %}<|im_end|>")
-    for name, template, expected in [("a", unmarked, "does not mark what"), ("b", endless, "would never stop")]:
-        changed = {**CONFIG, "run_name": name, "model": {**CONFIG["model"], "chat_template": template}}
+    outside = TEMPLATE.replace("<|im_end|>{% endgeneration %}", "{% endgeneration %}<|im_end|>")
+    labels = []
+    for template in (TEMPLATE, unmarked, outside):
+        changed = {**CONFIG, "model": {**CONFIG["model"], "chat_template": template}}
         (folder / "tiny.yaml").write_text(yaml.safe_dump(changed))
-        with pytest.raises(ConfigError, match=expected):
-            run(monkeypatch)
+        labels.append(trainer_of().train_dataset["labels"][:])
+    assert labels[0] == labels[1] == labels[2]
+    endless = {**CONFIG, "model": {**CONFIG["model"], "chat_template": unmarked.replace("<|im_end|>", "")}}
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(endless))
+    with pytest.raises(ConfigError, match="would never stop"):
+        run(monkeypatch)
 
 
 def test_numbers_that_are_not_finite_stop_the_run(folder, monkeypatch):

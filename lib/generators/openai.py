@@ -22,6 +22,7 @@ from lib.config import Endpoint, Thinking
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
 from lib.parsing import split_reasoning
+from lib.runlog import encode
 
 LARGEST_BODY = 1_000_000  # bytes
 CONNECT_SECONDS = 10.0
@@ -60,18 +61,20 @@ class RemoteModel:
     def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
         self.endpoint, self.thinking = endpoint, thinking or Thinking()
         self._key = _key(endpoint)
+        self._base = endpoint.base_url.rstrip("/")
         self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
         self.counts = Counts()
         self._failures_in_a_row = 0
 
     async def __aenter__(self) -> "RemoteModel":
         endpoint = self.endpoint
+        authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._slots = asyncio.Semaphore(endpoint.max_concurrency)  # here: it belongs to the running loop
         limits = httpx.Limits(
             max_connections=endpoint.max_concurrency, max_keepalive_connections=endpoint.max_concurrency
         )
         self._client = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            headers={"Content-Type": "application/json"} | authorization,
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
             limits=limits,
         )
@@ -138,7 +141,7 @@ class RemoteModel:
     async def _once(self, path: str, body: dict) -> Reply:
         """One try. Raises _Passing, ReplyError, ApiError."""
         try:
-            async with self._client.stream("POST", self.endpoint.base_url.rstrip("/") + path, json=body) as response:
+            async with self._client.stream("POST", self._base + path, content=encode(body)) as response:
                 raw = await _read(response)
         except httpx.ConnectError as error:
             raise _Passing("unavailable", f"no connection ({error})") from None
@@ -146,7 +149,7 @@ class RemoteModel:
             raise _Passing("unavailable", f"the connection broke ({type(error).__name__} {error})") from None
         if response.status_code != 200:
             raise self._refusal(response, raw)
-        data = _json_object(raw)
+        data = self._json_object(raw)
         if data.get("error"):
             raise self._refusal(response, raw)
         with _malformed():
@@ -158,7 +161,7 @@ class RemoteModel:
         """What an answer without a reply means: a failure that passes, one of this request, or one of all."""
         code, message = _explained(raw)
         status = response.status_code
-        about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}")
+        about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}", 200)
         if any(word in code for word in QUOTA) or status == 402:
             return ApiError(f"endpoint: the quota is used up ({about}); top it up, then --resume")
         if status in FATAL:
@@ -225,7 +228,7 @@ class RemoteModel:
         finished = choice.get("finish_reason") != "length"
         content = message.get("content")
         apart = message.get("reasoning_content") or message.get("reasoning")
-        if content is None and not calls and finished:
+        if content is None and not calls and not apart and finished:
             raise ValueError("no content")
         usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
         details = usage.get("completion_tokens_details") or {}
@@ -249,7 +252,7 @@ class RemoteModel:
         if data["status"] not in ("completed", "incomplete"):
             raise ValueError(f"status {data['status']}")
         finished = data["status"] == "completed"
-        if finished and not texts and not calls:
+        if finished and not texts and not calls and not reasoning:
             raise ValueError("no output")
         if not finished and (data.get("incomplete_details") or {}).get("reason") != "max_output_tokens":
             raise ValueError(f"incomplete for {(data.get('incomplete_details') or {}).get('reason')}")
@@ -265,15 +268,25 @@ class RemoteModel:
     def _reply(self, text: str, apart: Any, calls: tuple[Call, ...], finished: bool, usage: Usage) -> Reply:
         """The reply; reasoning that the server has not told apart is told apart here."""
         if isinstance(apart, str) and apart:
-            return Reply(text, apart, calls, finished, finished or bool(text or calls), usage)
+            return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not tell where it ended
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
         return Reply(answer, reasoning, calls, finished, ended, usage)
 
-    def _clean(self, text: str) -> str:
-        """For logs: short, on one line, and without the key."""
+    def _json_object(self, raw: bytes) -> dict:
+        try:
+            data = json.loads(raw)
+        except (ValueError, RecursionError):
+            start = self._clean(raw.decode("utf-8", "replace"), 60)
+            raise _Passing("malformed", f"no JSON, {len(raw)} bytes that begin {start!r}") from None
+        if not isinstance(data, dict):
+            raise _Passing("malformed", f"JSON, but a {type(data).__name__}")
+        return data
+
+    def _clean(self, text: str, limit: int = 300) -> str:
+        """For logs: short, on one line, and without the key. It takes whole texts: half a key is not recognised."""
         text = text.replace(self._key, "[key]") if self._key else text
         text = " ".join(text.split())
-        return text if len(text) <= 300 else text[:297] + "..."
+        return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _key(endpoint: Endpoint) -> str:
@@ -284,6 +297,11 @@ def _key(endpoint: Endpoint) -> str:
         raise ConfigError(
             f"endpoint.api_key_env: the environment variable {endpoint.api_key_env} is not set; export it, or set "
             "endpoint.api_key_env=null for a server without a key"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"endpoint.api_key_env: {endpoint.api_key_env} has a character that no key has, such as a line break in the "
+            "middle; export it anew"
         )
     return key
 
@@ -304,19 +322,8 @@ def _malformed():
     """What cannot be read as a reply is a failure that may pass."""
     try:
         yield
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _Passing("malformed", f"no reply in the answer ({type(error).__name__}: {error})") from None
-
-
-def _json_object(raw: bytes) -> dict:
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
-        start = raw[:60].decode("utf-8", "replace")
-        raise _Passing("malformed", f"no JSON, {len(raw)} bytes that begin {start!r}") from None
-    if not isinstance(data, dict):
-        raise _Passing("malformed", f"JSON, but a {type(data).__name__}")
-    return data
 
 
 def _explained(raw: bytes) -> tuple[str, str]:
@@ -329,7 +336,7 @@ def _explained(raw: bytes) -> tuple[str, str]:
             return code, str(error.get("message") or error.get("detail") or error)
         return "", str(error)
     except (ValueError, RecursionError):
-        return "", raw[:200].decode("utf-8", "replace")
+        return "", raw.decode("utf-8", "replace")
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -2,8 +2,9 @@
 
 A tool is a Python function, plain or async, registered by `@register_tool("name")` or named by its dotted path in
 `tools.names`. Its signature is its schema: annotations give types and bounds, defaults make arguments optional, the
-docstring is what the model reads. An attribute `prepare()` is called once, at the start. It returns plain data. What it
-raises is the tool's answer, not the end of a run: only a UserError, such as a sandbox that does not start, ends that.
+docstring is what the model reads. An attribute `prepare()` is called once, at the start. It returns plain data;
+`{"error": "..."}`, or what it raises, tells the model that a call failed. Only a UserError, such as a sandbox that does
+not start, ends the run.
 """
 
 import asyncio
@@ -136,7 +137,8 @@ class Toolbox:
             raise
         except Exception as error:  # a tool's own mistakes are answers to the model, too
             return {"error": str(error) or type(error).__name__}
-        return {"result": result}
+        is_error = isinstance(result, dict) and list(result) == ["error"]
+        return result if is_error else {"result": result}
 
 
 def _web(settings: Tools, recorded: Replies | None) -> Any:

@@ -18,7 +18,8 @@ import sys
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from pydantic import Field
 
 import lib.config
 from lib.errors import ConfigError
+from lib.parsing import without_special_tokens
 from lib.replies import Replies, key_of
 
 REDIRECTS = 5
@@ -36,20 +38,12 @@ PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid",
            "localhost", "onion", "private", "svc", "test"}  # fmt: skip
 READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
 # Encodings of Python that are none of the web: slow on purpose-made input, or without a way to go on after an error.
-NO_CHARSET = {"idna", "punycode", "undefined", "unicode_escape", "raw-unicode-escape", "utf-7"}
+NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-# What chat formats write between messages: <|im_end|>, <tool_call>, </think>, <<SYS>>, [/INST], and their like.
-SPECIAL = re.compile(
-    r"<(?=[|｜]"
-    r"|<?[/｜]?(s|bos|eos|pad|unk|mask|sys|sop|eop|think|thinking|tools?|tool_\w+|function\w*|parameter\w*|arg_\w+"
-    r"|invoke|(start|end)_of_\w+|(begin|end)of\w+|image|unused\d+)\b)"
-    r"|\[(?=/?(INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|ARGS|CALL_ID|THINK|gMASK|s?MASK|CLS|SEP|PAD|UNK|IMG)\w*\])",
-    re.IGNORECASE,
-)
-# The parser of pages runs in a process of its own: 800 kB of attributes take it half a minute, which no thread survives.
+# The parser of pages runs in a process of its own, which can be killed: 800 kB of attributes take it half a minute.
 EXTRACT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
@@ -77,9 +71,7 @@ class Web:
         count: Annotated[int, Field(ge=1, le=10)] = 5,
     ) -> dict[str, Any]:
         """Searches, and gives title, href and body (an excerpt) of each result. No results: nothing was found."""
-        return await self._recorded.once(
-            key_of("web.search", query, count), lambda: self._within_time(self._source.search(query, count))
-        )
+        return await self._answer("search", query, count)
 
     async def fetch(
         self,
@@ -87,32 +79,34 @@ class Web:
         max_bytes: Annotated[int, Field(ge=1024, le=2_000_000)] = 800_000,
     ) -> dict[str, Any]:
         """Gives the text of a page or document. `cut` says that it goes on after the end of the text."""
-        return await self._recorded.once(
-            key_of("web.fetch", url, max_bytes), lambda: self._within_time(self._source.fetch(url, max_bytes))
-        )
+        return await self._answer("fetch", url, max_bytes)
 
     async def close(self) -> None:
         """Closes what connections there are."""
         await self._source.close()
 
-    async def _within_time(self, work: Coroutine[Any, Any, dict]) -> dict:
-        """The outcome of `work`, or an error; past the deadline it is told to stop and not waited for."""
-        task = asyncio.ensure_future(work)
-        try:
-            done, _ = await asyncio.wait({task}, timeout=self._settings.timeout_s)
-            return task.result() if done else {"error": f"timeout after {self._settings.timeout_s:g} s"}
-        except Failed as failure:
-            return {"error": clean(str(failure))[:300]}
-        finally:
-            task.cancel()
+    async def _answer(self, tool: str, *arguments: Any) -> dict[str, Any]:
+        """What is recorded, else the outcome within the deadline; past it, work is told to stop and not waited for."""
+        deadline = self._settings.timeout_s
+
+        async def work() -> dict[str, Any]:
+            task = asyncio.ensure_future(getattr(self._source, tool)(*arguments))
+            try:
+                done, _ = await asyncio.wait({task}, timeout=deadline)
+                return task.result() if done else {"error": f"timeout after {deadline:g} s"}
+            except Failed as failure:
+                return {"error": clean(str(failure))[:300]}
+            finally:
+                task.cancel()
+
+        return await self._recorded.once(key_of(f"web.{tool}", *arguments), work)
 
 
 class Internet:
     """Pages of public addresses. Raises Failed.
 
-    Searching is not held to this: ddgs asks search engines it knows by a client of its own, which takes no other address
-    from the model but goes by the proxies of the environment. An engine that refuses looks to it like one that finds
-    nothing.
+    Searching is not held to this: ddgs asks the search engines it knows by a client of its own, which goes through
+    proxies of the environment. An engine that refuses looks to it like one that finds nothing.
     """
 
     def __init__(self, settings: lib.config.Web):
@@ -139,7 +133,7 @@ class Internet:
                 try:
                     blocks.append(Block(ip_network(host), "Blocked here", "tools.web.blocked_hosts", Reach.DENIED))
                 except ValueError:
-                    self._blocked.append("." + host.strip(".").encode("idna").decode().lower())
+                    self._blocked.append("." + httpx.URL(f"http://{host.strip('.')}/").raw_host.decode())
             self._policy = ssrfguard.Policy(
                 denied_networks=ssrfguard.AddressTable(tuple({block.network: block for block in blocks}.values())),
                 allowed_ports=frozenset(settings.ports),
@@ -151,6 +145,7 @@ class Internet:
                 policy=self._policy,
                 resolver=self._resolve,
                 trust_env=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # takes none
                 timeout=settings.timeout_s,
                 limits=httpx.Limits(max_connections=100, max_keepalive_connections=0),
                 headers={
@@ -159,25 +154,23 @@ class Internet:
                     "Accept-Encoding": "gzip",
                 },
             )
-        except ValueError as error:
+        except (ValueError, httpx.InvalidURL) as error:
             raise ConfigError(f"tools.web: {error}; correct it") from error
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
         """Results of several engines."""
         from ddgs import DDGS
-        from ddgs.exceptions import DDGSException
 
         await self._wait_for_turn("search engines")
         engines = DDGS(timeout=max(1, int(self._settings.timeout_s / 2)))
         try:
             found = await asyncio.wrap_future(_aside(engines.text, query, max_results=count))
-        except Exception as error:  # of many libraries below ddgs
-            if isinstance(error, DDGSException) and str(error) == "No results found.":
-                found = []
-            else:
+        except Exception as error:  # of whatever library an engine uses
+            if str(error) != "No results found.":
                 raise Failed(f"search failed: {error}") from error
-        results = [{key: clean(str(result.get(key, ""))) for key in ("title", "href", "body")} for result in found]
-        return {"query": clean(query), "results": results[:count]}
+            found = []
+        results = [{key: clean(str(hit.get(key, ""))) for key in ("title", "href", "body")} for hit in found[:count]]
+        return {"query": clean(query), "results": results}
 
     async def fetch(self, url: str, max_bytes: int) -> dict[str, Any]:
         """A page, at most five redirects away."""
@@ -188,7 +181,6 @@ class Internet:
             for _ in range(1 + REDIRECTS):
                 await self._wait_for_turn(self._judged(url))
                 async with self._client.stream("GET", url) as response:
-                    self._client.cookies.clear()
                     if response.next_request is None:
                         return await self._page(response, max_bytes)
                     target = str(response.next_request.url)
@@ -204,17 +196,19 @@ class Internet:
         await self._client.aclose()
 
     def _resolve(self, *question: Any) -> list:
-        """`getaddrinfo`, which has no timeout, given up in time; ssrfguard judges what it answers."""
+        """`getaddrinfo`, which has no timeout, given up soon after the deadline; ssrfguard judges what it answers."""
         try:
-            return _aside(socket.getaddrinfo, *question).result(self._settings.timeout_s)
+            return _aside(socket.getaddrinfo, *question).result(self._settings.timeout_s + 1)
         except (concurrent.futures.TimeoutError, UnicodeError) as error:
             raise socket.gaierror(socket.EAI_AGAIN, "no answer") from error
 
     def _judged(self, url: str) -> str:
         """The host of a URL, once all is checked that needs no packet; its addresses are judged when it is resolved."""
-        target = self._policy.check_url(url)
-        host = target.host.rstrip(".")
-        if target.address is None and ("." not in host or host.rpartition(".")[2] in PRIVATE):
+        import httpx
+
+        is_name = self._policy.check_url(url).address is None
+        host = httpx.URL(url).raw_host.decode().rstrip(".")  # as it will be asked for
+        if is_name and ("." not in host or host.rpartition(".")[2] in PRIVATE):
             raise Failed("blocked: private name")
         if any(f".{host}".endswith(own) for own in self._blocked):
             raise Failed("blocked: host")
@@ -244,9 +238,10 @@ class Internet:
         text = decode(body, response.headers.get("content-type", ""))
         if "html" in kind and text.strip():
             text = await self._extracted(text)
-        return _document(str(response.url), response.status_code, clean(text), cut, max_bytes, self._settings)
+        return _document(str(response.url), response.status_code, text, cut, max_bytes, self._settings)
 
     async def _extracted(self, page: str) -> str:
+        """What a reader sees of a page of HTML."""
         async with self._parsers:
             seconds = str(int(self._settings.timeout_s) + 1)
             pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
@@ -254,7 +249,7 @@ class Internet:
                 sys.executable, "-c", EXTRACT, seconds, stdin=pipe, stdout=pipe, stderr=nothing
             )
             try:
-                text, _ = await parser.communicate(page.encode(errors="replace"))
+                text, _ = await parser.communicate(_whole(page).encode(errors="replace"))
             finally:
                 if parser.returncode is None:
                     parser.kill()
@@ -269,8 +264,8 @@ class Internet:
         from ssrfguard import BlockedAddressError, BlockedURLError
 
         causes = [error]
-        while causes[-1].__cause__ is not None:
-            causes.append(causes[-1].__cause__)
+        while cause := causes[-1].__cause__ or causes[-1].__context__:
+            causes.append(cause)
         for cause in reversed(causes):
             if isinstance(cause, BlockedAddressError):
                 return "blocked: private address"
@@ -307,10 +302,11 @@ class Folder:
                 _require("trafilatura")
                 from trafilatura import extract, html2txt
 
-                text = extract(text) or html2txt(text)
+                page = _whole(text)
+                text = extract(page) or html2txt(page)
             text = clean(text)
             title = next((line.strip("# ") for line in text.splitlines() if line.strip("# ")), path.stem)[:120]
-            row = (path.relative_to(folder).as_posix(), title, text)
+            row = (clean(path.relative_to(folder).as_posix()), title, text)
             self._index.execute("INSERT INTO documents VALUES (?, ?, ?)", row)
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
@@ -340,9 +336,12 @@ class Folder:
 
 
 def clean(text: str) -> str:
-    """Without control and invisible characters, and with no special token of a chat format, so after entities."""
+    """Without control and invisible characters, and with no special token of a chat format: the last thing to be done.
+
+    As soon as an entity is resolved, or a character taken out, after this, there may be a token again.
+    """
     text = INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return SPECIAL.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)
+    return without_special_tokens(text)
 
 
 def decode(body: bytes, content_type: str) -> str:
@@ -357,22 +356,28 @@ def decode(body: bytes, content_type: str) -> str:
         return body.decode("utf-8", errors="replace")
 
 
+def _whole(page: str) -> str:
+    """trafilatura finds nothing in a fragment, such as a table alone."""
+    return page if "<html" in page.lower() else f"<html><body>{page}</body></html>"
+
+
 def _document(url: str, status: int, text: str, cut: bool, max_bytes: int, settings: lib.config.Web) -> dict[str, Any]:
-    """What `fetch` gives: text within both bounds, the mark included."""
-    if cut or len(text) > settings.max_characters or len(text.encode()) > max_bytes:
-        room = max(0, settings.max_characters - len(CUT))
-        text = text[:room].encode()[: max_bytes - len(CUT)].decode(errors="ignore") + CUT
+    """What `fetch` gives: clean text within both bounds, the mark included."""
+    most = settings.max_characters
+    cut, text = cut or len(text) > 2 * most, clean(text[: 2 * most])
+    if cut or len(text) > most or len(text.encode()) > max_bytes:
+        text = text[: max(0, most - len(CUT))].encode()[: max_bytes - len(CUT)].decode(errors="ignore") + CUT
         return {"url": clean(url), "status": status, "text": text, "cut": True}
     return {"url": clean(url), "status": status, "text": text}
 
 
 async def _unpacked(response: Any, max_bytes: int) -> tuple[bytes, bool]:
-    """Body and whether it was cut. httpx would unpack a whole block at once: a gigabyte, for one of a megabyte."""
+    """Body and whether it was cut. httpx would unpack every block whole, 64 kB to as much as 66 MB."""
     packing = response.headers.get("content-encoding", "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip"):
         raise Failed(f"unsupported type: packed as {packing[:100]}")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if "gzip" in packing else lambda data, most: data[:most]
-    body, received = b"", 0
+    body, received = bytearray(), 0
     async for block in response.aiter_raw():
         received += len(block)
         try:
@@ -380,8 +385,8 @@ async def _unpacked(response: Any, max_bytes: int) -> tuple[bytes, bool]:
         except zlib.error as error:
             raise Failed("unreadable: damaged gzip") from error
         if max(len(body), received) > max_bytes:
-            return body[:max_bytes], True
-    return body, False
+            return bytes(body[:max_bytes]), True
+    return bytes(body), False
 
 
 def _aside(function: Callable, *arguments: Any, **more: Any) -> concurrent.futures.Future:
