@@ -31,7 +31,7 @@ from lib import stats
 from lib.config import CollectConfig, Collection, SFTDataset, dump, load, parser
 from lib.console import Screen, duration
 from lib.data import load_splits
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.errors import FINISHED, ConfigError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError, Usage
 from lib.interrupts import Interrupts
 from lib.prompts import columns_of
@@ -87,7 +87,10 @@ def main() -> int:
         progress.summary()
         if interrupts.received:
             return interrupts.exit_code
+        log.sync()
         known = rows_by_id(config)
+        if sum(job.id in known for job in jobs) < progress.rows:
+            raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
         selected, left_out = select([known[job.id] for job in jobs if job.id in known], config.select)
         write_whole(config.run_dir / "selected.jsonl", b"".join(map(encode, selected)))
     screen.say(f"{config.run_dir / 'selected.jsonl'}: {len(selected)} rollouts{left_out}")
@@ -148,7 +151,8 @@ def chat_of(row: dict[str, Any], config: CollectConfig) -> list[dict[str, Any]]:
         system = [{"role": "system", "content": prompts.system}] if prompts.system else []
         return [*system, {"role": "user", "content": prompts.user.format_map(row)}]
     messages = row[prompts.messages_field]
-    if not isinstance(messages, list) or not messages or messages[-1].get("role") == "assistant":
+    sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
+    if not sound or not messages or messages[-1]["role"] == "assistant":
         raise ConfigError(
             f"prompts.messages_field: '{prompts.messages_field}' has {str(messages)[:80]!r}, expected a list of "
             "messages, the last one not by the assistant: name another column, or use prompts.user"
@@ -169,7 +173,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
         screen.say(f"that would cost at most {most * len(jobs) * endpoint.output_price / 1e6:.2f}, prompts not counted")
     screen.say("the first prompt:")
     for message in jobs[0].messages:
-        screen.say(f"  {message['role']}: {message['content']}")
+        screen.say(f"  {message['role']}: {message.get('content') or ''}")
     for schema in Toolbox(config.tools, None).schemas():
         screen.say(f"tool: {json.dumps(schema['function'])}")
     return FINISHED
@@ -462,9 +466,10 @@ def upload(config: CollectConfig) -> None:
         hub.create_repo(to.repo_id, repo_type="dataset", private=to.private, exist_ok=True)
         hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
     except (HfHubHTTPError, httpx.HTTPError, ValueError, OSError) as error:
+        why = " ".join(str(error).split()) or repr(error)
         raise ConfigError(
-            f"upload.repo_id: '{to.repo_id}' could not be written ({str(error).splitlines()[0]}); the rows are in "
-            f"{path}. Log in with `hf auth login`, then run again with --resume"
+            f"upload.repo_id: '{to.repo_id}' could not be written ({why}); the rows are in {path}. Log in with "
+            "`hf auth login`, then run again with --resume"
         ) from error
 
 

@@ -53,7 +53,10 @@ class LocalModel:
     def knows_tools(self) -> bool:
         """Whether the chat template tells the model of tools."""
         tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
-        return PROBE in self._render([{"role": "user", "content": "x"}], [tool])
+        try:
+            return PROBE in self._render([{"role": "user", "content": "x"}], [tool])
+        except ReplyError:
+            return False
 
     @property
     def knows_results(self) -> bool:
@@ -86,7 +89,7 @@ class LocalModel:
                 add_generation_prompt=True,
                 **{**self.template_kwargs, **more},
             )
-        except TemplateError as error:
+        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and what is no text
             raise ReplyError("refused", f"the chat template refuses this chat ({error})") from error
 
     def _encode(self, request: Request) -> list[int]:
@@ -181,16 +184,23 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
 
 
 def _with_adapter(base: object, adapter: str) -> object:
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
+    from peft.utils import load_peft_weights
+    from safetensors import SafetensorError
 
     if not (Path(adapter) / "adapter_config.json").is_file():
         raise ConfigError(f"adapter: no adapter_config.json in '{adapter}'; give the folder of a saved adapter")
     try:
-        return PeftModel.from_pretrained(base, adapter)
-    except (RuntimeError, ValueError, OSError) as error:
-        raise ConfigError(
-            f"adapter: '{adapter}' does not fit model.name ({str(error).splitlines()[0]}); give its base"
-        ) from error
+        model = PeftModel.from_pretrained(base, adapter)
+        saved = load_peft_weights(adapter, device="cpu").keys()
+        taken = get_peft_model_state_dict(model, save_embedding_layers=False).keys()
+        lost = saved - taken - model.state_dict().keys()
+        if lost or taken - saved:  # peft leaves out what it can not place
+            raise ValueError(f"{len(lost)} of its {len(saved)} tensors have no place, {len(taken - saved)} are missing")
+    except (RuntimeError, ValueError, TypeError, KeyError, OSError, SafetensorError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ConfigError(f"adapter: '{adapter}' does not fit model.name ({reason}); give its base") from error
+    return model
 
 
 def _settle(batch: list[tuple[Request, list[int], asyncio.Future]], settle: Callable) -> None:

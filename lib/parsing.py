@@ -8,6 +8,7 @@ Every function takes any string (lone surrogates, NUL, a megabyte of braces), ne
 """
 
 import json
+import math
 import re
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -55,10 +56,14 @@ _SPECIAL_TOKEN = re.compile(
 )
 _JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote, and the backslashes before it
 _OBJECT_START = re.compile(r"""\{\s*["'](?:tool_call|final_answer|name)["']""")
+_JSON_PART = re.compile(r'\\.|["{}]', re.DOTALL)  # in text that is read forwards
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_DEEPEST = 64  # levels of JSON: what is deeper can be read, but not written again everywhere
 _MOST_BRACES = 8  # closing ones that are tried as the end: each costs one pass
 _LONGEST_REPAIR = 20_000  # characters
+_MOST_BRACKETS = 500  # opening ones that are repaired: that takes the square of their number
 _LONGEST_TEXT = 200_000  # characters: more at the end of a message than any honest call
-_CALL_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_CALL_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
 
 class CodeBlock(NamedTuple):
@@ -217,22 +222,56 @@ def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think
 def last_json_object(text: str) -> tuple[dict | None, bool]:
     """The last `{...}` of a text that is a JSON object, and whether it had to be repaired.
 
-    Read strictly first, from the last closing brace backwards; braces in strings and in prose do not matter. What no
-    strict reading finds, a model may have meant: quotes and brackets that are missing or wrong are mended then, in the
-    text from the last `{"` on. (None, False) where there is nothing.
+    One with a "tool_call", a "final_answer" or a "name" goes before others, an empty one is none. Read strictly first,
+    from the last closing brace backwards; braces in strings and in prose do not matter. What no strict reading finds, a
+    model may have meant: quotes and brackets that are missing or wrong are mended then, in the last 20,000 characters,
+    from the first call or answer on. (None, False) where there is nothing.
     """
     text = text[-_LONGEST_TEXT:]
-    end = len(text)
+    end, other = len(text), None
     for _ in range(_MOST_BRACES):
         end = text.rfind("}", 0, end)
         if end < 0:
             break
         start = _opening_brace(text, end)
-        if start >= 0:
-            found = _strict_object(text[start : end + 1])
-            if found is not None:
-                return found, False
-    return _repaired_object(text)
+        found = _strict_object(text[start : end + 1]) if start >= 0 else None
+        if not found:
+            continue
+        if "tool_call" in found or "final_answer" in found:
+            return found, False
+        if _is_within_another(text, start) and (whole := _repaired_object(text)[0]):
+            return whole, True
+        if "name" in found:
+            return found, False
+        end, other = start, other or found
+    return (other, False) if other else _repaired_object(text)
+
+
+def read_json(text: str) -> Any:
+    """JSON as data that can be written again, anywhere: lone surrogates become "?", NaN and infinities text.
+
+    ValueError where it can not be read, or has more than 64 levels.
+    """
+    try:
+        value = json.loads(text, parse_constant=str, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+    if level:
+        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    if _SURROGATE.search(text):
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
+def _finite(number: str) -> float | str:
+    return float(number) if math.isfinite(float(number)) else number
+
+
+def _inner(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -248,7 +287,8 @@ def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
     before, marker, rest = text.partition("[TOOL_CALLS]")
     if marker:
         try:
-            found = json.loads(rest)
+            _, end = json.JSONDecoder().raw_decode(rest.lstrip())  # something may stand behind it
+            found = read_json(rest.lstrip()[:end])
         except (ValueError, RecursionError):
             found = [last_json_object(rest)[0]]
         return before.strip(), [_call(entry, rest) for entry in (found if isinstance(found, list) else [found])]
@@ -278,10 +318,26 @@ def _opening_brace(text: str, end: int) -> int:
     return -1
 
 
+def _is_within_another(text: str, start: int) -> bool:
+    """Whether the last call or answer that begins before `start` is still open there."""
+    begins = [match.start() for match in _OBJECT_START.finditer(text, 0, start)]
+    if not begins:
+        return False
+    depth, in_string = 0, False
+    for part in _JSON_PART.finditer(text, begins[-1], start):
+        if part[0] == '"':
+            in_string = not in_string
+        elif not in_string and part[0] in "{}":
+            depth += 1 if part[0] == "{" else -1
+            if depth == 0:
+                return False
+    return True
+
+
 def _strict_object(text: str) -> dict | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
@@ -293,10 +349,10 @@ def _repaired_object(text: str) -> tuple[dict | None, bool]:
     import json_repair
 
     outermost = next((start for start in starts if len(text) - start <= _LONGEST_REPAIR), None)
-    if outermost is None:
+    if outermost is None or text.count("{", outermost) + text.count("[", outermost) > _MOST_BRACKETS:
         return None, False
     try:
-        value = json_repair.loads(text[outermost:])
+        value = read_json(json.dumps(json_repair.loads(text[outermost:])))
     except (ValueError, RecursionError):
         return None, False
     value = value[-1] if isinstance(value, list) and value else value

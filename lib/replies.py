@@ -5,7 +5,6 @@ import functools
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -103,4 +102,4 @@ class Remembering:
         async def make() -> dict:
             return (await self.generator.reply(request)).as_dict()
 
-        return Reply.from_dict(await self.replies.once(key_of("reply", self.name, asdict(request)), make))
+        return Reply.from_dict(await self.replies.once(key_of("reply", self.name, vars(request)), make))

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from lib.config import ChatSampling
 from lib.generators import Call, ChatGenerator, Reply, Request, Usage
-from lib.parsing import last_json_object, without_special_tokens
+from lib.parsing import last_json_object, read_json, without_special_tokens
 from lib.tools import Toolbox
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
@@ -122,10 +122,11 @@ class ToolLoop:
         calls, answer = [], said if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":
             calls = [
-                Call(call.name, call.arguments, call.id or f"call{episode.turns:02d}{number:03d}")
+                Call(_writable(call.name), call.arguments, call.id or f"call{episode.turns:02d}{number:03d}")
                 for number, call in enumerate(reply.calls)
             ]
             if calls:
+                answer = ""
                 message["tool_calls"] = [_as_message(call) for call in calls]
         elif self.toolbox:
             found, repaired = last_json_object(reply.text)
@@ -156,11 +157,12 @@ class ToolLoop:
     def _tell(self, call: Call, name: str, outcome: dict[str, Any], episode: Episode) -> None:
         limit = self.toolbox.settings.max_result_characters
         native = self.protocol == "native"
+        name = _harmless(call.name if native else name, limit)
         text = json.dumps(outcome if native else {"name": name, **outcome}, ensure_ascii=False)
         if len(text) > limit:
             text = text[:limit] + " ... (cut)"
         if native:
-            episode.messages.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+            episode.messages.append({"role": "tool", "tool_call_id": call.id, "name": name, "content": text})
         else:
             episode.messages.append({"role": self.result_role, "content": text})
 
@@ -181,24 +183,34 @@ def _read_object(found: dict[str, Any], said: str) -> tuple[list[Call], str]:
 def _arguments(call: Call) -> Any:
     """The arguments as data; their text where that is no JSON."""
     try:
-        return json.loads(call.arguments)
-    except (ValueError, RecursionError):
+        return read_json(call.arguments or "{}")
+    except ValueError:
         found, _ = last_json_object(call.arguments)
-        return call.arguments if found is None else found
+        return _writable(call.arguments) if found is None else found
 
 
 def _as_message(call: Call) -> dict[str, Any]:
     """A call as chats have it. Arguments that are no JSON object are quoted: servers refuse chats with such in them."""
     arguments = _arguments(call)
-    text = call.arguments if isinstance(arguments, dict) else json.dumps({"unreadable": arguments})
+    arguments = arguments if isinstance(arguments, dict) else {"unreadable": arguments}
+    try:
+        is_same = json.loads(call.arguments) == arguments
+    except (ValueError, RecursionError):
+        is_same = False
+    text = call.arguments if is_same else json.dumps(arguments)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
+
+
+def _writable(text: str) -> str:
+    """`text` with "?" for lone surrogates, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _harmless(value: Any, limit: int) -> Any:
     """A result without what a chat template would take for its own marks, its texts at most `limit` characters."""
     if isinstance(value, str):
-        value = without_special_tokens(value)
+        value = without_special_tokens(_writable(value))
         return value if len(value) <= limit else value[:limit] + " ... (cut)"
     if isinstance(value, dict):
-        return {str(key): _harmless(entry, limit) for key, entry in value.items()}
+        return {_harmless(str(key), limit): _harmless(entry, limit) for key, entry in value.items()}
     return [_harmless(entry, limit) for entry in value] if isinstance(value, list | tuple) else value

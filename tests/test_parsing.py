@@ -1,3 +1,5 @@
+import json
+import random
 from fractions import Fraction
 from time import perf_counter, process_time
 
@@ -9,10 +11,14 @@ from lib.parsing import (
     code_blocks,
     last_boxed,
     last_code,
+    last_json_object,
+    native_calls,
     peel,
     same_answer,
+    split_reasoning,
     tag_blocks,
     well_formed_code,
+    without_special_tokens,
     without_thinking,
 )
 
@@ -380,3 +386,266 @@ def test_the_work_on_code_grows_with_the_length(build):
         return max(min(times), 0.004)  # so that noise on a very short time is no growth
 
     assert work(1_000_000) / work(125_000) < 30  # linear: 8; quadratic: 64
+
+
+CALL = {"tool_call": {"name": "python.run", "arguments": {"code": "print(6 * 7)"}}}
+CALL_TEXT = json.dumps(CALL)
+SPECIFICATION = '{"name": "python.run", "parameters": {"type": "object", "properties": {"code": {"type": "string"}}}}'
+
+
+def answer(value):
+    return {"final_answer": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (CALL_TEXT, CALL),
+        ("I try {x} and {y: {z}}.\n" + CALL_TEXT, CALL),
+        (f"Known is {SPECIFICATION}, so:\n{CALL_TEXT}", CALL),
+        (f"Known is {SPECIFICATION[:-1]}, so:\n{CALL_TEXT}", CALL),
+        (CALL_TEXT + "\nThat is f({a}) as in {b}, or {}}.", CALL),
+        (f"```json\n{json.dumps(CALL, indent=2)}\n```\n", CALL),
+        (CALL_TEXT + "}", CALL),
+        ("{" + CALL_TEXT, CALL),
+        (f"{{note {CALL_TEXT} }}", CALL),
+        (CALL_TEXT + '{"final_answer": "7"}', answer("7")),  # the last
+        ('{"final_answer": "7"} or {"final_answer": "8"}', answer("8")),
+        ('it said "{" and {"final_answer": "}"}', answer("}")),
+        ('{"final_answer": "a \\"}\\" b {"}', answer('a "}" b {')),
+        ('{"final_answer": "\\\\"}', answer("\\")),
+        ('{"final_answer": "\\\\\\""}', answer('\\"')),
+        ('{"final_answer": {"a": {"b": [{"c": 1}, {}]}}}', answer({"a": {"b": [{"c": 1}, {}]}})),
+        ('{"final_answer": [1, [2, {"a": 3}]]}', answer([1, [2, {"a": 3}]])),
+        ('{"final_answer": null}', answer(None)),
+        ('{"final_answer": NaN}', answer("NaN")),
+        ('{"final_answer": [-Infinity]}', answer(["-Infinity"])),
+        ('{"final_answer": 1e999}', answer("1e999")),
+        ('{"final_answer": 1, "final_answer": 2}', answer(2)),
+        ('{"final_answer": "\\u00e9\\ud83d\\ude00"}', answer("é😀")),
+        ('{"final_answer": "\\ud83d"}', answer("?")),  # no tokenizer takes a lone surrogate
+        ('{"final_answer": "\ud83d"}', answer("?")),
+        ('\ud83d {"final_answer": "é"}', answer("é")),
+        ('{"a": 1}', {"a": 1}),
+        ('{"final_answer": "7"} is {"a": 7} or {}', answer("7")),
+        ('{"name": "add"} is {"a": 7}', {"name": "add"}),
+        ('{"a": 1} {"b": 2} {}', {"b": 2}),
+        ("{}", None),
+        ('{"final_answer": ' + "[" * 60 + "]" * 60 + "}", answer(json.loads("[" * 60 + "]" * 60))),
+        ("no object", None),
+        ("", None),
+        ("{", None),
+        ("}{", None),
+        ("[1]", None),
+        ("print({x for x in {1, 2}})", None),
+        ("a = {'b': 1}", None),  # no call and no answer, and not JSON
+        ('{"final_answer": ' + "[" * 5000 + "]" * 5000 + "}", None),
+        ("x" * 300_000 + CALL_TEXT, CALL),
+    ],
+)
+def test_the_last_json_object(text, found):
+    assert last_json_object(text) == (found, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{'final_answer': '7'}", answer("7")),
+        ("{'final_answer': 'it is \"7\"'}", answer('it is "7"')),
+        ('{"final_answer": "7",}', answer("7")),
+        ('{"final_answer": {"a": 1},}', answer({"a": 1})),
+        ('{"final_answer": [{"a": 1}, {"b": 2}]', answer([{"a": 1}, {"b": 2}])),
+        ('{"final_answer": 7', answer(7)),
+        ('{"final_answer": "7', answer("7")),
+        ('{"final_answer": "two\nlines"}', answer("two\nlines")),
+        ('{"final_answer": True}', answer(True)),
+        (CALL_TEXT[:-1], CALL),
+        (CALL_TEXT[:-2], CALL),
+        (CALL_TEXT[:-3], CALL),
+        (CALL_TEXT[:-2] + ",}}", CALL),
+        (CALL_TEXT.replace('"tool_call"', "'tool_call'"), CALL),
+        ("{'tool_call': {'name': 'python.run', 'arguments': {\"code\": \"print(6 * 7)\"}}}", CALL),
+        (f"Known is {SPECIFICATION}, so:\n{CALL_TEXT[:-1]}", CALL),
+        (f"{{see}} ```json\n{CALL_TEXT[:-1]}\n```", CALL),
+        ('{"final_answer": "\\ud83d",}', answer("?")),
+    ],
+)
+def test_a_broken_object_is_mended(text, found):
+    assert last_json_object(text) == (found, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "d = {'a': {}}\nprint(f\"{d['a']!r:>{9}}\")",
+        'print("{")',
+        "print('}')",
+        "x = '''\"'''",
+        '"""{"final_answer": 1}"""',
+        '{"name": "x", "arguments": {}}',
+        '\\\\{\\"}',
+        "print('```json {')",
+        "\ttab\r\n\0",
+        "{" * 500,
+    ],
+)
+@pytest.mark.parametrize("around", [("", ""), ("I set {x} first. ", ""), ("", " Then {y}."), ("```json\n", "\n```")])
+def test_code_within_arguments_comes_out_as_it_went_in(code, around):
+    call = {"tool_call": {"name": "python.run", "arguments": {"code": code}}}
+    for escaped in (True, False):
+        text = around[0] + json.dumps(call, ensure_ascii=escaped) + around[1]
+        assert last_json_object(text) == (call, False)
+    text = f"<tool_call>\n{json.dumps(call['tool_call'])}\n</tool_call>"
+    ((name, arguments),) = native_calls(text)[1]
+    assert (name, json.loads(arguments)) == ("python.run", {"code": code})
+
+
+HERMES = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+ADD = ("add", '{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "calls"),
+    [
+        ("no call", "no call", []),
+        ("", "", []),
+        (HERMES, "", [ADD]),
+        (f"First:\n{HERMES}\nDone.", "First:\n\nDone.", [ADD]),
+        (HERMES * 2, "", [ADD, ADD]),
+        (HERMES.removesuffix("</tool_call>"), "", [ADD]),
+        (HERMES.removesuffix("</tool_call>") + HERMES, "", [ADD, ADD]),
+        (HERMES.replace("}}", "}"), "", [ADD]),
+        (HERMES.replace('"', "'"), "", [ADD]),
+        (HERMES.replace('{"a": 1}', '"{\\"a\\": 1}"'), "", [ADD]),  # arguments as text
+        (HERMES.replace('{"a": 1}', "null"), "", [("add", "null")]),
+        (HERMES.replace(', "arguments": {"a": 1}', ""), "", [("add", "{}")]),
+        (HERMES.replace("arguments", "parameters"), "", [ADD]),
+        (HERMES.replace('"add"', "5"), "", [("", '{"name": 5, "arguments": {"a": 1}}')]),
+        ("<tool_call>add(1)</tool_call>", "", [("", "add(1)")]),
+        ("<tool_call></tool_call>", "", [("", "")]),
+        ("a<tool_call>", "a", [("", "")]),
+        ("a</tool_call>", "a</tool_call>", []),
+        ('[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]', "", [ADD]),
+        (
+            'So [TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}, "id": "x"}, {"name": "b"}]',
+            "So",
+            [ADD, ("b", "{}")],
+        ),
+        ('[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "b"}] and {so}', "", [ADD, ("b", "{}")]),
+        ('[TOOL_CALLS]{"name": "add", "arguments": {"a": 1}}', "", [ADD]),
+        ('[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}', "", [ADD]),
+        ("[TOOL_CALLS][1]", "", [("", "[1]")]),
+        ("[TOOL_CALLS]", "", [("", "")]),
+        ('{"name": "add", "parameters": {"a": 1}}', "", [ADD]),
+        ('<|python_tag|>{"type": "function", "name": "add", "parameters": {"a": 1}}\n', "", [ADD]),
+        ('{"name": "Ada"}', '{"name": "Ada"}', []),  # an answer that is JSON
+        ('It is {"name": "add", "parameters": {"a": 1}}', 'It is {"name": "add", "parameters": {"a": 1}}', []),
+    ],
+)
+def test_native_calls(text, said, calls):
+    assert native_calls(text) == (said, calls)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("answer", ("", "answer", True)),
+        ("", ("", "", True)),
+        ("<think>why</think>answer", ("why", "answer", True)),
+        ("\n <think>\nwhy\n</think>\n\nanswer", ("\nwhy\n", "\n\nanswer", True)),
+        ("why</think>answer", ("why", "answer", True)),  # the prompt opened it
+        ("<think></think>answer", ("", "answer", True)),
+        ("</think>answer", ("", "answer", True)),
+        ("<think>why", ("why", "", False)),
+        ("<think>", ("", "", False)),
+        ("<think>a</think>b<think>c</think>d", ("a", "b<think>c</think>d", True)),
+        ("say <think>a</think>b", ("", "say <think>a</think>b", True)),
+        ("<think>a<think>b</think>c", ("a<think>b", "c", True)),
+        (f"<think>{HERMES}</think>4", (HERMES, "4", True)),
+        (f"<think>{CALL_TEXT}", (CALL_TEXT, "", False)),
+    ],
+)
+def test_reasoning_is_split_off(text, parts):
+    assert split_reasoning(text) == parts
+    assert split_reasoning(text.replace("<think>", "[T]").replace("</think>", "[/T]"), "[T]", "[/T]") == tuple(
+        part.replace("<think>", "[T]").replace("</think>", "[/T]") if isinstance(part, str) else part for part in parts
+    )
+
+
+MARKS = [
+    "<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|end|>", "<｜end▁of▁sentence｜>", "<|tool|>", "</tool_call>",
+    "<tool_call>", "</tool_response>", "<think>", "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[/TOOL_RESULTS]",
+    "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<bos>", "<eos>", "<pad>", "<unk>", "<<SYS>>", "<</SYS>>",
+    "<|IM_END|>", "<|python_tag|>", "<|endoftext|>",
+]  # fmt: skip
+
+
+def test_marks_of_chat_templates_are_escaped():
+    for mark in MARKS:
+        escaped = without_special_tokens(f"a{mark}b")
+        assert mark not in escaped
+        assert escaped == f"a{mark}b".replace("<", "&lt;", 1).replace("[", "&#91;", 1) or mark.startswith("<<")
+        assert without_special_tokens(escaped) == escaped
+        for other in MARKS:  # nor does what is left of one make another
+            mixed = without_special_tokens(mark[:3] + other + mark[3:])
+            assert not any(each in mixed for each in MARKS), (mark, other)
+
+
+@pytest.mark.parametrize("text", ["a < b", "x[0] <= 1", "[1, 2]", "List<int>", "a<b>c</b>", "<div>", "i <- 1", "", "<"])
+def test_other_text_stays(text):
+    assert without_special_tokens(text) == text
+
+
+def test_no_text_makes_the_readers_of_replies_raise():
+    draw = random.Random(0)
+    pieces = [
+        *'{}[]"\'\\,:<>|`\n\0 1a', '{"', '"}', '": ', '{"name": ', '{"tool_call": ', '{"final_answer": ',
+        '"arguments": ',
+        "<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[/INST]", "<|im_end|>", "\ud800",
+        "\\ud800",
+        "null", "NaN", "1e999", "```json\n", "{'name': 'x'", CALL_TEXT, HERMES, "é", "\u2028", "//", "/*", "#",
+    ]  # fmt: skip
+    for _ in range(3000):
+        text = "".join(draw.choices(pieces, k=draw.randrange(30)))
+        found, repaired = last_json_object(text)
+        assert found is None or json.loads(json.dumps(found, allow_nan=False)) == found
+        assert found is not None or not repaired
+        calls = native_calls(text)[1]
+        assert all(isinstance(part, str) for call in calls for part in call)
+        _, rest, ended = split_reasoning(text)
+        assert ended or not rest
+        escaped = without_special_tokens(text)
+        assert not any(mark in escaped for mark in MARKS)
+
+
+REPLY_HOSTILE = {
+    "braces": "{", "closing braces": "}", "both": "{}", "quotes": '"', "backslashes": "\\", "escaped quotes": '\\"',
+    "objects": '{"a":1}', "broken objects": '{"a":}', "calls": HERMES, "opened calls": "<tool_call>",
+    "thoughts": "<think>",
+    "closed thoughts": "</think>", "marks": "<|im_end|>", "half marks": "<|", "starts": '{"name":', "brackets": "[",
+    "Mistral": "[TOOL_CALLS]", "surrogates": "\ud800", "specifications": SPECIFICATION, "pairs": '"a":{',
+    "strings": '{"', "letters": "x", "angles": "<", "slashes": "</",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", REPLY_HOSTILE.values(), ids=REPLY_HOSTILE)
+def test_the_work_on_replies_grows_with_the_length(piece):
+    def work(length):
+        """Seconds of CPU: the least of two."""
+        text, times = piece * (length // len(piece)), []
+        for _ in range(2):
+            start = process_time()
+            for each in (text, CALL_TEXT + text, CALL_TEXT[:-1] + text, text + CALL_TEXT, "[TOOL_CALLS]" + text):
+                last_json_object(each), native_calls(each), split_reasoning(each), without_special_tokens(each)
+            times.append(process_time() - start)
+        return max(min(times), 0.02)  # so that noise on a very short time is no growth
+
+    assert work(200_000) / work(50_000) < 10  # linear: 4; quadratic: 16
+
+
+def test_what_is_repaired_is_bounded():
+    start = process_time()
+    for piece in ("{", "[", '{"', '["', '{"a":', "{'a':[", '"', "'", ",", "\\", "[{", "(", "/*", "#", "`"):
+        for length in (2_000, 19_000):
+            last_json_object('{"final_answer": ' + piece * (length // len(piece)))
+    assert process_time() - start < 6  # 1 s; without a bound on brackets two of these take 6 s each

@@ -67,37 +67,43 @@ class RemoteModel:
         self._failures_in_a_row = 0
 
     async def __aenter__(self) -> "RemoteModel":
-        endpoint = self.endpoint
         authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._slots = asyncio.Semaphore(endpoint.max_concurrency)  # here: it belongs to the running loop
-        limits = httpx.Limits(
-            max_connections=endpoint.max_concurrency, max_keepalive_connections=endpoint.max_concurrency
-        )
-        self._client = httpx.AsyncClient(
-            headers={"Content-Type": "application/json"} | authorization,
-            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
-            limits=limits,
-        )
+        context = httpx.create_ssl_context()
+        # a client for each connection: a pool of many looks at all of them, before and after every request
+        self._clients = [
+            httpx.AsyncClient(
+                headers={"Content-Type": "application/json"} | authorization,
+                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
+                limits=httpx.Limits(max_connections=1),
+                verify=context,
+            )
+            for _ in range(self.endpoint.max_concurrency)
+        ]
+        self._free: asyncio.LifoQueue[httpx.AsyncClient] = asyncio.LifoQueue()  # of the running loop
+        for client in self._clients:
+            self._free.put_nowait(client)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._client.aclose()
+        await asyncio.gather(*(client.aclose() for client in self._clients))
 
     async def reply(self, request: Request) -> Reply:
         """One reply. Raises ReplyError for this request, ApiError where no request will get one."""
         path = {"chat": "/chat/completions", "responses": "/responses"}[self.endpoint.api]
         body = self._chat_body(request) if self.endpoint.api == "chat" else self._responses_body(request)
-        async with self._slots:
-            try:
-                data = await self._within_deadline(path, body)
-            except ReplyError as error:
-                self._failed(error)
-                raise
+        client = await self._free.get()
+        try:
+            data = await self._within_deadline(client, path, encode(body))
+        except ReplyError as error:
+            self._failed(error)
+            raise
+        finally:
+            self._free.put_nowait(client)
         self._failures_in_a_row = 0
         self.counts.replies += 1
         return data
 
-    async def _within_deadline(self, path: str, body: dict) -> Reply:
+    async def _within_deadline(self, client: httpx.AsyncClient, path: str, body: bytes) -> Reply:
         """Tries until there is a reply, no try is left, or the time is over. Raises ReplyError."""
         last: list[_Passing] = []
 
@@ -111,7 +117,7 @@ class RemoteModel:
             ):
                 with attempt:
                     try:
-                        return await self._once(path, body)
+                        return await self._once(client, path, body)
                     except _Passing as error:
                         last[:] = [error]
                         raise
@@ -138,10 +144,10 @@ class RemoteModel:
     def _count_retry(self, _: tenacity.RetryCallState) -> None:
         self.counts.retries += 1
 
-    async def _once(self, path: str, body: dict) -> Reply:
+    async def _once(self, client: httpx.AsyncClient, path: str, body: bytes) -> Reply:
         """One try. Raises _Passing, ReplyError, ApiError."""
         try:
-            async with self._client.stream("POST", self._base + path, content=encode(body)) as response:
+            async with client.stream("POST", self._base + path, content=body) as response:
                 raw = await _read(response)
         except httpx.ConnectError as error:
             raise _Passing("unavailable", f"no connection ({error})") from None
@@ -228,6 +234,8 @@ class RemoteModel:
         finished = choice.get("finish_reason") != "length"
         content = message.get("content")
         apart = message.get("reasoning_content") or message.get("reasoning")
+        if choice.get("finish_reason") == "content_filter" or (message.get("refusal") and not content):
+            raise self._declined(message.get("refusal"))
         if content is None and not calls and not apart and finished:
             raise ValueError("no content")
         usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
@@ -237,14 +245,15 @@ class RemoteModel:
             int(usage.get("completion_tokens") or 0),
             int(details.get("reasoning_tokens") or 0),
         )
-        return self._reply(_text(content or ""), apart, calls, finished, counted)
+        return self._reply(_text("" if content is None else content), apart, calls, finished, counted)
 
     def _read_response(self, data: dict) -> Reply:
-        texts, reasoning, calls = [], [], []
+        texts, reasoning, calls, refusals = [], [], [], []
         for item in data["output"]:
             parts = [part for part in item.get("content") or () if isinstance(part, dict)]
             if item["type"] == "message":
                 texts += [part["text"] for part in parts if part["type"] == "output_text"]
+                refusals += [part["refusal"] for part in parts if part["type"] == "refusal"]
             elif item["type"] == "reasoning":  # its text, never its summary, which somebody else may have written
                 reasoning += [part["text"] for part in parts if part["type"] == "reasoning_text"]
             elif item["type"] == "function_call":
@@ -252,10 +261,13 @@ class RemoteModel:
         if data["status"] not in ("completed", "incomplete"):
             raise ValueError(f"status {data['status']}")
         finished = data["status"] == "completed"
+        reason = None if finished else (data.get("incomplete_details") or {}).get("reason")
+        if reason == "content_filter" or (refusals and not texts):
+            raise self._declined(refusals)
         if finished and not texts and not calls and not reasoning:
             raise ValueError("no output")
-        if not finished and (data.get("incomplete_details") or {}).get("reason") != "max_output_tokens":
-            raise ValueError(f"incomplete for {(data.get('incomplete_details') or {}).get('reason')}")
+        if not finished and reason != "max_output_tokens":
+            raise ValueError(f"incomplete for {reason}")
         usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
         details = usage.get("output_tokens_details") or {}
         counted = Usage(
@@ -271,6 +283,10 @@ class RemoteModel:
             return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not tell where it ended
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
         return Reply(answer, reasoning, calls, finished, ended, usage)
+
+    def _declined(self, said: Any) -> ReplyError:
+        about = f"the model, or a filter, declined to answer: {said or 'without a word'}"
+        return ReplyError("refused", self._clean(about))
 
     def _json_object(self, raw: bytes) -> dict:
         try:
@@ -300,8 +316,8 @@ def _key(endpoint: Endpoint) -> str:
         )
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(
-            f"endpoint.api_key_env: {endpoint.api_key_env} has a character that no key has, such as a line break in the "
-            "middle; export it anew"
+            f"endpoint.api_key_env: {endpoint.api_key_env} has a character that no key has, such as a line break "
+            "in the middle; export it anew"
         )
     return key
 
@@ -373,4 +389,4 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
-    return value
+    return value.encode("utf-8", "replace").decode()  # no tokenizer takes lone surrogates

@@ -13,14 +13,15 @@ import inspect
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
 
 from lib import registry
 from lib.config import Tools
 from lib.errors import ConfigError, UserError
+from lib.parsing import read_json
 from lib.registry import did_you_mean
 from lib.replies import Replies
 from lib.tools import python  # noqa: F401  (it registers itself)
@@ -33,21 +34,29 @@ class Tool:
         self.name, self._function = name, function
         self.description = inspect.cleandoc(function.__doc__ or "")
         fields: dict[str, Any] = {}
-        for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            if parameter.annotation is parameter.empty or parameter.kind in (
-                parameter.VAR_POSITIONAL,
-                parameter.VAR_KEYWORD,
-                parameter.POSITIONAL_ONLY,
-            ):
+        try:
+            parameters = inspect.signature(function, eval_str=True).parameters.values()
+        except (ValueError, TypeError, NameError) as error:
+            raise ConfigError(f"tools.names: the signature of '{name}' can not be read ({error}); mend it") from error
+        for parameter in parameters:
+            has_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            if parameter.annotation is parameter.empty or not has_name or parameter.name.startswith("_"):
                 raise ConfigError(
                     f"tools.names: parameter '{parameter.name}' of '{name}' has no type, or no name of its own; "
                     "annotate it, for example `query: str`"
                 )
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[parameter.name] = (parameter.annotation, default)
-        self._arguments: type[BaseModel] = create_model(
-            "Arguments", __config__=ConfigDict(extra="forbid", strict=True), **fields
-        )
+        settings = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+        try:
+            self._arguments: type[BaseModel] = create_model("Arguments", __config__=settings, **fields)
+            self.schema()
+        except (PydanticUserError, TypeError, NameError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(
+                f"tools.names: a parameter of '{name}' has a type that JSON can not fill ({reason}); "
+                "use str, int, float, bool, list, dict, Literal and their like"
+            ) from error
 
     def prepare(self) -> None:
         """Starts what the function needs."""
@@ -62,12 +71,13 @@ class Tool:
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """What the function returns. Raises ValueError with a sentence for wrong arguments, else what it raises."""
         try:
-            checked = self._arguments.model_validate(dict(arguments))
+            text = json.dumps(dict(arguments), ensure_ascii=False).encode("utf-8", "replace")
+            checked = self._arguments.model_validate_json(text)  # as JSON, where a list may be meant for a tuple
         except ValidationError as error:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(**values)
+        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(self._function.__call__):
+            return await _without_exits(self._function(**values))
         return await _in_thread(lambda: self._function(**values))
 
     def _mistakes(self, error: ValidationError) -> str:
@@ -128,14 +138,18 @@ class Toolbox:
             return {"error": f"unknown tool '{name}'{did_you_mean(name, self.tools)} Known: {', '.join(self.tools)}"}
         if not isinstance(arguments, Mapping):
             return {"error": f"wrong arguments: expected a JSON object, got {_kind(arguments)}"}
+        task = asyncio.ensure_future(self.tools[name].call(arguments))
         try:
-            result = await asyncio.wait_for(self.tools[name].call(arguments), seconds)
-            json.dumps(result)
-        except asyncio.TimeoutError:
+            done, _ = await asyncio.wait({task}, timeout=seconds)  # wait_for would wait for who ignores a cancellation
+        finally:
+            task.cancel()
+        if not done:
             return {"error": f"timeout: {name} did not answer within {seconds:.3g} s"}
+        try:
+            result = read_json(json.dumps(task.result()))  # a copy, and plain data
         except UserError:
             raise
-        except Exception as error:  # a tool's own mistakes are answers to the model, too
+        except (Exception, asyncio.CancelledError) as error:  # a tool's own mistakes are answers to the model, too
             return {"error": str(error) or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
@@ -148,6 +162,16 @@ def _web(settings: Tools, recorded: Replies | None) -> Any:
     from lib.tools.web import Web
 
     return Web(settings.web, recorded)
+
+
+async def _without_exits(coroutine: Coroutine) -> Any:
+    """What the coroutine returns; where it wants to end the program, an error instead."""
+    try:
+        return await coroutine
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
@@ -175,7 +199,8 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
 def _without_titles(schema: Any) -> Any:
     """A JSON schema without the titles that pydantic adds: they tell a model nothing."""
     if isinstance(schema, dict):
-        return {key: _without_titles(value) for key, value in schema.items() if key != "title"}
+        kept = {key: value for key, value in schema.items() if key != "title" or isinstance(value, dict)}
+        return {key: _without_titles(value) for key, value in kept.items()}  # a dict is a parameter of that name
     return [_without_titles(value) for value in schema] if isinstance(schema, list) else schema
 
 

@@ -1,0 +1,598 @@
+"""collect_rollouts.py through its real command line: against a model behind a server, faults, and kill -9."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import chatterbox
+from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
+from server import held, notes, serve
+
+import collect_rollouts
+from lib.config import Collection
+from lib.generators import Request
+from lib.replies import key_of
+from lib.runlog import read_jsonl
+
+ROOT = Path(__file__).parent.parent
+CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
+    "<|assistant|>{% if tools %}t{% endif %}"
+)
+NOBODY = "http://127.0.0.1:9/v1"
+PROMPTS, SAMPLES, TOKENS = 250, 2, 60  # of the whole run
+SOME = 150  # prompts of others
+
+
+@pytest.fixture(scope="module")
+def talker(tmp_path_factory):
+    """The folder of a model that thinks some letters, answers 7 or 8, and with tools calls one every second time."""
+    letter = {"a": 0.35, "b": 0.35, "</think>": 0.3}
+    folder = chatterbox(tmp_path_factory.mktemp("talker"), {
+        "<|assistant|>": {"<think>": 1.0}, "<think>": {"a": 0.5, "b": 0.5}, "a": letter, "b": letter,
+        "</think>": {"<answer>": 1.0}, "<answer>": {"7": 0.6, "8": 0.4}, "7": {"</answer>": 1.0},
+        "8": {"</answer>": 1.0}, "t": {"<|system|>": 0.5, "<think>": 0.5},
+    })  # fmt: skip
+    vocabulary = folder / "tokenizer.json"  # one token becomes the whole call
+    described = json.loads(vocabulary.read_text())
+    described["model"]["vocab"][CALL] = described["model"]["vocab"].pop("<|system|>")
+    added = next(token for token in described["added_tokens"] if token["content"] == "<|system|>")
+    added.update(content=CALL, special=False)
+    vocabulary.write_text(json.dumps(described))
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return tmp_path_factory.mktemp("server") / "log.jsonl"
+
+
+@pytest.fixture(scope="module")
+def url(talker, log):
+    with serve(talker, "--name", "m", "--log", log) as address:
+        yield address
+
+
+class Task:
+    """A config with its data in a folder, and what comes of running it."""
+
+    def __init__(self, folder, url, count=SOME, rows=None, **config):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        rows = rows or [{"question": f"What is {number}?", "answer": "7"} for number in range(count)]
+        (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.config = {
+            "run_name": "run", "seed": 1,
+            "endpoint": {"base_url": str(url), "model": "m", "max_concurrency": 32},
+            "dataset": {"name": "data.jsonl", "target_field": "answer"},
+            "prompts": {"user": "{question}"},
+            "generation": {"samples_per_prompt": SAMPLES, "max_new_tokens": TOKENS},
+            "reward": {"fn": "exact_match", "answer_extractor": "gsm8k_hash"},
+            **config,
+        }  # fmt: skip
+        (folder / "config.yaml").write_text(yaml.safe_dump(self.config))
+        self.run_dir = folder / "outputs" / "run"
+
+    def start(self, *options, **process):
+        command = [sys.executable, ROOT / "collect_rollouts.py", "--config", "config.yaml", *options]
+        return subprocess.Popen(
+            list(map(str, command)), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            **process,
+        )  # fmt: skip
+
+    def run(self, *options, code=0, **process):
+        """What it told, after it ended with this code and without a traceback."""
+        with self.start(*options, **process) as running:
+            told = running.communicate(timeout=100)[0]
+        assert running.returncode == code, told
+        assert "Traceback" not in told and "never retrieved" not in told
+        return told
+
+    def read(self, name):
+        if not (self.run_dir / name).exists():
+            return []
+        rows, bad = read_jsonl(self.run_dir / name)
+        assert bad == 0
+        return rows
+
+    def rows(self):
+        """By id; none may be there twice."""
+        rows = self.read("rollouts.jsonl")
+        by_id = {row["id"]: plain(row) for row in rows}
+        assert len(by_id) == len(rows)
+        return by_id
+
+    def written(self):
+        """Lines of rollouts.jsonl, whole ones."""
+        path = self.run_dir / "rollouts.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def replies(self):
+        """Keys in replies.jsonl, the torn tail not counted."""
+        path = self.run_dir / "replies.jsonl"
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        return {json.loads(line)["key"] for line in lines}
+
+
+def plain(row):
+    """Without what differs from run to run."""
+    calls = [{key: value for key, value in call.items() if key != "seconds"} for call in row["tool_log"]]
+    return {**{key: value for key, value in row.items() if key != "time"}, "tool_log": calls}
+
+
+def wait_for(condition, running, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert running.poll() is None, running.communicate()[0]
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def task(url, tmp_path):
+    """`task(...)` makes one in a folder of its own."""
+    return lambda *count, **config: Task(tmp_path / f"task{len(list(tmp_path.iterdir()))}", url, *count, **config)
+
+
+@pytest.fixture(scope="module")
+def whole(url, tmp_path_factory):
+    """A run that nothing interrupted."""
+    task = Task(tmp_path_factory.mktemp("whole"), url, PROMPTS)
+    task.told = task.run()
+    return task
+
+
+def test_every_rollout_is_a_row_with_all_that_is_known_of_it(whole):
+    rows = whole.rows()
+    assert len(rows) == PROMPTS * SAMPLES and not whole.read("failures.jsonl")
+    right = 0
+    for row in rows.values():
+        assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
+        assert row["id"] == f"{row['prompt_id']}.{row['sample']}" and row["target"] == "7"
+        assert row["reward"] == float(row["match"]) == float("<answer>7</answer>" in row["answer"])
+        assert row["usage"]["completion_tokens"] == len(row["answer"]) - len("<think></think><answer></answer>") + 5
+        assert row["generator"]["model"] == "m" and row["ended"] == "answer" and row["turns"] == 1
+        right += row["match"]
+    assert len({row["seed"] for row in rows.values()}) == len(rows)
+    assert 0.5 < right / len(rows) < 0.7
+    assert f"500 of 500 rollouts  reward {right / 500:.3f}" in whole.told
+    selected = [row["id"] for row in whole.read("selected.jsonl")]
+    first = {(row["prompt_id"], row["answer"]): row["id"] for row in reversed(sorted_like_data(whole))}
+    assert selected == list(first.values())[::-1]  # by prompt, in the order of the data, none twice
+
+
+def sorted_like_data(task):
+    """Its rows by prompt, as the data has them, whatever order they came in."""
+
+    def place(row):
+        return int(row["messages"][0]["content"][len("What is ") : -1]), row["sample"]
+
+    return sorted(task.rows().values(), key=place)
+
+
+def test_a_thousand_requests_of_which_every_second_fails(whole, task, tmp_path):
+    right = {key: without_usage(row) for key, row in whole.rows().items()}
+    with faulty(whole.config["endpoint"]["base_url"], "--rate", 0.5, "--hang", 1.5, "--log", tmp_path / "log") as proxy:
+        endpoint = {"base_url": str(proxy), "model": "m", "max_concurrency": 160, "deadline_s": 5}
+        mine = task(PROMPTS, endpoint=endpoint, generation={"samples_per_prompt": 4, "max_new_tokens": TOKENS})
+        told = mine.run()
+    faults = Counter(note["fault"] for note in notes(tmp_path / "log"))
+    assert faults.total() > 1200 and faults.keys() == {*INVENTIONS, *SPOILINGS, None} - ON_REQUEST
+    rows, failures = mine.rows(), mine.read("failures.jsonl")
+    failed = {row["id"] for row in failures}
+    assert len(rows.keys() | failed) == 1000 and not rows.keys() & failed
+    assert 5 < len(failed) == len(failures) < 400 and f"{len(failures)} rollouts failed" in told
+    assert {row["kind"] for row in failures} <= {"timeout", "unavailable", "malformed"}
+    assert all(row["error"].startswith(f"{row['kind']}: ") for row in failures)
+    mine.run("--resume", f"endpoint.base_url={whole.config['endpoint']['base_url']}")
+    again = mine.rows()
+    assert len(again) == 1000 and rows.items() <= again.items()
+    for found in (rows, again):
+        both = found.keys() & right.keys()
+        assert len(both) > 250 and all(without_usage(found[key]) == right[key] for key in both)
+
+
+def without_usage(row):
+    return {key: value for key, value in row.items() if key != "usage"}
+
+
+# kills
+
+
+def requests_of(row):
+    """Seed and key of every request that a row took."""
+    first = next(k for k, message in enumerate(row["messages"]) if message["role"] == "assistant")
+    turns = [k for k in range(first, len(row["messages"])) if row["messages"][k]["role"] == "assistant"]
+    name = {key: row["generator"][key] for key in ("model", "api", "body")}
+    for turn, end in enumerate(turns):
+        seed = int(key_of(1, row["id"], turn), 16) % collect_rollouts.SEEDS
+        request = Request(row["messages"][:end], TOKENS, 1.0, seed, tools=row.get("tools", []))
+        yield seed, key_of("reply", name, asdict(request))
+
+
+def killed(running):
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert running.returncode == -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def keys(whole):
+    """The key of each request of the whole run, by its seed."""
+    found = dict(pair for row in whole.rows().values() for pair in requests_of(row))
+    assert set(found.values()) == whole.replies()
+    return found
+
+
+def test_killed_at_any_moment_and_resumed(whole, task, log, keys):
+    chance, mine = random.Random(0), task()
+    known, seen = set(), len(notes(log))
+    for more in (1, 7, 0, 20, 40, 30):
+        before, had = mine.written(), len(known)
+        with mine.start("--resume") as running:
+            wait_for(lambda: len(mine.replies()) > had and mine.written() >= before + more, running)  # noqa: B023
+            time.sleep(0.01 * chance.random())
+            killed(running)
+        time.sleep(0.2)  # until the server noticed
+        assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
+        known, seen = mine.replies(), len(notes(log))
+        mine.rows()
+    assert 100 < len(known) < 300
+    mine.run("--resume")
+    assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
+    same(mine, whole)
+
+
+def test_killed_while_all_answers_are_on_their_way(whole, task, url, log):
+    mine, seen = task(), len(notes(log))
+    for _ in range(4):
+        before = mine.written()
+        with mine.start("--resume") as running:
+            wait_for(lambda: mine.written() >= before + 20, running)  # noqa: B023
+            with held(url):
+                time.sleep(0.3)
+                assert len(mine.replies()) == mine.written()
+                killed(running)
+                time.sleep(0.2)
+    mine.run("--resume")
+    same(mine, whole)
+    answered = Counter(note["seed"] for note in notes(log)[seen:] if note["status"] == 200)
+    assert len(answered) == 300 and set(answered.values()) == {1}
+
+
+def test_killed_while_rows_are_written_from_replies_alone(whole, task, log):
+    mine, seen = task(PROMPTS), len(notes(log))
+    mine.run_dir.mkdir(parents=True)
+    (mine.run_dir / "replies.jsonl").write_bytes((whole.run_dir / "replies.jsonl").read_bytes())
+    for _ in range(3):
+        before = mine.written()
+        with mine.start("--resume", f"endpoint.base_url={NOBODY}") as running:
+            wait_for(lambda: mine.written() >= before + 100, running)  # noqa: B023
+            killed(running)
+    assert mine.written() < 500
+    mine.run("--resume", f"endpoint.base_url={NOBODY}")
+    same(mine, whole)
+    assert len(notes(log)) == seen
+
+
+def same(mine, its):
+    """That `mine` has the rows, and those selected, that `its` has of the same prompts."""
+    count = SAMPLES * len((mine.folder / "data.jsonl").read_text().splitlines())
+    rows, prompts = mine.rows(), {row["prompt_id"] for row in mine.rows().values()}
+    assert len(rows) == count
+    assert rows == {key: row for key, row in its.rows().items() if row["prompt_id"] in prompts}
+    selected = [[plain(row) for row in task.read("selected.jsonl")] for task in (mine, its)]
+    assert selected[0] == [row for row in selected[1] if row["prompt_id"] in prompts] != []
+
+
+def test_episodes_with_tools_are_killed_and_resumed(task, log):
+    tools = {"names": ["python.run"], "max_turns": 4}
+    its, mine = task(40, tools=tools), task(40, tools=tools)
+    told = its.run("sandbox.allow_unsafe=true")
+    rows = its.rows().values()
+    assert Counter(row["turns"] for row in rows).keys() == {1, 2, 3, 4} and {"answer", "turns"} == {
+        row["ended"] for row in rows
+    }
+    for row in rows:
+        assert len(row["tool_log"]) == row["turns"] - (row["ended"] == "answer")
+        results = [message["content"] for message in row["messages"] if message["role"] == "tool"]
+        assert all(json.loads(result)["result"]["stdout"] == "42\n" for result in results)
+        assert row["messages"][-1]["role"] == ("assistant" if row["ended"] == "answer" else "tool")
+        assert [tool["function"]["name"] for tool in row["tools"]] == ["python_run"]
+    assert f"tools: {sum(len(row['tool_log']) for row in rows)} calls, 0 of them" in told
+    assert f"{sum(row['ended'] == 'turns' for row in rows)} by tools.max_turns" in told
+    keys = dict(pair for row in rows for pair in requests_of(row))
+    assert set(keys.values()) == its.replies()
+    known, seen = set(), len(notes(log))
+    for more in (5, 30, 20):
+        had = len(known)
+        with mine.start("--resume", "sandbox.allow_unsafe=true") as running:
+            wait_for(lambda: len(mine.replies()) >= had + more, running)  # noqa: B023
+            killed(running)
+        time.sleep(0.2)
+        assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
+        known, seen = mine.replies(), len(notes(log))
+    mine.run("--resume", "sandbox.allow_unsafe=true")
+    assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
+    same(mine, its)
+
+
+# ends
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
+    mine, seen = task(), len(notes(log))
+    with mine.start() as running:
+        wait_for(lambda: mine.written() > 50, running)
+        running.send_signal(number)
+        told = running.communicate(timeout=20)[0]
+    assert running.returncode == code and "Traceback" not in told and "finishing what is under way" in told
+    assert 50 < len(mine.rows()) == len(mine.replies()) < 300 and f"{len(mine.rows())} of 300 rollouts" in told
+    assert not (mine.run_dir / "selected.jsonl").exists()
+    told = mine.run("--resume")
+    assert "of 300 rollouts are there already" in told
+    same(mine, whole)
+    asked = Counter(note["seed"] for note in notes(log)[seen:])
+    assert len(asked) == 300 and set(asked.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [("unauthorized", "the key in endpoint.api_key_env is refused"), ("quota", "the quota is used up")],
+)
+def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sentence):
+    mine = task()
+    with mine.start() as running:
+        wait_for(lambda: mine.written() > 50, running)
+        killed(running)
+    rows, replies = mine.rows(), mine.replies()
+    with faulty(NOBODY, "--only", fault) as proxy:
+        told = mine.run("--resume", f"endpoint.base_url={proxy}", code=6)
+    assert told.count("error: endpoint: ") == 1 and sentence in told
+    assert mine.replies() == replies and rows.items() <= mine.rows().items()
+    assert not mine.read("failures.jsonl")
+    assert not (mine.run_dir / "selected.jsonl").exists()
+    mine.run("--resume")
+    same(mine, whole)
+
+
+def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
+    mine, upstream = task(), whole.config["endpoint"]["base_url"]
+    with faulty(upstream, "--rate", 0) as proxy:
+        with mine.start(f"endpoint.base_url={proxy}", "endpoint.max_retries=1") as running:
+            wait_for(lambda: mine.written() > 50, running)
+            os.kill(proxy.pid, signal.SIGKILL)
+            told = running.communicate(timeout=30)[0]
+        assert running.returncode == 6 and "Traceback" not in told, told
+        assert "64 requests in a row failed" in told and "--resume" in told
+    assert 50 < len(mine.rows()) < 300 and len(mine.read("failures.jsonl")) >= 63
+    with faulty(upstream, "--rate", 0) as proxy:
+        mine.run("--resume", f"endpoint.base_url={proxy}")
+    same(mine, whole)
+
+
+def limited(size):
+    """For a process that may write files of so many bytes."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("name", ["replies", "rollouts"])
+def test_a_file_that_cannot_grow(whole, task, name):
+    per_row = [(whole.run_dir / f"{name}.jsonl").stat().st_size // 500 for name in ("replies", "rollouts")]
+    assert 1.5 * per_row[0] < per_row[1]
+    largest = 200 * per_row[0] if name == "replies" else 300 * int(1.2 * per_row[0])
+    mine = task()
+    told = mine.run(code=74, preexec_fn=limited(largest))
+    assert f"outputs/run{'/replies.jsonl' if name == 'replies' else ': rows'}" in told
+    assert "free some space, then --resume" in told
+    assert 50 < len(mine.rows()) < 300 and not (mine.run_dir / "selected.jsonl").exists()
+    mine.run("--resume")
+    same(mine, whole)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_full_disk(whole, task):
+    mine = task(PROMPTS)
+    mine.run_dir.parent.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", mine.run_dir.parent]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount")
+    try:
+        told = mine.run(code=74)
+        assert "No space left on device" in told and 50 < len(mine.rows()) < 500
+        subprocess.run([*command[:4], "remount,size=9m", *command[5:]], check=True)
+        mine.run("--resume")
+        same(mine, whole)
+    finally:
+        subprocess.run(["umount", mine.run_dir.parent], check=True)
+
+
+def test_a_place_that_cannot_be_written(task):
+    mine = task(3)
+    (mine.folder / "file").touch()
+    told = mine.run("output_dir=file", code=74)
+    assert "file/run: cannot keep a run log here" in told and "choose another disk" in told
+
+
+def test_an_upload_that_fails_leaves_the_rows(task):
+    mine = task(3, upload={"repo_id": "me/rows"})
+    hub = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_none", "HF_HOME": str(mine.folder)}
+    told = mine.run(code=2, env={**os.environ, **hub})
+    assert "error: upload.repo_id: 'me/rows' could not be written (" in told and "run again with --resume" in told
+    assert mine.read("selected.jsonl")
+
+
+# what may be asked of it
+
+
+def test_it_says_what_it_does_without_doing_it(task, log):
+    mine, seen = task(3, endpoint={"base_url": NOBODY, "model": "m", "output_price": 1e6, "api_key_env": "NO_KEY"}), []
+    told = mine.run("--dry-run")
+    assert "6 rollouts, 2 of each prompt, by m at http://127.0.0.1:9/v1" in told
+    assert "at most 60 tokens written in each, 360 in all" in told and "at most 360.00" in told
+    assert "user: What is 0?" in told and not (mine.folder / "outputs").exists()
+    told = mine.run("--dry-run", "tools.names=[python.run]")
+    assert '"name": "python.run"' in told and "at most 16384 tokens" in told
+    assert "nothing is asked twice" in mine.run("--help")
+    told = mine.run(code=2)
+    assert "endpoint.api_key_env: the environment variable NO_KEY is not set" in told
+    assert seen == []
+
+
+def test_smoke_is_a_small_run_beside_the_other(task):
+    mine = task(50, generation={"samples_per_prompt": 5, "max_new_tokens": 60})
+    for _ in range(2):
+        told = mine.run("--smoke", "4")
+        assert "8 of 8 rollouts" in told
+    rows, _ = read_jsonl(mine.folder / "outputs/run-smoke/rollouts.jsonl")
+    assert len(rows) == 8 and not mine.run_dir.exists()
+
+
+def test_a_resume_may_change_some_things_and_asks_for_what_is_missing(task, log):
+    mine = task(20)
+    mine.run("dataset.max_rows=10")
+    first = mine.rows()
+    assert len(first) == 20
+    assert "already holds a run: continue it with --resume" in mine.run(code=2)
+    told = mine.run("--resume", "generation.temperature=0.5", code=2)
+    assert "generation.temperature: 1.0 -> 0.5" in told and "--allow-config-change" in told
+    seen = len(notes(log))
+    select = ["select.best_of=1", "select.only_matches=true"]
+    mine.run("--resume", "dataset.max_rows=10", *select, f"endpoint.base_url={NOBODY}")
+    assert len(notes(log)) == seen
+    best = mine.read("selected.jsonl")
+    assert best and len(best) == len({row["prompt_id"] for row in best}) and all(row["match"] for row in best)
+    mine.run("--resume", "generation.samples_per_prompt=3")
+    assert len(notes(log)) == seen + 40 and len(mine.rows()) == 60 and first.items() <= mine.rows().items()
+    mine.run("--resume", "generation.samples_per_prompt=1", f"endpoint.base_url={NOBODY}")
+    assert {row["sample"] for row in mine.read("selected.jsonl")} == {0} and len(mine.rows()) == 60
+
+
+def test_the_same_prompt_twice_is_answered_twice(task):
+    row = {"question": "What?", "answer": "7"}
+    mine = task(rows=[row, {**row, "answer": "8"}, row], select={"distinct": False})
+    mine.run()
+    ids = Counter(row["prompt_id"] for row in mine.rows().values())
+    assert len(ids) == 3 and set(ids.values()) == {2}
+    assert sum(prompt_id.endswith("-2") for prompt_id in ids) == 1
+    assert len({row["seed"] for row in mine.rows().values()}) == 6
+    assert [row["target"] for row in mine.read("selected.jsonl")] == ["7", "7", "8", "8", "7", "7"]
+
+
+def test_chats_in_a_column(task):
+    chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+    prompts = {"messages_field": "chat"}
+    mine = task(rows=[{"chat": chat, "answer": "7"}] * 2, prompts=prompts)
+    mine.run()
+    assert all(row["messages"][:3] == chat and len(row["messages"]) == 4 for row in mine.rows().values())
+    for bad in (chat[:2], [], "a", ["a"], [{"content": "a"}], {"role": "user"}):
+        told = task(rows=[{"chat": bad, "answer": "7"}], prompts=prompts).run(code=2)
+        assert "prompts.messages_field: 'chat' has" in told and "name another column" in told
+
+
+def test_mistakes_are_told_before_anybody_is_asked(task, log):
+    seen = len(notes(log))
+    told = task(3, prompts={"user": "{problem}"}).run(code=2)
+    assert "column 'problem' is missing from row 1" in told and "name the right column in prompts.user" in told
+    told = task(rows=[{"question": "x", "answer": ""}]).run(code=2)
+    assert "error: " in told
+    told = task(3, reward=None, select={"only_matches": True}).run(code=2)
+    assert "there is no reward to select by" in told
+    told = task(3, endpoint=None).run(code=2)
+    assert "give one of the two: a server to ask, or a model to load" in told
+    assert len(notes(log)) == seen
+
+
+def test_without_a_reward_rows_have_none(task):
+    mine = task(3, reward=None)
+    told = mine.run()
+    assert "reward" not in told
+    assert all("reward" not in row and "match" not in row for row in mine.rows().values())
+    assert len(mine.read("selected.jsonl")) > 3
+
+
+# which rows are kept
+
+
+def row(number, prompt="p", reward=1.0, match=True, tokens=5, **fields):
+    said = fields.pop("said", f"{prompt}{number}")
+    plain = {"id": f"{prompt}.{number}", "prompt_id": prompt, "ended": "answer", "reasoning_ended": True}
+    plain |= {"messages": [{"role": "assistant", "content": said}], "usage": {"completion_tokens": tokens}}
+    return plain | {"reward": reward, "match": match} | fields
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "told"),
+    [
+        ({}, [0, 1, 2, 3, 4], "1 repeated, 4 cut off"),
+        ({"distinct": False}, [0, 1, 2, 3, 4, 5], "4 cut off"),
+        ({"truncated": True}, [0, 1, 2, 3, 4, 6, 7, 8, 9], "1 repeated"),
+        ({"only_matches": True}, [0, 3], "1 repeated, 4 cut off, 3 not right"),
+        ({"min_reward": 0.0}, [0, 1, 3], "1 repeated, 2 below a reward of 0, 4 cut off"),
+        ({"min_reward": -0.5}, [0, 1, 3, 4], "1 below a reward of -0.5, 1 repeated, 4 cut off"),
+        ({"min_reward": 1.0}, [0, 3], "1 repeated, 3 below a reward of 1, 4 cut off"),
+        ({"best_of": 1}, [3], "4 cut off, 4 not among the best 1 of a prompt, 1 repeated"),
+        ({"best_of": 2}, [0, 3], "3 not among the best 2 of a prompt, 4 cut off, 1 repeated"),
+        ({"best_of": 9}, [0, 1, 2, 3, 4], "1 repeated, 4 cut off"),
+    ],
+)
+def test_selection(settings, kept, told):
+    rows = [
+        row(0), row(1, reward=0.0, match=False), row(2, reward=None, match=False), row(3, tokens=4),
+        row(4, reward=-0.5, match=False), row(5, said="p0"), row(6, ended="truncated"), row(7, ended="turns"),
+        row(8, ended="tokens"), row(9, reasoning_ended=False),
+    ]  # fmt: skip
+    found, about = collect_rollouts.select(rows, Collection(**settings))
+    assert [row["id"] for row in found] == [f"p.{number}" for number in kept]
+    assert sorted(about.strip(" ()").removesuffix(" left out").split(", ")) == sorted(told.split(", "))
+
+
+def test_the_best_of_each_prompt():
+    rows = [row(0, "p", 0.5), row(0, "q", None), row(1, "p", 0.75), row(1, "q", 0.0), row(2, "p", 0.75), row(2, "q", 0)]
+    found, _ = collect_rollouts.select(rows, Collection(best_of=1))
+    assert [row["id"] for row in found] == ["p.1", "q.1"]  # the first of equals
+    assert collect_rollouts.select([], Collection(best_of=1)) == ([], "")
+
+
+# who answers
+
+
+def test_a_model_in_this_process_says_what_the_server_says(whole, task, talker):
+    local = {"endpoint": None, "model": {"name": str(talker), "backend": "plain", "max_seq_length": 256}}
+    mine = task(80, **local)
+    mine.run("generation.batch_size=7")
+    rows, others = mine.rows(), whole.rows()
+    assert len(rows) == 160
+    for key, row in rows.items():
+        its = others[key]
+        assert all(row[part] == its[part] for part in row.keys() - {"generator", "usage"})
+        assert row["usage"] | {"reasoning_tokens": 0} == its["usage"]
+        assert row["usage"]["reasoning_tokens"] == len(row["answer"].partition("</think>")[0]) - len("<think>")
+
+
+def test_who_asks_a_server_loads_no_torch(task):
+    heavy = ("torch", "transformers", "datasets", "huggingface_hub")
+    script = (
+        "import runpy, sys\nsys.argv = ['collect_rollouts.py', '--config', 'config.yaml']\n"
+        f"try: runpy.run_path({str(ROOT / 'collect_rollouts.py')!r}, run_name='__main__')\n"
+        f"except SystemExit as end: print('ended', end.code, [name for name in {heavy} if name in sys.modules])"
+    )
+    mine = task(3)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=mine.folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ended 0 []" in done.stdout
