@@ -31,7 +31,7 @@ from lib import stats
 from lib.config import CollectConfig, Collection, SFTDataset, dump, load, parser
 from lib.console import Screen, duration
 from lib.data import load_splits
-from lib.errors import FINISHED, ConfigError, StorageError, run_script
+from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError, Usage
 from lib.interrupts import Interrupts
 from lib.prompts import columns_of
@@ -87,6 +87,8 @@ def main() -> int:
         progress.summary()
         if interrupts.received:
             return interrupts.exit_code
+        if not progress.rows:
+            raise ApiError(f"no rollout could be had, see {config.run_dir / 'failures.jsonl'}; mend it, then --resume")
         log.sync()
         known = rows_by_id(config)
         if sum(job.id in known for job in jobs) < progress.rows:
@@ -191,7 +193,9 @@ async def collect(
     if not jobs:
         return
     async with contextlib.AsyncExitStack() as stack:
-        pages = stack.enter_context(contextlib.closing(Replies(config.run_dir / "web.jsonl")))
+        pages = None
+        if any(name.startswith("web.") for name in config.tools.names):
+            pages = stack.enter_context(contextlib.closing(Replies(config.run_dir / "web.jsonl")))
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
@@ -234,6 +238,12 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
             with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
                 screen.say(f"model {config.endpoint.model} at {config.endpoint.base_url}")
                 yield Remembering(remote, replies)
+        if remote.counts.retries:
+            screen.say(f"{remote.counts.retries} requests were tried again")
+        if remote.counts.without_usage:
+            screen.warn(
+                f"{remote.counts.without_usage} replies came without a count of tokens: totals and cost lack them"
+            )
     else:
         from lib.local import load_local  # torch comes after config and data were found sound
 

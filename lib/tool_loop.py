@@ -116,7 +116,7 @@ class ToolLoop:
         episode.usage += reply.usage
         episode.reasoning_ended = reply.reasoning_ended
         said = reply.text
-        if reply.reasoning:
+        if reply.reasoning or not reply.reasoning_ended:
             said = f"{thinking.open_tag}{reply.reasoning}{thinking.close_tag if reply.reasoning_ended else ''}{said}"
         message = {"role": "assistant", "content": said if thinking.keep else reply.text}
         calls, answer = [], said if reply.reasoning_ended else ""

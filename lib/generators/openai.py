@@ -178,9 +178,9 @@ class RemoteModel:
         return ReplyError("refused", about)
 
     def _failed(self, error: ReplyError) -> None:
-        """Counts; ApiError when the server seems to be gone."""
+        """Counts; ApiError when the server seems to be gone. One that refuses a request is there."""
         self.counts.failures += 1
-        self._failures_in_a_row += 1
+        self._failures_in_a_row += error.kind != "refused"
         if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
             raise ApiError(
                 f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; mend the "
