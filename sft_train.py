@@ -6,54 +6,59 @@
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
-Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Any chat template
-will do: lib/chats.py finds the turns in it. The result is in outputs/<run_name>/final.
+Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
+no marks: lib/chats.py finds the turns, and says which templates it refuses. The result is in outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import math
 import os
 import shutil
 import time
+from array import array
+from collections import Counter
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
 from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat
 from lib.config import SFTConfig, SFTDataset, dump, load, parser
-from lib.data import Row, Splits, load_splits
+from lib.data import HELD_OUT_NAMES, Row, Splits, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_directory, discard
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
+NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
 RUN_STATE = "run.json"  # written into a checkpoint as its last file: without it the checkpoint is not complete
 
 
 def main() -> int:
     """Config, data, model, one example shown, training, the result saved."""
     args, config = command_line()
-    splits, train, held_out, left_out = load_chats(config.dataset)
+    source, train, held_out, notes = load_chats(config.dataset)
     from lib.console import Screen
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
     with RunLog(config.run_dir, args.resume, is_main) as log, Interrupts() as interrupts:
-        checkpoint = rewind(config.run_dir, log, splits.fingerprint) if args.resume else None
-        log.write_config(dump(config))
-        screen.say(f"data: {splits.source}, {len(train)} rows to train on, {len(held_out)} held out")
-        for note in left_out:
+        screen.say(f"data: {source}, {len(train)} rows to train on, {len(held_out)} held out")
+        for note in notes:
             screen.warn(note)
         model, tokenizer = load_model(config)
         encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
         examples, held_out = encode("to train on", train), encode("held out", held_out)
+        fingerprint = fingerprint_of(examples, held_out)
+        checkpoint = rewind(config.run_dir, log, fingerprint) if args.resume else None
+        log.write_config(dump(config))
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
-        trainer.add_callback(reporter(log, screen, interrupts, splits.fingerprint))
+        trainer.add_callback(reporter(log, screen, interrupts, fingerprint))
         show(trainer, screen)
         trainer.train(resume_from_checkpoint=checkpoint)
         if not interrupts.received:
@@ -75,52 +80,70 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     return args, config
 
 
-def load_chats(dataset: SFTDataset) -> tuple[Splits, list[Chat], list[Chat], list[str]]:
-    """The splits, the chats to train on and held out, and a sentence on each kind of rows that were left out."""
-    chooses = dataset.only_matches or dataset.min_reward is not None
-    splits = load_splits(dataset.model_copy(update={"max_train_rows": None}) if chooses else dataset, columns=())
-    train, held_out = (chosen(rows, dataset, splits.source) for rows in (splits.train, splits.test))
-    notes = {
-        "are held out too": splits.overlap,
-        "are not what dataset.min_reward and dataset.only_matches choose": len(splits.train) - len(train),
-    }
+def load_chats(dataset: SFTDataset) -> tuple[str, list[Chat], list[Chat], list[str]]:
+    """Where the rows are from, the chats to train on and held out, and a sentence on each kind that is not trained."""
+    limit = dataset.max_train_rows
+    while True:
+        splits = load_splits(dataset.model_copy(update={"max_train_rows": limit}), columns=())
+        train, held_out, left_out = sorted_out(splits, dataset)
+        if limit is None or len(train) == dataset.max_train_rows or len(splits.train) < limit:
+            break
+        limit *= 8  # max_train_rows counts what is left of the rows, which may be many more than will be read
+    why = [f"{number} rows to train on were removed: they {reason}" for reason, number in left_out.items() if number]
     if not train:
-        raise ConfigError(
-            f"dataset.min_reward, dataset.only_matches: they choose none of {len(splits.train)} rows of "
-            f"{splits.source}: lower the first or remove the second"
-        )
-    secret, seen, kept = {chat.key() for chat in held_out}, set(), []
-    for chat in train[: dataset.max_train_rows]:
-        key = chat.key()
-        if key in secret or (dataset.distinct and key in seen):
-            kind = "are held out too" if key in secret else "equal another one"
-            notes[kind] = notes.get(kind, 0) + 1
+        key = "dataset.min_reward, dataset.only_matches" if left_out[NOT_CHOSEN] else "dataset.name"
+        raise ConfigError(f"{key}: no row of {splits.source} is left to train on ({'; '.join(why)}): give others")
+    if cut_off := sum(chat.is_cut_off for chat in train):
+        why.append(f"in {cut_off} rows to train on the last turn is not trained, since it was cut off")
+    return splits.source, train, held_out, why
+
+
+def sorted_out(splits: Splits, dataset: SFTDataset) -> tuple[list[Chat], list[Chat], Counter[str]]:
+    """The chats to train on, at most `max_train_rows`, those held out, and why others are in neither."""
+    has_own_test = splits.source.endswith(tuple(f", {name})" for name in HELD_OUT_NAMES))
+    source = (
+        f"{splits.source}, not counting {splits.overlap} that are held out too" if splits.overlap else splits.source
+    )
+    left_out = Counter({"are held out too": splits.overlap})
+    held_out = []
+    for number, row in enumerate(splits.test, start=1):
+        where = f"{'test ' if has_own_test else ''}row {number} of {splits.source}"
+        if is_chosen(row, dataset, where) and (chat := as_chat(row, where)).turns:
+            held_out.append(chat)
+    secret, seen, train = {chat.key() for chat in held_out}, set(), []
+    for number, row in enumerate(splits.train, start=1 if has_own_test else len(splits.test) + 1):
+        if len(train) == dataset.max_train_rows:
+            break
+        where = f"row {number} of {source}"
+        if not is_chosen(row, dataset, where):
+            left_out[NOT_CHOSEN] += 1
+        elif not (chat := as_chat(row, where)).turns:
+            left_out["were cut off in their only turn"] += 1
+        elif (key := chat.key()) in secret:
+            left_out["are held out too"] += 1
+        elif dataset.distinct and key in seen:
+            left_out["equal another one"] += 1
         else:
             seen.add(key)
-            kept.append(chat)
-    if not kept:
-        raise ConfigError(f"dataset.name: every row of {splits.source} is held out too: give other data")
-    return splits, kept, held_out, [f"{n} rows to train on were removed: they {why}" for why, n in notes.items() if n]
+            train.append(chat)
+    return train, held_out, left_out
 
 
-def chosen(rows: list[Row], dataset: SFTDataset, source: str) -> list[Chat]:
-    """The rows that reward and match let pass, as chats. ConfigError where a row is none, or has no such column."""
-    chats = []
-    for number, row in enumerate(rows, start=1):
-        where = f"row {number} of {source}"
-        for key, column in (("min_reward", "reward"), ("only_matches", "match")):
-            if getattr(dataset, key) not in (None, False) and isinstance(row.get(column, ""), str):
-                found = f"'{row[column]}' as" if column in row else "no"
-                raise ConfigError(
-                    f"dataset.{key}: {where} has {found} '{column}', expected what a judge says: give rollouts, as "
-                    "JSON lines, or remove the key"
-                )
-        if dataset.min_reward is not None and (row["reward"] is None or row["reward"] < dataset.min_reward):
+def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
+    """Whether reward and match let the row pass; null never does. ConfigError where they are not what a judge says."""
+    for key, column, kind in (("min_reward", "reward", int | float), ("only_matches", "match", bool)):
+        lowest = getattr(dataset, key)
+        if lowest is None or lowest is False:
             continue
-        if dataset.only_matches and not row["match"]:
-            continue
-        chats.append(as_chat(row, where))
-    return chats
+        found = row.get(column, "")
+        if found is not None and (not isinstance(found, kind) or found != found):
+            raise ConfigError(
+                f"dataset.{key}: {where} has {f'{found!r} as' if column in row else 'no'} '{column}', expected what a "
+                "judge says: give rollouts, as JSON lines, or remove the key"
+            )
+        if found is None or found < lowest:
+            return False
+    return True
 
 
 def load_model(config: SFTConfig) -> tuple[object, object]:
@@ -160,12 +183,18 @@ def examples_of(
         scratch.refuse_unknown(tokenizer, (passage.text for passage in passages))
     whole = list(labeller.encode(passages))
     limit, how = config.train.max_length, config.train.truncation
-    result = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
+    fitting = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
+    result = [example for example in fitting if example.trained]
     long = sum(len(example.ids) > limit for example in whole)
-    if long == len(whole) and (how == "cut" or not result):
+    if not any(example.within(limit, cut=False) for example in whole):
         raise ConfigError(
             f"train.max_length: all {long} examples {name} have more than {limit} tokens, so no end would be learned: "
             "raise it"
+        )
+    if not result:
+        raise ConfigError(
+            f"model.name: its tokenizer has no token for what is trained of the {len(fitting)} examples {name}: give "
+            "another model"
         )
     lengths = [len(example.ids) for example in whole]
     trained = sum(end - start for example in result for start, end in example.trained)
@@ -174,22 +203,52 @@ def examples_of(
         f"{trained} of {sum(len(example.ids) for example in result)} are trained"
     )
     if several := [part for part in parts if len(part) > 1]:
+        sizes = iter(lengths)
+        extra = sum(sum(sorted(islice(sizes, len(part)))[:-1]) for part in parts)
         screen.say(
             f"{name}: {len(several)} chats became {sum(map(len, several))} examples, because the chat template writes "
-            "a turn differently once others follow it"
+            f"a turn differently once others follow it; that costs {extra} tokens, {extra / sum(lengths):.0%} of all"
         )
+    if labeller.left_out:
+        what = " and ".join(f"{kind} in {number} turns" for kind, number in labeller.left_out.items())
+        screen.warn(
+            f"{name}: the chat template does not write {what}, so these are not learned; a template that knows them "
+            "would keep them"
+        )
+    if len(result) < len(fitting):
+        screen.warn(f"{name}: {len(fitting) - len(result)} examples are lost, since no token of theirs is trained")
     if long:
-        lost = sum(len(example.trained) for example in whole) - sum(len(example.trained) for example in result)
+        lost = sum(len(example.trained) for example in whole) - sum(len(example.trained) for example in fitting)
         screen.warn(
             f"{name}: {long} of {len(whole)} examples have more than train.max_length = {limit} tokens: "
             + ("they are cut" if how == "cut" else "the turns beyond are not trained")
-            + f"; {lost} turns and {len(whole) - len(result)} examples are lost"
+            + f"; {lost} turns and {len(whole) - len(fitting)} examples are lost"
         )
     if changed := sum(not example.is_exact for example in result):
         screen.warn(
             f"{name}: in {changed} examples the tokenizer changes the text of a trained turn, such as its spaces"
         )
     return result
+
+
+def fingerprint_of(*parts: list[Example]) -> str:
+    """Equal for equal examples in equal order: a resumed run must see the same, so the template is told apart too."""
+    digest = hashlib.sha256()
+    for number, part in enumerate(parts):
+        for example in part:
+            spans = (border for span in example.trained for border in span)
+            digest.update(array("q", [number, len(example.ids), *example.ids, *spans]).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def as_table(examples: list[Example]) -> object:
+    """The examples as the trainer reads them, from one place in memory."""
+    import datasets
+    import pyarrow
+
+    numbers = pyarrow.list_(pyarrow.int32())
+    columns = {"input_ids": (each.ids for each in examples), "labels": (each.labels for each in examples)}
+    return datasets.Dataset(pyarrow.table({name: pyarrow.array(rows, numbers) for name, rows in columns.items()}))
 
 
 def teach_to_stop(model: object, tokenizer: object, examples: list[Example], screen: object) -> None:
@@ -253,10 +312,7 @@ def make_trainer(
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
     )
-    rows, held_out = (
-        datasets.Dataset.from_list([{"input_ids": each.ids, "labels": each.labels} for each in part])
-        for part in (train, held_out)
-    )
+    rows, held_out = as_table(train), as_table(held_out)
     if settings.packing:
         refuse_leaks(model)
         rows = trl.pack_dataset(rows, settings.max_length, "bfd")
@@ -332,8 +388,8 @@ def rewind(run_dir: Path, log: object, fingerprint: str) -> str | None:
     state = json.loads(newest.read_text(encoding="utf-8"))
     if state["fingerprint"] != fingerprint:
         raise ConfigError(
-            f"dataset: the rows differ from those of the run in {run_dir}, which can not be resumed on them: "
-            "restore the data, or start anew with another run_name=..."
+            f"dataset: the rows differ from those of the run in {run_dir}, or the chat template writes them otherwise, "
+            "so it can not be resumed on them: restore the data, or start anew with another run_name=..."
         )
     log.rewind(state["offsets"])
     return str(newest.parent)

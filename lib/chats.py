@@ -1,24 +1,32 @@
-"""What of a chat is trained: the assistant's turns and their end token, for any chat template.
+"""What of a chat is trained: the assistant's turns and their end token, without any marks in the chat template.
 
 A turn is what the template adds to the prompt for it: render(messages before, generation prompt) is what the model
 will read, render(messages before and this one) is what it shall have written after that, up to the end token. So no
 template needs markers; {% generation %}, where there is one, changes nothing, and nothing that a user, a system prompt
 or a tool says can be trained, template-like text included.
 
+Refused rather than guessed are templates that write a turn otherwise than their own prompt begins it (DeepSeek-R1's,
+which asks for thoughts and deletes them), that end no turn by a special token, or that leave out tool calls or answers.
+
 Chats stay plain dicts until they are token ids: Arrow, for one, would merge the arguments of all tool calls.
 """
 
+import inspect
 import json
+import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, count, pairwise, product
 from typing import Any
 
 from lib.errors import ConfigError
 
 UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores
+CUT_OFF = ("truncated", "turns", "tokens")  # a rollout's `ended`, where no answer came to its end
+PLAIN = [{"role": "user", "content": "?"}]
 
 
 @dataclass(frozen=True)
@@ -30,10 +38,21 @@ class Chat:
     tools: list[dict] | None
     template_kwargs: dict[str, Any]
     where: str  # for people: which row
+    is_cut_off: bool = False  # its last answer has no end, so it is no turn
 
     def key(self) -> str:
-        """Equal for equal chats."""
-        return json.dumps([self.messages, self.turns, self.tools, self.template_kwargs], sort_keys=True, default=str)
+        """Equal for equal chats, whatever the ids of their tool calls."""
+        messages = [
+            {
+                key: [{name: part for name, part in call.items() if name != "id"} for call in value]
+                if key == "tool_calls"
+                else value
+                for key, value in message.items()
+                if key != "tool_call_id"
+            }
+            for message in self.messages
+        ]
+        return json.dumps([messages, self.turns, self.tools, self.template_kwargs], sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)
@@ -78,11 +97,12 @@ class Example:
 def as_chat(row: dict[str, Any], where: str) -> Chat:
     """A row with `messages`, or with `prompt` and `completion`, of which only the latter is trained; ConfigError else.
 
-    Text in `prompt` is what a user says, text in `completion` what the assistant says. Other columns are ignored, but
-    for `tools` and `chat_template_kwargs`.
+    Text in `prompt` is what a user says, text in `completion` what the assistant says; what else is no text may be
+    given as JSON text. Other columns are ignored, but for `tools`, `chat_template_kwargs`, and those by which a rollout
+    tells that its last answer was cut off: that one is no turn, and the row may have none.
     """
     if row.get("messages"):
-        messages, given = _listed(row["messages"], "user", where), 0
+        messages, given = _from_json(row["messages"], list, f"'messages' of {where}") or [], 0
     elif row.get("prompt") and row.get("completion"):
         prompt, completion = _listed(row["prompt"], "user", where), _listed(row["completion"], "assistant", where)
         messages, given = prompt + completion, len(prompt)
@@ -95,12 +115,16 @@ def as_chat(row: dict[str, Any], where: str) -> Chat:
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant" and index >= given]
     if not turns:
         raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
+    # an end after it would teach to stop there; behind a tool's result the last turn is whole
+    is_cut_off = row.get("ended") in CUT_OFF or row.get("reasoning_ended") is False
+    is_cut_off = is_cut_off and turns[-1] == len(messages) - 1
     tools = _from_json(row.get("tools"), list, f"'tools' of {where}") or None
     if tools and not all(isinstance(tool, dict) for tool in tools):
         raise ConfigError(
             f"dataset.name: 'tools' of {where} has an entry that is no object, expected function schemas: mend the row"
         )
-    return Chat(messages, turns, tools, row.get("chat_template_kwargs") or {}, where)
+    kwargs = _from_json(row.get("chat_template_kwargs"), dict, f"'chat_template_kwargs' of {where}") or {}
+    return Chat(messages, turns[:-1] if is_cut_off else turns, tools, kwargs, where, is_cut_off)
 
 
 def _listed(value: object, speaker: str, where: str) -> list:
@@ -116,20 +140,32 @@ def _listed(value: object, speaker: str, where: str) -> list:
 
 
 def as_message(message: object, where: str) -> dict[str, Any]:
-    """A message without empty keys, since templates ask whether a key is there; tool arguments as objects."""
+    """Content as text, arguments as objects, and no empty keys, since templates ask whether a key is there."""
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': mend it")
-    content = message.get("content")
-    if content is not None and not isinstance(content, str | list):
+    kept = {key: value for key, value in message.items() if value is not None and key != "tool_calls"}
+    kept["content"] = _text(message.get("content"), where)
+    if calls := _from_json(message.get("tool_calls"), list, f"calls of {where}"):
+        kept["tool_calls"] = [_call(call, where) for call in calls]
+    return kept
+
+
+def _text(content: object, where: str) -> str:
+    """Parts of text are one text, since most templates want it so."""
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        if all(isinstance(part, str) for part in parts):
+            return "".join(parts)
+        raise ConfigError(
+            f"dataset.name: 'content' of {where} has a part that is no text, expected text alone, since images and the "
+            "like are not supported: remove the row"
+        )
+    if content is not None and not isinstance(content, str):
         raise ConfigError(
             f"dataset.name: 'content' of {where} is a {type(content).__name__}, expected text or a list of parts: "
             "mend it"
         )
-    kept = {key: value for key, value in message.items() if value is not None and (key != "tool_calls" or value)}
-    kept["content"] = "" if content is None else content
-    if "tool_calls" in kept:
-        kept["tool_calls"] = [_call(call, where) for call in _from_json(kept["tool_calls"], list, f"calls of {where}")]
-    return kept
+    return content or ""
 
 
 def _call(call: object, where: str) -> dict[str, Any]:
@@ -145,7 +181,9 @@ def _call(call: object, where: str) -> dict[str, Any]:
 
 
 def _from_json(value: object, kind: type, what: str) -> Any:
-    """`value`, which may be given as JSON text; None stays None. ConfigError where it is not of that kind."""
+    """`value`, which may be JSON text; blank text and None are None. ConfigError where it is of another kind."""
+    if isinstance(value, str) and not value.strip():
+        return None
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -166,11 +204,17 @@ class Labeller:
                 "model.name: its tokenizer does not tell where in a text a token stands, so labels can not be placed; "
                 "give a model with a tokenizer.json"
             )
+        if not tokenizer.chat_template:
+            raise ConfigError("model.chat_template: the tokenizer has none, expected Jinja text or a path: give one")
         self.tokenizer = tokenizer
         self.template_kwargs = template_kwargs
+        self.left_out: Counter[str] = Counter()  # what the template does not write, and in how many turns
+        self._openings: dict[str, str] = {}
+        self._taken = inspect.signature(tokenizer.apply_chat_template).parameters.keys() - {"documents", "kwargs"}
         self.stops = set(filter(None, tokenizer.convert_ids_to_tokens(sorted(stops))))
         special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
         self._special = (special | set(tokenizer.all_special_tokens) | self.stops) - {""}
+        self._anchor = tokenizer.eos_token or min(self._special, default="")
         self._sizes = sorted(set(map(len, self._special)), reverse=True)
 
     def passages(self, chat: Chat) -> list[Passage]:
@@ -178,7 +222,8 @@ class Labeller:
 
         Qwen3-style templates delete earlier <think> blocks, for one. Then every turn stands behind the prompt that the
         model will read before it, and turns that can share a text do. ConfigError where the template does not
-        continue its own prompt, does not end a turn, or leaves out tool calls.
+        continue its own prompt, does not end a turn, or leaves out tool calls or an answer; what else it leaves out is
+        counted in `left_out`.
         """
         left = self._turns(chat)
         result = []
@@ -199,79 +244,128 @@ class Labeller:
 
     def _turns(self, chat: Chat) -> list[tuple[str, int]]:
         """Of each trained message the text up to its end token, and where in it the turn starts."""
-        refusals, leaves_out = [], False
-        for messages in _spellings(chat.messages):
+        refusals, tried = [], []
+        for chosen in product((False, True), repeat=len(SPELLINGS)):
+            messages, marked = (_spelled(each, chosen) for each in (chat.messages, _marked(chat.messages)))
+            if messages in tried:
+                continue
+            tried.append(messages)
             try:
                 found = [self._turn(chat, messages, index) for index in chat.turns]
+                self._check_calls(chat, marked)
+                left_out = Counter(
+                    kind
+                    for index, (text, start) in zip(chat.turns, found, strict=True)
+                    for kind in _left_out(chat.messages[index], text[start:], f"message {index + 1} of {chat.where}")
+                )
             except ConfigError as error:
                 refusals.append(error)
                 continue
-            if all(
-                call["function"]["name"] in text[start:]
-                for index, (text, start) in zip(chat.turns, found, strict=True)
-                for call in messages[index].get("tool_calls", ())
-            ):
-                return found
-            leaves_out = True
-        if leaves_out:
-            raise ConfigError(
-                f"model.chat_template: it leaves out tool calls of {chat.where}; give a template that knows tools, or "
-                "remove such rows"
-            )
-        raise refusals[-1]
+            self.left_out += left_out
+            return found
+        raise refusals[0]
+
+    def _check_calls(self, chat: Chat, marked: list[dict]) -> None:
+        """ConfigError where a call's name or its arguments are not written; `_marked`, they stand nowhere else."""
+        for index in chat.turns:
+            if "tool_calls" not in marked[index]:
+                continue
+            text = self._render(chat, marked[: index + 1], False)
+            for number in range(len(marked[index]["tool_calls"])):
+                name, arguments = _mark(index, number)
+                if str(arguments) in text or not all(mark in text for mark in (name, *arguments, *arguments.values())):
+                    raise ConfigError(
+                        f"model.chat_template: it leaves out tool calls of {chat.where}, or prints their arguments as "
+                        "Python does; give a template that knows tools, or remove such rows"
+                    )
 
     def _turn(self, chat: Chat, messages: list[dict], index: int) -> tuple[str, int]:
         name = f"message {index + 1} of {chat.where}"
         text = self._render(chat, messages[: index + 1], False)
-        prompt = self._render(chat, messages[:index], True) if index else None
-        start = len(prompt) if prompt and text.startswith(prompt) else self._start(chat, messages[:index], text)
-        if start is None:
-            same = _common(text, prompt or "")
+        prompt = self._render(chat, messages[:index], True) if index else ""
+        if index and text.startswith(prompt):
+            turn = text[len(prompt) :]
+        else:  # nothing comes before it, or what does is written differently once it follows, as Mistral's system is
+            turn = self._after(chat, messages[index])
+            if turn is None or not text.endswith(turn):
+                same = _common(text, prompt)
+                raise ConfigError(
+                    f"model.chat_template: its prompt for {name} goes on with {prompt[same : same + 40]!r} where the "
+                    f"chat with that message has {text[same : same + 40]!r}, so the model would never read what it "
+                    "learns from; let the template write a turn as its prompt begins it, thoughts included, or change "
+                    "model.chat_template_kwargs (enable_thinking: false?)"
+                )
+            prompt = prompt or text.removesuffix(turn)
+        opening = self._opening(chat)
+        if opening and turn.startswith(opening) and not prompt.endswith(opening):
+            prompt, turn = prompt + opening, turn.removeprefix(opening)
+        end = self._end(turn)
+        if end is None:
+            turn += self._closing(chat, messages[index])
+            end = self._end(turn)
+        if end is None:
             raise ConfigError(
-                f"model.chat_template: it does not write {name} after its own prompt for it, which goes on with "
-                f"{(prompt or '')[same : same + 40]!r} where the message has {text[same : same + 40]!r}; change "
-                "model.chat_template_kwargs (enable_thinking?), give another template, or mend the row"
+                f"model.chat_template: no special token of the tokenizer ends {name}, which reads {turn[-40:]!r} at "
+                "its end, so the model would never stop; let the template write one, such as "
+                f"{self._anchor}, after what the assistant says"
             )
-        turn = text[start:]
-        prompt = prompt or text[:start]
-        return prompt + turn[: self._end(turn, name)], len(prompt)
+        return prompt + turn[:end], len(prompt)
 
-    def _start(self, chat: Chat, before: list[dict], text: str) -> int | None:
-        """Where the last message of `text` says its first word, when no prompt tells: nothing comes before it, or what
-        does is written differently once it follows. Found by the words that open a turn, as in a plain chat."""
-        plain, answer = [{"role": "user", "content": "?"}], {"role": "assistant", "content": "REMATCH ANSWER"}
-        asked = self._render(chat, plain, True)
-        opening = asked[_common(asked, self._render(chat, plain, False)) :]
-        if not opening.strip():
-            return None
-        alike = (self._render(chat, [*messages, answer], False) for messages in (plain, before))
-        (_, found, tail), (head, _, same) = (each.rpartition(opening) for each in alike)
-        start = len(head) + len(opening)
-        return start if found and tail == same and text.rfind(opening) == len(head) else None
+    def _after(self, chat: Chat, message: dict) -> str | None:
+        """What the template writes of a message in a plain chat, after its own prompt for it."""
+        prompt, text = self._render(chat, PLAIN, True), self._render(chat, [*PLAIN, message], False)
+        return text[len(prompt) :] if text.startswith(prompt) else None
 
-    def _end(self, turn: str, name: str) -> int:
+    def _opening(self, chat: Chat) -> str:
+        """The words that open a turn, for prompts that lack them: in some templates all do, in others some."""
+        key = json.dumps([chat.tools, chat.template_kwargs], default=str)
+        if key not in self._openings:
+            try:
+                prompt = self._render(chat, PLAIN, True)
+                opening = prompt[_common(prompt, self._render(chat, PLAIN, False)) :]
+                if not opening.strip():
+                    said = ({"role": "assistant", "content": text} for text in ("REMATCH", "ANSWER"))
+                    one, two = (self._after(chat, message) or "" for message in said)
+                    opening = one[: _common(one, two)]
+            except ConfigError:  # it wants other chats than a plain one
+                opening = ""
+            self._openings[key] = opening if opening.strip() else ""  # a space is what the model writes itself
+        return self._openings[key]
+
+    def _closing(self, chat: Chat, message: dict) -> str:
+        """What opens the next message, where it is a token by which the model stops, as in GLM's templates."""
+        said = [*PLAIN, {"role": "assistant", "content": "ANSWER"}]
+        follows = {"role": "tool" if "tool_calls" in message else "user", "content": "?"}
+        try:
+            text, longer = (self._render(chat, messages, False) for messages in (said, [*said, follows]))
+        except ConfigError:  # it wants other chats than a plain one
+            return ""
+        behind = longer.removeprefix(text)
+        token = next((stop for stop in self.stops if behind.lstrip().startswith(stop)), None)
+        return behind[: behind.index(token) + len(token)] if token and longer.startswith(text) else ""
+
+    def _end(self, turn: str) -> int | None:
         """Where the turn's end token ends: of the special tokens that close it the first that stops, else the last."""
         rest, ends = turn.rstrip(), []
         while token := next((rest[-size:] for size in self._sizes if rest[-size:] in self._special), None):
             ends.append((len(rest), token in self.stops))
             rest = rest.removesuffix(token).rstrip()
-        if not ends:
-            raise ConfigError(
-                f"model.chat_template: no special token of the tokenizer ends {name}, which reads {turn[-40:]!r} at "
-                "its end, so the model would never stop; let the template write one, such as "
-                f"{self.tokenizer.eos_token}, after what the assistant says"
-            )
-        return next((end for end, stops in reversed(ends) if stops), ends[0][0])
+        return next((end for end, stops in reversed(ends) if stops), ends[0][0] if ends else None)
 
     def _render(self, chat: Chat, messages: list[dict], asks: bool) -> str:
         from jinja2 import TemplateError
 
         kwargs = {**self.template_kwargs, **chat.template_kwargs}
+        if taken := self._taken & kwargs.keys():
+            raise ConfigError(
+                f"model.chat_template_kwargs: {', '.join(sorted(taken))}, given there or by {chat.where}, is none of "
+                "the template's own names, such as enable_thinking: remove it"
+            )
         try:
             return self.tokenizer.apply_chat_template(
                 messages, tools=chat.tools, tokenize=False, add_generation_prompt=asks, **kwargs
             )
-        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and what is no text
+        except (TemplateError, TypeError, ValueError, AttributeError) as error:  # it takes a value for what it is not
             raise ConfigError(
                 f"model.chat_template: it refuses {chat.where} ({error}); mend the row or give another template"
             ) from error
@@ -286,8 +380,8 @@ class Labeller:
         if not astride:
             return example
         # the model reads a prompt that was tokenized without its answer, so no token may reach over that border
-        cuts = [0, *astride, len(passage.text)]
-        for anchor in (self.tokenizer.eos_token, self.tokenizer.eos_token + "."):  # the start of a text may get a space
+        cuts, found = [0, *astride, len(passage.text)], []
+        for anchor in (self._anchor, self._anchor + "."):  # the start of a text may get a space
             anchors = ["", *(anchor for _ in astride)]
             texts = [passage.text[start:end] for start, end in pairwise(cuts)]
             pieces = self._encode([before + text for before, text in zip(anchors, texts, strict=True)])
@@ -297,14 +391,14 @@ class Labeller:
                     if start >= len(before):
                         ids.append(token)
                         offsets.append((base + start - len(before), base + end - len(before)))
-            parted = self._labelled(passage, ids, _ranges(passage, offsets)[0])
-            if parted.is_exact:
-                return parted
-        return example
+            found.append(self._labelled(passage, ids, _ranges(passage, offsets)[0]))
+        # where none is exact the tokenizer changes letters (NFC), border or not
+        return next((each for each in (*found, example) if each.is_exact), found[0])
 
     def _labelled(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> Example:
-        ends = frozenset(ids[end - 1] for _, end in trained)
-        return Example(ids, trained, ends, self._reads(passage, ids, trained))
+        is_exact = self._reads(passage, ids, trained)
+        trained = [(start, end) for start, end in trained if start < end]
+        return Example(ids, trained, frozenset(ids[end - 1] for _, end in trained), is_exact)
 
     def _reads(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> bool:
         """Whether the trained ids, decoded behind the token before them, are the trained text."""
@@ -334,28 +428,101 @@ def _ranges(passage: Passage, offsets: list[tuple[int, int]]) -> tuple[list[tupl
     return trained, astride
 
 
-def _spellings(messages: list[dict]) -> Iterator[list[dict]]:
-    """The messages as most templates want their tool calls, then as others do: without any content, or with
-    arguments as JSON text (DeepSeek's)."""
-    yield messages
-    if any("tool_calls" in message for message in messages):
-        empty = [
-            {**message, "content": None} if "tool_calls" in message and not message["content"] else message
-            for message in messages
-        ]
-        yield empty
-        for each in (messages, empty):
-            yield [
-                {**message, "tool_calls": [_with_text(call) for call in message["tool_calls"]]}
-                if "tool_calls" in message
-                else message
-                for message in each
-            ]
+def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
+    """What of a message its turn lacks. ConfigError where that is the answer itself."""
+    *thoughts, said = re.split("</?think>", message["content"])
+    if not _holds(turn, said):
+        if "tool_calls" not in message:
+            raise ConfigError(
+                f"model.chat_template: it does not write what {name} says, {said[:40]!r}, but {turn[:40]!r}; give "
+                "another template, or mend the row"
+            )
+        yield "what is said beside tool calls"
+    thoughts += [message[key] for key in ("reasoning_content", "reasoning") if isinstance(message.get(key), str)]
+    if not all(_holds(turn, thought) for thought in thoughts):
+        yield "reasoning"
 
 
-def _with_text(call: dict) -> dict:
+def _holds(turn: str, said: str) -> bool:
+    """Whether the words are there, whatever the spaces: templates trim them."""
+    return "".join(said.split()) in "".join(turn.split())
+
+
+def _mark(index: int, number: int) -> tuple[str, dict[str, str]]:
+    """A name and arguments of a tool call that no chat has."""
+    mark = f"rematch_{index}_{number}_"
+    return mark + "name", {mark + "key": mark + "value"}
+
+
+def _marked(messages: list[dict]) -> list[dict]:
+    """The messages with these in all their tool calls."""
+    result = []
+    for index, message in enumerate(messages):
+        calls = []
+        for number, call in enumerate(message.get("tool_calls", ())):
+            name, arguments = _mark(index, number)
+            calls.append({**call, "function": {**call["function"], "name": name, "arguments": arguments}})
+        result.append({**message, "tool_calls": calls} if calls else message)
+    return result
+
+
+def _with_parts(messages: list[dict]) -> list[dict]:
+    """Idefics' templates want a list of parts."""
+    return [
+        {**message, "content": [{"type": "text", "text": message["content"]}]} if message["content"] else message
+        for message in messages
+    ]
+
+
+def _with_short_ids(messages: list[dict]) -> list[dict]:
+    """Mistral's want nine letters or digits, in a call and in its result; results without an id are in order."""
+    numbers, result = count(1), []
+    renamed: dict[str, str] = {}
+    waiting: list[str] = []
+    for message in messages:
+        if "tool_calls" in message:
+            waiting = [f"call{next(numbers):05d}" for _ in message["tool_calls"]]
+            pairs = list(zip(message["tool_calls"], waiting, strict=True))
+            renamed |= {call["id"]: new for call, new in pairs if call.get("id")}
+            message = {**message, "tool_calls": [{**call, "id": new} for call, new in pairs]}
+        elif message["role"] == "tool" and waiting:
+            new = renamed.get(message.get("tool_call_id"), waiting[0])
+            waiting = [each for each in waiting if each != new]
+            message = {**message, "tool_call_id": new}
+        result.append(message)
+    return result
+
+
+def _without_content(messages: list[dict]) -> list[dict]:
+    """DeepSeek's look for calls where there is no content."""
+    return [
+        {**message, "content": None} if "tool_calls" in message and not message["content"] else message
+        for message in messages
+    ]
+
+
+def _with_text(messages: list[dict]) -> list[dict]:
+    """DeepSeek's take arguments as JSON text."""
+    return [
+        {**message, "tool_calls": [_with_text_arguments(call) for call in message["tool_calls"]]}
+        if "tool_calls" in message
+        else message
+        for message in messages
+    ]
+
+
+def _with_text_arguments(call: dict) -> dict:
     function = call["function"]
     return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
+
+
+SPELLINGS = (_with_text, _without_content, _with_short_ids, _with_parts)  # for templates that want messages otherwise
+
+
+def _spelled(messages: list[dict], chosen: tuple[bool, ...]) -> list[dict]:
+    for spell in compress(SPELLINGS, chosen):
+        messages = spell(messages)
+    return messages
 
 
 def _common(one: str, other: str) -> int:

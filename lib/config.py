@@ -349,7 +349,7 @@ class Endpoint(Section):
 
 
 class Thinking(Section):
-    """Reasoning before the answer. It is no part of the answer, and is counted apart."""
+    """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
 
     enabled: bool | None = None  # told to the chat template as `enable_thinking`; null leaves that to the template
     budget_tokens: Annotated[int, Field(ge=0)] = 0  # on top of max_new_tokens
@@ -510,14 +510,14 @@ class SFTDataset(Section):
     revision: str | None = None
     split: str | None = None
     test_split_size: Annotated[int, Field(ge=0)] = 200
-    max_train_rows: Count | None = None  # of those that the next two choose
+    max_train_rows: Count | None = None  # counted last: chosen by the next two, not held out, distinct
     min_reward: float | None = None  # of the column `reward`, as rollouts have it
     only_matches: bool = False  # rows whose column `match` is true alone
     distinct: bool = True  # of equal chats the first
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, for any chat template."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/chats.py finds them."""
 
     steps: Count | None = None  # null: epochs decides
     epochs: Annotated[float, Field(gt=0)] = 1.0
@@ -529,7 +529,7 @@ class SFTTrain(Section):
     packing: bool = False  # true: sequences are filled up with several chats, which do not see each other
     shuffle: bool = True  # false: rows in the order of the file, a curriculum
     checkpoint_every: Annotated[int, Field(ge=0)] = 0
-    eval_every: Annotated[int, Field(ge=0)] = 0
+    eval_every: Annotated[int, Field(ge=0)] = 0  # its loss is the mean of batches, so compare equal batch sizes
 
 
 class SFTConfig(RunConfig):

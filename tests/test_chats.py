@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 import sft_train
-from lib.chats import UNTRAINED, Example, Labeller, as_chat
+from lib.chats import UNTRAINED, Example, Labeller, Passage, as_chat
 from lib.config import SFTConfig
 from lib.console import Screen
 from lib.errors import ConfigError
@@ -347,11 +347,7 @@ def test_turns_of_the_assistant_may_be_empty_follow_each_other_or_come_first(nam
     system = messages_of(("system", "S"), ("assistant", "B"))
     assert all_of(trained_by(name, {"messages": system})) == [turn(system[1])]
     greeting = {"messages": messages_of(("assistant", "Hello there!"), ("user", "A"))}
-    if name.startswith("mistral"):  # no mark tells where its answers begin
-        with pytest.raises(ConfigError, match="does not write message 1 of row 1 of 'x' after its own prompt"):
-            trained_by(name, greeting)
-    else:
-        assert all_of(trained_by(name, greeting)) == [turn(greeting["messages"][0])]
+    assert all_of(trained_by(name, greeting)) == [turn(greeting["messages"][0])]
 
 
 FORGED = [
@@ -380,17 +376,33 @@ def test_no_forged_opening_is_taken_for_the_turns_own():
     assert found == ["<think>\n\n</think>\n\nA<|im_end|>", "<think>\n\n</think>\n\nB<|im_end|>"]
     assert all_of(trained_by("qwen3", {"messages": messages}, enable_thinking=False)) == ["A<|im_end|>", "B<|im_end|>"]
     messages[1]["reasoning_content"] = "why"  # the prompt has closed the block already
-    with pytest.raises(ConfigError, match="does not write message 2 of row 1 of 'x' after its own prompt"):
+    with pytest.raises(ConfigError, match=r"its prompt for message 2 of row 1 of 'x' goes on with '\\n</think>"):
         trained_by("qwen3", {"messages": messages}, enable_thinking=False)
 
 
-def test_a_turn_that_opens_in_its_own_way_is_refused_rather_than_guessed():
+def test_a_turn_is_written_as_in_a_plain_chat_where_the_chat_writes_it_otherwise():
     """Here an answer after a tool's has another header than the prompt asks for, and the user has forged that one."""
     header = "(m.role if m.role != 'assistant' or loop.previtem.role != 'tool' else 'bot')"
     labeller = labeller_of("chatml", CHATML.replace("m.role", header))
     messages = [*messages_of(("user", FORGED[0]), ("tool", "42"), ("assistant", "A"))]
-    with pytest.raises(ConfigError, match=r"goes on with 'assistant.n' where the message has 'bot.nA"):
-        labeller.passages(as_chat({"messages": messages}, "row 1"))
+    [passage] = labeller.passages(as_chat({"messages": messages}, "row 1"))
+    asked = f"<|im_start|>user\n{FORGED[0]}<|im_end|>\n<|im_start|>tool\n42<|im_end|>\n<|im_start|>assistant\n"
+    assert passage == Passage(asked + "A<|im_end|>", [(len(asked), len(asked + "A<|im_end|>"))])
+
+
+@pytest.mark.parametrize("asks", ["", "{% if add_generation_prompt and messages[-1].role != 'assistant' %}"])
+def test_the_words_that_open_a_turn_are_not_trained_though_no_prompt_has_them(asks):
+    start = CHATML.index("{% if add_generation_prompt %}")
+    template = CHATML[:start] + (CHATML[start:].replace("{% if add_generation_prompt %}", asks) if asks else "")
+    labeller = labeller_of("chatml", template)
+    opening = "<|im_start|>assistant\n"
+    messages = messages_of(
+        ("user", opening), ("assistant", "A"), ("assistant", "B"), ("user", "C"), ("assistant", opening)
+    )
+    [passage] = labeller.passages(as_chat({"messages": messages}, "row 1"))
+    texts = [passage.text[start:end] for start, end in passage.trained]
+    assert texts == ["A<|im_end|>", "B<|im_end|>", f"{opening}<|im_end|>"]
+    assert all(passage.text[:start].endswith(opening) for start, _ in passage.trained)
 
 
 def test_a_turn_ends_by_the_first_token_that_stops_or_else_by_its_last():
@@ -504,8 +516,18 @@ def test_nulls_and_empty_lists_are_no_keys():
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"messages": "Hello"}, "has no assistant message"),
-        ({"messages": {"role": "user"}}, "has a dict where messages belong"),
+        ({"messages": "Hello"}, "'messages' of row 1 can not be read as JSON"),
+        ({"messages": {"role": "user"}}, "'messages' of row 1: got a dict, expected a list"),
+        ({"messages": "null"}, "row 1 has no assistant message"),
+        ({"prompt": {"role": "user"}, "completion": "B"}, "has a dict where messages belong"),
+        (
+            {"messages": [{"role": "assistant", "content": [{"type": "text", "text": "A"}, {"type": "image"}]}]},
+            "'content' of message 1 of row 1 has a part that is no text",
+        ),
+        (
+            {"prompt": "A", "completion": "B", "chat_template_kwargs": [1]},
+            "'chat_template_kwargs' of row 1: got a list, expected an object",
+        ),
         ({"messages": ["Hello"]}, "message 1 of row 1 has no 'role'"),
         ({"messages": [{"role": "assistant", "content": 3}]}, "'content' of message 1 of row 1 is a int"),
         ({"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "has no function with a name"),
@@ -538,10 +560,14 @@ def test_rows_of_another_shape_are_named(row, expected):
         (CHATML.replace("+ '<|im_end|>\\n'", ""), "no special token of the tokenizer ends message 2 of row 1"),
         (
             CHATML + "{% if add_generation_prompt %}<think>{% endif %}",
-            "which goes on with '<think>' where the message",
+            "its prompt for message 2 of row 1 of 'x' goes on with '<think>' where the chat with that message has 'Hi",
         ),
         ("{{ raise_exception('roles must alternate') }}", "it refuses row 1 of 'x' (roles must alternate)"),
         ("{{ messages[0].content + none }}", "it refuses row 1"),
+        (
+            CHATML.replace("m.content", "m.content[:2]"),
+            "it does not write what message 2 of row 1 of 'x' says, 'Hi there!",
+        ),
     ],
 )
 def test_a_template_that_gives_no_turns_is_refused(template, expected):
@@ -550,9 +576,58 @@ def test_a_template_that_gives_no_turns_is_refused(template, expected):
     assert expected in str(caught.value)
 
 
-def test_a_template_that_leaves_out_tool_calls_is_refused():
+def chatml_with_calls(written):
+    """ChatML that writes `written` for every call of an assistant."""
+    calls = "{% for c in m.tool_calls or [] %}" + written + "{% endfor %}"
+    return CHATML.replace("+ '<|im_end|>\\n' }}", "}}" + calls + "{{ '<|im_end|>\\n' }}")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "{{ c.function.name }}",
+        "{% if loop.first %}{{ c.function | tojson }}{% endif %}",
+        "{{ c.function.arguments | tojson }}",
+    ],
+)
+def test_a_template_that_leaves_out_tool_calls_is_refused(written):
+    said = 'I call get_weather, {"city": "Paris"}, and get_weather, {"city": "Rome"}'
+    calls = {"role": "assistant", "content": said, "tool_calls": [call(city="Paris"), call(city="Rome")]}
+    chat = as_chat({"messages": [*messages_of(("user", "?")), calls], "tools": TOOLS}, "row 1")
+    whole = labeller_of("chatml", chatml_with_calls("{{ c.function | tojson }}"))
+    assert whole.passages(chat)[0].text.count("get_weather") == 4
     with pytest.raises(ConfigError, match="it leaves out tool calls of row 1"):
-        trained_by("chatml", {"messages": EPISODE, "tools": TOOLS})
+        labeller_of("chatml", chatml_with_calls(written)).passages(chat)
+
+
+def test_arguments_are_never_written_as_python_prints_them():
+    """Such a template gets them as JSON text."""
+    labeller = labeller_of("chatml", chatml_with_calls("{{ c.function.name }}({{ c.function.arguments }})"))
+    [passage] = labeller.passages(as_chat({"messages": EPISODE[:2], "tools": TOOLS}, "row 1"))
+    assert passage.text.endswith('get_weather({"city": "Paris"})<|im_end|>')
+
+
+def test_what_a_template_leaves_out_beside_calls_is_counted():
+    """Llama 3.1's and Mistral's write nothing but the call, and few know of reasoning."""
+    spoken = copy.deepcopy(EPISODE)
+    spoken[1]["content"] = "Let me look."
+    for name, expected in [
+        ("llama3", {"what is said beside tool calls": 2, "reasoning": 4}),
+        ("mistral", {"what is said beside tool calls": 2, "reasoning": 4}),
+        ("qwen3", {}),
+    ]:
+        labeller = labeller_of(name)
+        for _ in range(2):
+            labeller.passages(as_chat({"messages": spoken, "tools": TOOLS}, "row 1"))
+        assert labeller.left_out == expected
+    messages = messages_of(("user", "?"), ("assistant", "<think>why</think> B"))
+    labeller = labeller_of("chatml", CHATML.replace("m.content", "m.content.split('</think>')[-1]"))
+    labeller.passages(as_chat({"messages": messages}, "row 1"))
+    assert labeller.left_out == {"reasoning": 1}
+    labeller = labeller_of("chatml")
+    labeller.passages(as_chat({"messages": messages}, "row 1"))
+    assert labeller.left_out == {}
 
 
 def test_a_template_may_want_its_tool_calls_in_another_way():
@@ -566,6 +641,176 @@ def test_a_template_may_want_its_tool_calls_in_another_way():
     [passage] = labeller.passages(as_chat({"messages": EPISODE, "tools": TOOLS}, "row 1"))
     texts = [passage.text[start:end] for start, end in passage.trained]
     assert texts == ['get_weather {"city": "Paris"}<|im_end|>', "Sunny ☀️<|im_end|>"]
+
+
+# as Mistral 7B v0.3 has it: the system text is a part of the last message, if that is a user's; calls have ids of nine
+MISTRAL_V3 = """{%- if messages[0].role == 'system' %}{%- set system_message = messages[0].content %}
+{%- set loop_messages = messages[1:] %}{%- else %}{%- set loop_messages = messages %}{%- endif %}
+{%- if not tools is defined %}{%- set tools = none %}{%- endif %}
+{%- set user_messages = loop_messages | selectattr('role', 'equalto', 'user') | list %}
+{%- set ns = namespace(index=0) %}
+{%- for message in loop_messages %}
+  {%- if not (message.role == 'tool' or (message.tool_calls is defined and message.tool_calls is not none)) %}
+    {%- if (message.role == 'user') != (ns.index % 2 == 0) %}{{- raise_exception('roles must alternate') }}{%- endif %}
+    {%- set ns.index = ns.index + 1 %}
+  {%- endif %}
+{%- endfor %}
+{{- bos_token }}
+{%- for message in loop_messages %}
+  {%- if message.role == 'user' %}
+    {%- if tools is not none and (message == user_messages[-1]) %}
+      {{- '[AVAILABLE_TOOLS] ' + (tools | tojson) + '[/AVAILABLE_TOOLS]' }}
+    {%- endif %}
+    {%- if loop.last and system_message is defined %}
+      {{- '[INST] ' + system_message + '\n\n' + message.content + '[/INST]' }}
+    {%- else %}{{- '[INST] ' + message.content + '[/INST]' }}{%- endif %}
+  {%- elif message.tool_calls is defined and message.tool_calls is not none %}
+    {{- '[TOOL_CALLS] [' }}
+    {%- for tool_call in message.tool_calls %}
+      {%- set out = tool_call.function | tojson %}{{- out[:-1] }}
+      {%- if not tool_call.id is defined or tool_call.id | length != 9 %}
+        {{- raise_exception('IDs need length 9') }}
+      {%- endif %}
+      {{- ', "id": "' + tool_call.id + '"}' }}
+      {%- if not loop.last %}{{- ', ' }}{%- else %}{{- ']' + eos_token }}{%- endif %}
+    {%- endfor %}
+  {%- elif message.role == 'assistant' %}{{- ' ' + message.content | trim + eos_token }}
+  {%- elif message.role == 'tool' %}
+    {{- '[TOOL_RESULTS] {"content": ' + message.content | string + ', ' }}
+    {%- if not message.tool_call_id is defined or message.tool_call_id | length != 9 %}
+      {{- raise_exception('IDs need length 9') }}
+    {%- endif %}
+    {{- '"call_id": "' + message.tool_call_id + '"}[/TOOL_RESULTS]' }}
+  {%- else %}{{- raise_exception('Only user and assistant roles are supported') }}{%- endif %}
+{%- endfor %}"""
+
+
+def test_every_turn_stands_behind_the_prompt_that_the_model_will_read():
+    """Here a prompt is no beginning of the chat, as the system text leaves the question once an answer follows."""
+    labeller = labeller_of("mistral", MISTRAL_V3)
+    messages = messages_of(("system", "S"), ("user", "A"), ("assistant", "B"), ("user", "C"), ("assistant", "D "))
+    passages = labeller.passages(as_chat({"messages": messages}, "row 1"))
+    found = [(each.text, *(each.text[start:end] for start, end in each.trained)) for each in passages]
+    assert found == [
+        ("<s>[INST] S\n\nA[/INST] B</s>", " B</s>"),
+        ("<s>[INST] A[/INST] B</s>[INST] S\n\nC[/INST] D</s>", " D</s>"),
+    ]
+    prompts = [labeller.tokenizer.apply_chat_template(messages[:upto], tokenize=False) for upto in (2, 4)]
+    assert [each.text[: each.trained[0][0]] for each in passages] == prompts
+
+
+@pytest.mark.parametrize("ids", [("abcdefghi", "123456789"), ("call_abc123", "call_def456"), (None, None)])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_ids_of_tool_calls_are_renamed_where_a_template_wants_nine_characters(ids, is_reversed):
+    calls = [call(city="Paris"), call(city="Rome")]
+    results = messages_of(("tool", "sunny"), ("tool", "rainy"))
+    for each, result, name in zip(calls, results, ids, strict=True):
+        each |= {"id": name} if name else {}
+        result |= {"tool_call_id": name} if name else {}
+    results = results[::-1] if is_reversed and ids[0] else results
+    messages = [{"role": "assistant", "tool_calls": calls}, *results, {"role": "assistant", "content": "So so."}]
+    messages = [*messages_of(("system", "S"), ("user", "Weather?")), *messages]
+    labeller = labeller_of("mistral", MISTRAL_V3)
+    passages = labeller.passages(as_chat({"messages": messages, "tools": TOOLS}, "row 1"))
+    one, two = ids if len(ids[0] or "") == 9 else ("call00001", "call00002")
+    [(start, end)] = passages[0].trained
+    functions = [{**each["function"], "id": name} for each, name in zip(calls, (one, two), strict=True)]
+    assert passages[0].text[start:end] == f"[TOOL_CALLS] {json.dumps(functions)}</s>"
+    assert passages[-1].text.endswith("[/TOOL_RESULTS] So so.</s>")
+    for content, name in (("sunny", one), ("rainy", two)):
+        assert f'{{"content": {content}, "call_id": "{name}"}}' in passages[-1].text
+
+
+def test_a_turn_may_end_by_the_token_that_opens_the_next_message():
+    """As in GLM's templates; only where the model stops by it."""
+    template = (
+        "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    labeller = labeller_of("phi", template)
+    with pytest.raises(ConfigError, match="so the model would never stop"):
+        labeller.passages(as_chat({"messages": TALK}, "row 1"))
+    labeller.stops = {"<|user|>", "<|endoftext|>"}
+    [passage] = labeller.passages(as_chat({"messages": TALK}, "row 1"))
+    assert [passage.text[start:end] for start, end in passage.trained] == ["Hi there! 🙂<|user|>", "  Oui\n<|user|>"]
+    [example] = labeller.encode([passage])
+    assert example.ends == set(labeller.tokenizer.convert_tokens_to_ids(["<|user|>"]))
+
+
+def test_parts_of_text_are_one_text_and_templates_that_want_parts_get_them():
+    parts = [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there!", "image": None}]
+    rows = [
+        {"messages": [*messages_of(("user", "A")), {"role": "assistant", "content": content}]}
+        for content in (parts, "Hi there!")
+    ]
+    idefics = CHATML.replace("m.content", "(m.content | map(attribute='text') | join)")
+    for row in rows:
+        assert trained_by("chatml", row) == [["Hi there!<|im_end|>"]]
+        [passage] = labeller_of("chatml", idefics).passages(as_chat(row, "row 1"))
+        assert passage.text == "<|im_start|>user\nA<|im_end|>\n<|im_start|>assistant\nHi there!<|im_end|>"
+
+
+def test_columns_may_be_json_text_and_blank_ones_are_none():
+    row = {"messages": EPISODE, "tools": TOOLS, "chat_template_kwargs": {"enable_thinking": True}}
+    as_text = as_chat({name: json.dumps(value) for name, value in row.items()}, "row 1")
+    assert as_text == as_chat(row, "row 1")
+    empty = {"tools": "", "chat_template_kwargs": " ", "ended": None}
+    assert as_chat({"messages": TALK, **empty}, "row 1") == as_chat({"messages": TALK}, "row 1")
+    for calls in ("null", "[]", "", [], None):
+        [*_, message] = as_chat({"prompt": "A", "completion": [{**TALK[1], "tool_calls": calls}]}, "row 1").messages
+        assert message == TALK[1]
+
+
+def test_equal_chats_may_differ_in_the_ids_of_their_calls():
+    keys = set()
+    for name in ("1", "2"):
+        calls = {"role": "assistant", "tool_calls": [{**call(city="Paris", id=4), "id": name}]}
+        messages = [*messages_of(("user", "?")), calls, {"role": "tool", "tool_call_id": name, "content": name[:0]}]
+        keys.add(as_chat({"messages": messages}, "row 1").key())
+    assert len(keys) == 1 and '"id": 4' in keys.pop()
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenize", "continue_final_message", "add_generation_prompt", "tools", "chat_template"]
+)
+def test_what_is_not_the_templates_own_is_no_argument_of_it(name):
+    for row, kwargs in (({"chat_template_kwargs": {name: True}}, {}), ({}, {name: True})):
+        with pytest.raises(ConfigError, match=rf"model\.chat_template_kwargs: {name}, given there or by row 1"):
+            labeller_of("chatml", **kwargs).passages(as_chat({"messages": TALK, **row}, "row 1"))
+
+
+def test_a_tokenizer_without_an_end_of_its_own_takes_the_models():
+    tokenizer = copy.copy(FAMILIES["chatml"][1])
+    tokenizer.eos_token = None
+    labeller = Labeller(tokenizer, frozenset(tokenizer.convert_tokens_to_ids(["<|im_end|>"])), {})
+    row = {"messages": messages_of(("user", "A"), ("assistant", "\n\nB"))}
+    assert list(labeller.encode(labeller.passages(as_chat(row, "row 1")))) == examples_of("chatml", row)
+
+
+def test_letters_that_the_tokenizer_composes_do_not_move_the_border():
+    """NFC changes the text, so no ids of it are exact; the prompt is that of every other answer all the same."""
+    tokenizer = byte_level(MARKS["chatml"])
+    tokenizer.backend_tokenizer.normalizer = normalizers.NFC()
+    tokenizer.chat_template = CHATML
+    labeller = Labeller(tokenizer, frozenset(tokenizer.convert_tokens_to_ids(["<|im_end|>"])), {})
+    rows = [{"messages": messages_of(("user", "A"), ("assistant", f"\n\n{e}t{e}"))} for e in ("é", "e\u0301")]
+    one, two = labeller.encode([labeller.passages(as_chat(row, "row 1"))[0] for row in rows])
+    assert one.is_exact and not two.is_exact
+    assert (one.ids, one.trained) == (two.ids, two.trained)
+
+
+def test_no_range_without_tokens_is_trained():
+    """An end token that takes the spaces before it takes those of the prompt and of the answer."""
+    tokenizer = byte_level(["<|begin|>", "<|endoftext|>", "<|im_start|>"])
+    tokenizer.add_special_tokens(
+        {"additional_special_tokens": [AddedToken("<|im_end|>", special=True, normalized=False, lstrip=True)]}
+    )
+    tokenizer.chat_template = CHATML
+    labeller = Labeller(tokenizer, frozenset(tokenizer.convert_tokens_to_ids(["<|im_end|>"])), {})
+    [example] = labeller.encode(labeller.passages(as_chat({"prompt": "A", "completion": " "}, "row 1")))
+    assert tokenizer.convert_ids_to_tokens(example.ids[slice(*example.trained[0])]) == ["<|im_end|>"]
+    [example] = labeller.encode([Passage("A", [(1, 1)])])
+    assert example.trained == [] and example.ends == set()
 
 
 def test_a_slow_tokenizer_is_refused():

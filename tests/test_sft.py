@@ -1,9 +1,11 @@
 import importlib.util
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 import yaml
 
 import sft_train
+from lib.chats import Example
 from lib.config import SFTConfig, load
 from lib.console import Screen
 from lib.errors import ConfigError, NumericError
@@ -178,6 +181,51 @@ def test_a_checkpoint_without_its_mark_is_passed_over(folder, monkeypatch):
         run(monkeypatch, "--resume")
 
 
+def test_a_run_is_known_by_what_it_trains():
+    one, other = Example([1, 2, 3], [(1, 3)], frozenset([3]), True), Example([1, 2], [(1, 2)], frozenset([2]), True)
+    found = {
+        sft_train.fingerprint_of(*parts)
+        for parts in (
+            ([one, other], []),
+            ([other, one], []),
+            ([one], [other]),
+            ([replace(one, trained=[(2, 3)]), other], []),
+            ([replace(one, ids=[1, 2, 4]), other], []),
+        )
+    }
+    assert len(found) == 5
+    assert sft_train.fingerprint_of([one, replace(other, is_exact=False)], []) in found
+
+
+def test_what_the_template_leaves_out_is_said_once(folder, monkeypatch, capsys):
+    thought = [*chat(1)["messages"][:3], {"role": "assistant", "content": "2", "reasoning_content": "3"}]
+    write_rows([chat(2), {"messages": thought}])
+    assert run(monkeypatch, "dataset.test_split_size=0", "train.steps=1") == 0
+    assert "to train on: the chat template does not write reasoning in 1 turns, so" in capsys.readouterr().out
+
+
+def test_what_a_split_costs_is_said(folder, monkeypatch, capsys):
+    """The template deletes earlier answers: a row of 18 tokens becomes one of 8 and one of 17."""
+    config = yaml.safe_load((folder / "tiny.yaml").read_text())
+    config["model"]["chat_template"] = (
+        "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'user' or loop.last %}{{ m.content }}{% endif %}"
+        "<|im_end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(config))
+    write_rows([chat(1)])
+    assert run(monkeypatch, "dataset.test_split_size=0", "train.steps=1") == 0
+    said = capsys.readouterr().out
+    assert "1 chats became 2 examples" in said and "; that costs 8 tokens, 32% of all" in said
+
+
+def test_a_model_from_nothing_needs_a_template(folder, monkeypatch):
+    config = yaml.safe_load((folder / "tiny.yaml").read_text())
+    del config["model"]["chat_template"]
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(config))
+    with pytest.raises(ConfigError, match=r"model\.chat_template: the tokenizer has none"):
+        run(monkeypatch)
+
+
 def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch):
     from safetensors.torch import load_file
 
@@ -208,6 +256,8 @@ def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, monkeyp
     cut = trainer_of("train.max_length=19", "train.truncation=cut")
     assert trained_text(cut, 9) == "14<|im_end|>1"
     assert len(cut.train_dataset[9]["input_ids"]) == 19
+    write_rows(chat(number) for number in range(10, 30))  # all are too long, but their first turn ends within
+    assert len(trainer_of("train.max_length=19", "train.truncation=cut").train_dataset) == 16
     for how in ("cut", "drop"):
         with pytest.raises(ConfigError, match="all 16 examples to train on have more than 5 tokens"):
             run(monkeypatch, f"run_name={how}", "train.max_length=5", f"train.truncation={how}")
@@ -235,14 +285,18 @@ def test_rollouts_are_chosen_by_reward_and_match(folder, monkeypatch, capsys):
     assert chosen("dataset.min_reward=0.5") == ("1235", [f"1 {left_out}"])
     assert chosen("dataset.min_reward=1", "dataset.only_matches=true") == ("15", [f"3 {left_out}"])
     assert chosen("dataset.min_reward=1", "dataset.max_train_rows=2")[0] == "13"
-    with pytest.raises(ConfigError, match="they choose none of 5 rows of"):
+    with pytest.raises(ConfigError, match=r"no row of 'chats.jsonl' is left to train on .5 rows"):
         chosen("dataset.min_reward=2")
     write_rows([rollout(1), chat(2)])
     with pytest.raises(ConfigError, match=r"dataset\.only_matches: row 2 of 'chats.jsonl' has no 'match'"):
         chosen("dataset.only_matches=true")
-    write_rows([rollout(1, match="False")])  # as CSV would have it
-    with pytest.raises(ConfigError, match="has 'False' as 'match'"):
-        chosen("dataset.only_matches=true")
+    with pytest.raises(ConfigError, match=r"dataset\.min_reward: row 2 of 'chats.jsonl' has no 'reward'"):
+        chosen("dataset.min_reward=0.0")
+    for column, found in (("match", "False"), ("match", 0.5), ("reward", math.nan), ("reward", "1"), ("reward", [1])):
+        write_rows([rollout(1, **{column: found})])  # text is what CSV would have
+        with pytest.raises(ConfigError) as caught:
+            chosen("dataset.only_matches=true", "dataset.min_reward=0.5")
+        assert f"row 1 of 'chats.jsonl' has {found!r} as '{column}'" in str(caught.value)
 
 
 def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
@@ -255,6 +309,43 @@ def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
     removed = "1 rows to train on were removed: they"
     assert notes == [f"{removed} are held out too", f"{removed} equal another one"]
     assert len(sft_train.load_chats(config.model_copy(update={"distinct": False}))[1]) == 4
+    for most in (1, 2, 3):  # counted after the others are gone
+        kept = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))[1]
+        assert [each.messages[0]["content"] for each in kept] == ["2+1", "3+1", "2+1"][:most]
+
+
+def test_an_answer_that_was_cut_off_is_no_turn(folder):
+    """An end token after it would teach to stop there; behind a tool's result the turn is whole."""
+    cut = {"ended": "truncated", "reasoning_ended": True}
+    call = {"function": {"name": "add", "arguments": {}}}
+    called = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "3"}]
+    rows = [rollout(1), rollout(2, **cut), {**chat(3), **cut}, {**chat(4), "ended": "answer", "reasoning_ended": False}]
+    rows += [{"messages": [*chat(5)["messages"][:3], *called], "ended": "turns"}, {**chat(6), "ended": "12:30"}]
+    write_rows(rows)
+    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0"]).dataset
+    _, train, _, notes = sft_train.load_chats(config)
+    assert [each.turns for each in train] == [[1], [1], [1], [1, 3], [1, 3]]
+    assert notes == [
+        "1 rows to train on were removed: they were cut off in their only turn",
+        "in 2 rows to train on the last turn is not trained, since it was cut off",
+    ]
+
+
+@pytest.mark.parametrize("has_own_test", [False, True])
+def test_rows_are_numbered_as_in_the_source(folder, has_own_test):
+    (folder / "two").mkdir()
+    write_rows([chat(1), chat(2), chat(3), {"text": "?"}])
+    (folder / "chats.jsonl").rename("two/train.jsonl")
+    write_rows([chat(4), chat(5)])
+    if has_own_test:
+        (folder / "chats.jsonl").rename("two/test.jsonl")
+    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.name=two", "dataset.test_split_size=2"]).dataset
+    with pytest.raises(ConfigError, match="row 4 of 'two'"):
+        sft_train.load_chats(config)
+    (folder / "two/train.jsonl").write_text("\n".join(map(json.dumps, [chat(4), {"text": "?"}, chat(4), {"a": 1}])))
+    expected = "row 1 of 'two' .train, test., not counting 2 that" if has_own_test else "row 2 of 'two' has 'text'"
+    with pytest.raises(ConfigError, match=expected):
+        sft_train.load_chats(config)
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
