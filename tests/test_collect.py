@@ -596,3 +596,30 @@ def test_who_asks_a_server_loads_no_torch(task):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "ended 0 []" in done.stdout
+
+
+# what it is for
+
+
+def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory):
+    """Rollouts of a server, the right ones selected, SFT on them, rollouts again: .6 right before, nearly all after."""
+    taught = task(100, select={"only_matches": True})
+    taught.run()
+    learned = taught.read("selected.jsonl")
+    assert learned and all("<answer>7</answer>" in row["answer"] for row in learned)
+    config = {
+        "run_name": "student",
+        "model": {"name": str(talker), "backend": "plain", "max_seq_length": 256},
+        "dataset": {"name": "outputs/run/selected.jsonl", "test_split_size": 0},
+        "optimizer": {"learning_rate": 0.1},
+        "train": {"steps": 110, "batch_size": 8, "max_length": 256},
+    }
+    (taught.folder / "sft.yaml").write_text(yaml.safe_dump(config))
+    command = [sys.executable, ROOT / "sft_train.py", "--config", "sft.yaml"]
+    told = subprocess.run(list(map(str, command)), cwd=taught.folder, capture_output=True, text=True, check=True).stdout
+    assert "</think><answer>7</answer><|im_end|>»" in told
+    student = taught.folder / "outputs/student/final"
+    after = task(100, endpoint=None, model={"name": str(student), "backend": "plain", "max_seq_length": 256})
+    after.run()
+    right = [row["match"] for row in after.rows().values()]
+    assert sum(row["match"] for row in taught.rows().values()) < 0.75 * len(right) < 0.9 * len(right) < sum(right)
