@@ -21,7 +21,7 @@ import contextlib
 import json
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +48,7 @@ MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
     "endpoint.max_retries", "endpoint.input_price", "endpoint.output_price",
 )  # fmt: skip
 TELL_SECONDS = 2.0
+RECENT = 15  # tellings, over which the rate is taken: servers take their time to begin
 SEEDS = 2**31  # what every server takes
 LOCAL_BATCH = 64  # rollouts of a local model decoded together, where generation.batch_size does not say
 CUT_OFF = {
@@ -345,7 +346,8 @@ class Progress:
 
     def start(self) -> None:
         """From here on the time counts: whoever answers is ready."""
-        self._begin = self._told = time.monotonic()
+        self._told = time.monotonic()
+        self._marks = deque([(self._told, 0)], maxlen=RECENT)
 
     def done(self, row: dict[str, Any]) -> bool:
         """Counts a new row; True when something was told."""
@@ -394,14 +396,16 @@ class Progress:
             return False
         self._told = now
         new = self.rows - self._known + self.failures.total()
+        begin, before = self._marks[0]
+        rate = (new - before) / (now - begin)
+        self._marks.append((now, new))
         left = self.total - self._known - new
-        seconds = (now - self._begin) / new * left
         cost = self._cost()
         price = f"  cost {cost:.2f} of about {cost / self.rows * self.total:.2f}" if cost else ""
         failed = f"  failed {self.failures.total()}" if self.failures else ""
         self.screen.say(
-            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {new / (now - self._begin):.1f}/s{price}"
-            f"  {duration(seconds)} left"
+            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}"
+            f"  {duration(left / rate)} left"
         )
         return True
 
