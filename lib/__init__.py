@@ -31,6 +31,10 @@ decoder       keys and values of many rows in one slab, and the forward that ext
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
 replies       answers from outside, kept: a resumed run asks nothing twice
+errands       work that may never end: in a thread nobody waits for, or a process that can be killed
+pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
+internet      pages of public addresses, and nothing else
+documents     a folder of documents, searched by their words
 tools/        shelf: python, web; functions that a model may call
 tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out

@@ -381,7 +381,7 @@ class Web(Section):
     ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]
     allowed_domains: list[Name] = []  # with their subdomains; empty: every public one
     blocked_hosts: list[Name] = []  # your own public ones: names, with their subdomains, addresses, networks
-    per_host_per_minute: Count = 60
+    per_host_per_minute: Count = 300  # a hundred rollouts may ask one encyclopedia at once; others wait, or fail
     user_agent: Name = "Rematch/0.1 (research)"
 
 

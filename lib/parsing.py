@@ -46,13 +46,24 @@ _PYTHON = ("python", "py", "python3", "py3")
 _FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
 
 
-# What chat formats write between messages: <|im_end|>, <turn|>, <tool_call>, </think>, <<SYS>>, [/INST] and others.
+# What chat formats write between messages: names after <, </, << or <</, in any case; names in brackets, as they are
+# written; <|anything|>; [|anything|]; and ]~b], ]~!b[, [e~[ of MiniMax.
+_TAGS = r"""
+    s bos eos pad unk mask cls sep sys sop eop eoh eoa eot eom suf mid escape image think thinking
+    (bos|eos|pad|unk|mask|cls|sep)_token  (eot|eom)_id  im_(start|end|sep)  (begin|start|end)_?of_?\w+
+    tools? tool_\w+ tool_?calls? tool_?responses? tool_?results? available_tools \w{1,20}[:_]tool_?\w+
+    function\w* (start|end)_function_\w+ parameter\w* arg_\w+ invoke (seed|minimax|longcat|dsml)[:_]\w+
+    fim[_-]\w+ file_sep repo_?name gh_stars (issue|jupyter|commit)_\w+
+    (unused|special|reserved|extra_id|ctrl|control)_?\d+
+"""
+_BRACKETS = r"""
+    INST SYSTEM_PROMPT MODEL_SETTINGS AVAILABLE_TOOLS TOOL_\w+ ARGS CALL_ID THINK [gs]?MASK CLS SEP PAD UNK
+    BOS EOS EOT IMG IMG_\w+ AUDIO BEGIN_\w+ PREFIX SUFFIX MIDDLE CONTROL_\d+ unused\d+
+"""
 _SPECIAL_TOKEN = re.compile(
-    r"<(?=[|｜]|[^<>|｜\n]{1,60}[|｜]>"
-    r"|<?/?(s|bos|eos|pad|unk|mask|sys|sop|eop|think|thinking|tools?|tool_\w+|function\w*|parameter\w*|arg_\w+"
-    r"|invoke|(start|end)_of_\w+|image|unused\d+)\b)"
-    r"|\[(?=/?(INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|ARGS|CALL_ID|THINK|[gs]?MASK|CLS|SEP|PAD|UNK|IMG)\])",
-    re.IGNORECASE,
+    rf"<(?=[|｜]|[^<>|｜\n]{{1,60}}[|｜]>|<?/?(?i:{'|'.join(_TAGS.split())})\b)"
+    rf"|\[(?=/?(?:{'|'.join(_BRACKETS.split())})\]|\|[^\[\]|\n]{{1,60}}\|\]|e~\[)"
+    r"|\](?=~b\]|~!b\[)"
 )
 _JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote, and the backslashes before it
 _OBJECT_START = re.compile(r"""\{\s*["'](?:tool_call|final_answer|name)["']""")
@@ -201,7 +212,7 @@ def without_special_tokens(text: str) -> str:
     `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and others: their first
     character becomes an HTML entity.
     """
-    return _SPECIAL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)
+    return _SPECIAL_TOKEN.sub(lambda found: {"<": "&lt;", "[": "&#91;", "]": "&#93;"}[found[0]], text)
 
 
 def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think>") -> tuple[str, str, bool]:

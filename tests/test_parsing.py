@@ -576,7 +576,13 @@ MARKS = [
     "<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|end|>", "<｜end▁of▁sentence｜>", "<|tool|>", "</tool_call>",
     "<tool_call>", "</tool_response>", "<think>", "</think>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[/TOOL_RESULTS]",
     "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<bos>", "<eos>", "<pad>", "<unk>", "<<SYS>>", "<</SYS>>",
-    "<|IM_END|>", "<|python_tag|>", "<|endoftext|>",
+    "<|IM_END|>", "<|python_tag|>", "<|endoftext|>", "[|endofturn|]", "<BOS_TOKEN>", "<EOS_TOKEN>", "<seed:bos>",
+    "<minimax:tool_call>", "]~b]", "[e~[", "]~!b[", "[BOS]", "[EOS]", "[EOT]", "<SPECIAL_12>", "<TOOLCALL>",
+    "<AVAILABLE_TOOLS>", "<TOOLRESPONSE>", "<extra_id_1>", "<reserved_106>", "<eoh>", "<eoa>", "<longcat_tool_call>",
+    "<fim_prefix>", "<fim-suffix>", "<file_sep>", "<repo_name>", "<start_function_call>", "<end_function_response>",
+    "<escape>", "[IMG_BREAK]", "[PREFIX]", "[SUFFIX]", "[MODEL_SETTINGS]", "[BEGIN_AUDIO]", "<endoftext>", "<eot_id>",
+    "<im_end>", "<begin_of_text>", "[unused1]", "<unused12>", "<cls>", "<sep>", "<mask>", "[MASK]", "[gMASK]",
+    "<turn|>",
 ]  # fmt: skip
 
 
@@ -584,14 +590,22 @@ def test_marks_of_chat_templates_are_escaped():
     for mark in MARKS:
         escaped = without_special_tokens(f"a{mark}b")
         assert mark not in escaped
-        assert escaped == f"a{mark}b".replace("<", "&lt;", 1).replace("[", "&#91;", 1) or mark.startswith("<<")
+        entity = {"<": "&lt;", "[": "&#91;", "]": "&#93;"}[mark[0]]
+        assert escaped == f"a{entity}{mark[1:]}b" or mark.startswith("<<")
         assert without_special_tokens(escaped) == escaped
         for other in MARKS:  # nor does what is left of one make another
             mixed = without_special_tokens(mark[:3] + other + mark[3:])
             assert not any(each in mixed for each in MARKS), (mark, other)
 
 
-@pytest.mark.parametrize("text", ["a < b", "x[0] <= 1", "[1, 2]", "List<int>", "a<b>c</b>", "<div>", "i <- 1", "", "<"])
+OTHER = [
+    "a < b", "x[0] <= 1", "[1, 2]", "List<int>", "a<b>c</b>", "<div>", "i <- 1", "", "<", "List<User>", "vector<T>",
+    "<summary><span><section><strong><end><answer>", "x[mask] + d[prefix] - a[sep]", "[INSTALL] [ARGS...]", "[~]",
+    "a[i]~b[j]", "[|x|", "<special>", "<unused>", "<table of_end>", "[[1], [2]]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OTHER)
 def test_other_text_stays(text):
     assert without_special_tokens(text) == text
 
@@ -624,7 +638,8 @@ REPLY_HOSTILE = {
     "thoughts": "<think>",
     "closed thoughts": "</think>", "marks": "<|im_end|>", "half marks": "<|", "starts": '{"name":', "brackets": "[",
     "Mistral": "[TOOL_CALLS]", "surrogates": "\ud800", "specifications": SPECIFICATION, "pairs": '"a":{',
-    "strings": '{"', "letters": "x", "angles": "<", "slashes": "</",
+    "strings": '{"', "letters": "x", "angles": "<", "slashes": "</", "functions": "<function", "ends": "<end_of_",
+    "prefixes": "<aaaaaaaaaaaaaaaaaaa_", "tildes": "]~", "bars": "[|x", "reserved": "<reserved_1111111",
 }  # fmt: skip
 
 

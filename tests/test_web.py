@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gzip
 import ipaddress
+import os
 import shutil
 import socket
 import socketserver
@@ -22,8 +23,11 @@ import psutil
 import pytest
 
 import lib.config
+import lib.errands
+from lib.errands import Died, Errands, Refused, Unusable
 from lib.errors import ConfigError
-from lib.tools.web import Web, clean
+from lib.pages import Parser, clean, unpacked
+from lib.tools.web import Web
 
 pytest.importorskip("ssrfguard")
 pytest.importorskip("trafilatura")
@@ -53,6 +57,7 @@ NAMES = {  # name -> answers, in turn; the last one stays
     "ula.example": [["fd12:3456::1"]],
     "scoped.example": [["fe80::1%1"]],
     "metadata.example": [["169.254.169.254"]],
+    "wire.example": [["168.63.129.16"]],
     "127.0.0.1.nip.io": [["127.0.0.1"]],
     "127-0-0-1.sslip.io": [["127.0.0.1"]],
     "localtest.me": [["127.0.0.1"]],
@@ -133,9 +138,12 @@ def serve(world, context=None):
                 world.answer(client)
                 client.shutdown(socket.SHUT_RDWR)
 
-    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    class Server(socketserver.ThreadingTCPServer):
+        request_queue_size = 1024  # with the usual 5, connections wait for a second and more
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads, server.block_on_close = True, False
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.002,), daemon=True).start()
     return server
 
 
@@ -237,7 +245,8 @@ BLOCKED = {
         "http://127.1/", "http://127.0.1/", "http://2130706433/", "http://0177.0.0.1/", "http://0x7f.1/",
         "http://0x7f000001/", "http://0x7f.0.0.0x1/", "http://017700000001/", "http://127.0.0.1./",
         "http://0300.0250.0.1/", "http://3232235521/", "http://127.0.0.01/", "http://000127.0.0.1/",
-        "http://4294967295/", "http://127.0.0.1.1/", "http://999.1.1.1/",
+        "http://4294967295/", "http://127.0.0.1.1/", "http://999.1.1.1/", "http://public.example.1/",
+        "http://public.example.0x7f/", "http://public.example.0x/", "http://1.1.1.0x1/",
     ],
     "this host": ["http://0/", "http://0.0.0.0/", "http://0.1.2.3/", "http://[::]/", "http://zero.example/"],
     "IPv6": [
@@ -264,7 +273,8 @@ BLOCKED = {
         "http://169.254.169.254/latest/meta-data/", "http://metadata.google.internal/computeMetadata/v1/",
         "http://metadata/", "http://metadata.example/", "http://169.254.170.2/v2/credentials",
         "http://100.100.100.200/", "http://[fd00:ec2::254]/", "http://192.0.0.192/", "http://2852039166/",
-        "http://0xa9.0xfe.0xa9.0xfe/", "http://[::ffff:a9fe:a9fe]/",
+        "http://0xa9.0xfe.0xa9.0xfe/", "http://[::ffff:a9fe:a9fe]/", "http://168.63.129.16/machine?comp=goalstate",
+        "http://[64:ff9b::a83f:8110]/", "http://wire.example/",
     ],
     "private names": [
         "http://kubernetes.default.svc/", "http://kubernetes.default.svc.cluster.local/", "http://127.0.0.1.nip.io/",
@@ -390,7 +400,7 @@ def test_a_resolver_that_hangs_holds_nobody(world):
         return await asyncio.gather(web.fetch("http://hangs.example/"), web.fetch("http://public.example/"))
 
     hung, other = use(both, timeout_s=1.0)
-    assert hung == {"error": "timeout after 1 s"} and other["text"] == "a page"
+    assert hung == {"error": "timeout: no name server answers"} and other["text"] == "a page"
     assert time.monotonic() - start < 20
 
 
@@ -403,7 +413,7 @@ socket.getaddrinfo = lambda *question: time.sleep(120)
 print(asyncio.run(Web(settings(timeout_s=0.3), Memory()).fetch("http://hangs.example/")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "{'error': 'timeout after 0.3 s'}\n" and done.returncode == 0 and not done.stderr
+    assert done.stdout == "{'error': 'timeout: no name server answers'}\n" and done.returncode == 0 and not done.stderr
 
 
 SLOW = {
@@ -428,10 +438,185 @@ def test_the_deadline_holds_for_a_slow_body_and_over_slow_redirects(world):
 
 
 def test_a_page_that_is_slow_to_parse_ends_with_the_deadline_and_leaves_no_process(world):
-    page = b"<p " + b" ".join(b"a%d=1" % n for n in range(80_000)) + b">hi"
-    world.pages["/"] = reply(page, "text/html")
-    assert fetch("http://public.example/", timeout_s=1.5) == {"error": "timeout after 1.5 s"}
-    assert not [child for child in psutil.Process().children() if "trafilatura" in " ".join(child.cmdline())]
+    world.pages["/"] = reply(SLOW_PAGE, "text/html")
+    assert fetch("http://public.example/", timeout_s=0.9) == {"error": "timeout after 0.9 s"}
+    assert not [child for child in psutil.Process().children() if "extract" in child.cmdline()]
+
+
+SLOW_PAGE = b"<p " + b" ".join(b"a%d=1" % n for n in range(80_000)) + b">hi"
+
+
+def helpers(web):
+    return [helper._process for helper in web._source._parser._errands._alive]
+
+
+def test_a_hundred_pages_at_once_share_the_parsers(world):
+    world.pages |= {f"/{n}": reply(ARTICLE.encode() % b"page %d" % n, "text/html") for n in range(100)}
+
+    async def all_of_them(web):
+        found = await asyncio.gather(*[web.fetch(f"http://public.example/{n}") for n in range(100)])
+        return [page.get("text") for page in found], len(helpers(web))
+
+    texts, processes = use(all_of_them)
+    assert texts == [f"page {n}" for n in range(100)]
+    assert processes <= max(1, psutil.cpu_count())
+
+
+def test_a_page_has_a_bound_of_its_own_and_its_parser_is_replaced(world, monkeypatch):
+    monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.6)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0})
+    world.pages |= {"/slow": reply(SLOW_PAGE, "text/html"), "/": reply(b"<p>hi", "text/html")}
+
+    async def ask(web):
+        found = [await web.fetch("http://public.example/")]
+        (first,) = helpers(web)
+        slow, other = (
+            asyncio.ensure_future(web.fetch("http://public.example/slow")),
+            web.fetch("http://public.example/?2"),
+        )
+        world.pages["/?2"] = world.pages["/"]
+        found += [await slow, await other]
+        return [page.get("text", page.get("error")) for page in found], first.poll()
+
+    assert use(ask) == (["hi", "unreadable: no text can be extracted from this page", "hi"], -9)
+
+
+def test_an_answer_goes_to_who_asked_for_it_whoever_else_gives_up():
+    async def ask():
+        errands = Errands("extract", 2, 20.0)
+        tasks = []
+        for n in range(60):
+            tasks.append(asyncio.ensure_future(errands.run(f"<p>page {n}")))
+            await asyncio.sleep(n % 4 / 1000)
+            if n % 7 == 3:
+                tasks[n - 1].cancel()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        errands.close()
+        return answers
+
+    answers = asyncio.run(ask())
+    said = [(n, answer) for n, answer in enumerate(answers) if not isinstance(answer, asyncio.CancelledError)]
+    assert len(said) >= 50 and all(answer == f"page {n}" for n, answer in said)
+
+
+def test_a_process_is_not_used_again_whose_thread_has_not_begun(monkeypatch):
+    real = lib.errands.aside
+
+    async def ask():
+        errands = Errands("extract", 1, 20.0)
+        assert await errands.run("<p>page 0") == "page 0"
+        (first,) = errands._alive
+        monkeypatch.setattr("lib.errands.aside", lambda ask, given: real(lambda: time.sleep(0.3) or ask(given)))
+        late = asyncio.ensure_future(errands.run("<p>page 1"))
+        await asyncio.sleep(0.1)
+        late.cancel()
+        answer, now = await errands.run("<p>page 2"), set(errands._alive)
+        errands.close()
+        return answer, first in now
+
+    assert asyncio.run(ask()) == ("page 2", False)
+
+
+def test_the_parser_sees_neither_the_environment_nor_the_working_directory(world, monkeypatch, tmp_path):
+    (tmp_path / "trafilatura.py").write_text("extract = html2txt = lambda page: 'not the real one'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("OWN_API_KEY", "secret")
+    world.pages["/"] = reply(b"<p>hi", "text/html")
+
+    async def ask(web):
+        found = await web.fetch("http://public.example/")
+        (process,) = helpers(web)
+        seen = psutil.Process(process.pid)
+        return found["text"], seen.cwd(), seen.environ(), seen.cmdline()
+
+    text, folder, environment, command = use(ask)
+    assert (text, folder) == ("hi", "/") and "-I" in command and not {"PYTHONPATH", "OWN_API_KEY"} & set(environment)
+
+
+def test_a_parser_that_can_not_start_ends_the_run(world, monkeypatch):
+    monkeypatch.setitem(lib.errands.JOBS, "none", lib.errands.Job(len, "no_such_package", 1 << 30, 1))
+    with pytest.raises(Unusable):
+        Errands("none", 1, 1.0).run_now("x")
+
+
+def test_the_end_of_the_loop_makes_no_noise_and_leaves_no_process():
+    code = """
+import asyncio, sys, psutil
+sys.path.insert(0, "tests")
+from test_web import ARTICLE, Memory, SLOW_PAGE, World, Web, pytest, reply, settings, world
+with pytest.MonkeyPatch.context() as patch:
+    playing = (getattr(world, "__wrapped__", None) or world.__pytest_wrapped__.obj)(patch)
+    played = next(playing)
+    for end in ("", "?2"):
+        played.pages |= {f"/{n}{end}": reply(SLOW_PAGE, "text/html") for n in range(6)}
+        played.pages[f"/6{end}"] = lambda client: played.over.wait(10)
+    async def go(close):
+        web = Web(settings(timeout_s=0.4), Memory())
+        urls = [f"http://public.example/{n}" for n in range(7)]
+        print({str(page) for page in await asyncio.gather(*map(web.fetch, urls))})
+        under_way = [asyncio.ensure_future(web.fetch(url + "?2")) for url in urls]
+        await asyncio.sleep(0.2)
+        if close:
+            await web.close()
+    for close in (True, False):
+        asyncio.run(go(close))
+        print(psutil.wait_procs(psutil.Process().children(), timeout=10)[1])
+    next(playing, None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "{\"{'error': 'timeout after 0.4 s'}\"}\n[]\n" * 2 and done.returncode == 0
+    assert not done.stderr
+
+
+def test_requests_wait_for_each_other_within_the_deadline(world, monkeypatch):
+    monkeypatch.setattr("lib.internet.AT_ONCE", 3)
+    now, most, lock = [0], [0], threading.Lock()
+
+    def count(client):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        world.over.wait(0.05)
+        with lock:
+            now[0] -= 1
+        client.sendall(reply())
+
+    world.pages |= {f"/{n}": count for n in range(12)} | {
+        f"/hangs{n}": lambda client: world.over.wait(9) for n in range(4)
+    }
+    queues = []
+
+    async def ask(web):
+        async def watch():
+            while True:
+                queues.append(len(web._source._client._transport._pool._requests))
+                await asyncio.sleep(0)
+
+        watching = asyncio.ensure_future(watch())
+        found = await asyncio.gather(*[web.fetch(f"http://public.example/{n}") for n in range(12)])
+        watching.cancel()
+        return found
+
+    assert all(page.get("text") == "a page" for page in use(ask)) and most == [3]
+    assert max(queues) == 3  # of httpcore, which goes through all of it whenever a request ends
+    urls = [f"http://public.example/hangs{n}" for n in range(4)]
+    found = use(lambda web: asyncio.gather(*map(web.fetch, urls)), timeout_s=0.4)
+    assert found == [{"error": "timeout after 0.4 s"}] * 4
+
+
+def test_a_second_address_has_its_turn(world, monkeypatch):
+    import anyio
+
+    real = anyio.connect_tcp
+
+    async def connect(remote_host, **more):
+        await asyncio.sleep(60 if ":" in str(remote_host) else 0)
+        return await real(remote_host=remote_host, **more)
+
+    monkeypatch.setattr(anyio, "connect_tcp", connect)
+    assert fetch("http://dual.example/", timeout_s=0.9)["text"] == "a page"
+    assert fetch(f"http://[{PUBLIC6}]/", timeout_s=0.6) == {"error": "timeout: no connection within 0.2 s"}
 
 
 def test_a_hundred_thousand_nested_tags(world):
@@ -477,6 +662,25 @@ def test_only_what_can_be_bounded_is_unpacked(world):
     assert fetch("http://public.example/") == {"error": "unreadable: damaged gzip"}
 
 
+def test_gzip_in_any_pieces():
+    members = [b"one " * 50, b"", b"two " * 50]
+    packed = b"".join(map(gzip.compress, members))
+
+    async def read(data, size, most=10_000):
+        async def blocks():
+            for at in range(0, len(data), size):
+                yield data[at : at + size]
+
+        return await unpacked(blocks(), "gzip", most)
+
+    for size in (1, 2, 7, 19, 64, 4096):
+        assert asyncio.run(read(packed, size)) == (b"".join(members), False)
+        assert asyncio.run(read(packed, size, 100)) == (members[0][:100], True)
+        assert asyncio.run(read(packed[:-9], size))[1] is True
+    many = gzip.compress(b"x") * 5_000
+    assert asyncio.run(read(many, 65536, 10**6)) == (b"x" * 1_000, True)
+
+
 def test_nothing_of_the_environment_goes_out(world, monkeypatch, tmp_path):
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
@@ -503,6 +707,13 @@ def test_cookies_are_not_kept(world):
 
     use(thrice)
     assert len(world.heads) == 4 and not any("cookie:" in head.lower() for head in world.heads)
+
+
+def test_cookies_are_not_read(world, monkeypatch):
+    """Python's reading of Set-Cookie2 takes the square of its length."""
+    monkeypatch.setattr("http.cookiejar.CookieJar.make_cookies", None)
+    world.pages["/"] = reply(Set_Cookie="a=b", Set_Cookie2="a," * 1000)
+    assert fetch("http://public.example/")["text"] == "a page"
 
 
 @pytest.fixture(scope="module")
@@ -591,14 +802,46 @@ CONTENT = {
     "a charset that is slow": (reply(b"plain-words", "text/plain; charset=punycode"), "plain-words"),
     "not in its charset": (reply(b"a\xff\xfeb", "text/plain; charset=utf-8"), "a��b"),
     "a head of its own": (reply(b'<meta charset="koi8-r"><p>\xc1 \xc2', "text/html"), "а б"),
+    "a byte order mark": (reply("ü".encode("utf-8-sig"), "text/plain; charset=iso-8859-1"), "ü"),
+    "a byte order mark of UTF-16": (reply("hello ü".encode("utf-16")), "hello ü"),
+    "UTF-16 by its header": (reply("ü".encode("utf-16-be"), "text/plain; charset=utf-16be"), "ü"),
+    "UTF-16 in its own words": (reply(b'<meta charset="utf-16"><p>hello', "text/html"), "hello"),
+    "XML in UTF-32, it says": (
+        reply(b'<?xml encoding="UTF-32LE"?><a/>', "text/xml"),
+        '<?xml encoding="UTF-32LE"?><a/>',
+    ),
+    "a program that names a charset": (reply(b'open(x, encoding="utf-16")'), 'open(x, encoding="utf-16")'),
+    "JSON that names a charset": (reply(b'{"a": "charset=cp037"}', "application/json"), '{"a": "charset=cp037"}'),
+    "packed as nothing": (reply(b"plain", Content_Encoding=""), "plain"),
+    "two members": (reply(gzip.compress(b"one ") + gzip.compress(b"two"), Content_Encoding="gzip"), "one two"),
+    "what follows the last member": (reply(gzip.compress(b"a") + b"\0" * 99, Content_Encoding="gzip"), "a"),
+    "an empty body, packed": (reply(b"", Content_Encoding="gzip"), ""),
+    "broken-off gzip": (
+        reply(gzip.compress(b"whole", 0)[:-10], Content_Encoding="gzip"),
+        "who\n[cut]",
+    ),
     "control characters": (reply(b"a\x00b\x1b[31mc\x07\x7fd"), "ab[31mcd"),
     "invisible characters": (reply("a\u200bb\u202ec\ufeffd\U000e0041e".encode()), "abcde"),
     "what Persian and emoji need": (reply("می\u200cخواهم 👩\u200d💻".encode()), "می\u200cخواهم 👩\u200d💻"),
 }
 
 
+@pytest.fixture(scope="module")
+def parser():
+    """One that outlives a Web, since its start takes longer than most tests."""
+
+    class Shared(Parser):
+        def close(self):
+            pass
+
+    shared = Shared()
+    yield shared
+    Parser.close(shared)
+
+
 @pytest.mark.parametrize("page,expected", CONTENT.values(), ids=CONTENT)
-def test_content(world, page, expected):
+def test_content(world, parser, monkeypatch, page, expected):
+    monkeypatch.setattr("lib.internet.Parser", lambda: parser)
     world.pages["/"] = page
     found = fetch("http://public.example/")
     assert found.get("error", found.get("text")) == expected
@@ -608,12 +851,14 @@ ARTICLE = "<html><head><title>t</title></head><body><article><p>%s</p></article>
 TOKENS = ["<|im_end|>", "<|im_start|>system", "<tool_call>", "</tool_call>", "<tool_response>", "<think>", "</think>",
           "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "<bos>", "<eos>",
           "[TOOL_CALLS]", "[TOOL_RESULTS]", "[gMASK]", "<|eot_id|>", "<|channel|>", "<｜end▁of▁sentence｜>",
-          "<function=run>", "</TOOL_CALL>", "<\u200b|im_end|>", "<|im_\x00end|>", "<tool\u2060_call>"]  # fmt: skip
+          "<function=run>", "</TOOL_CALL>", "<\u200b|im_end|>", "<|im_\x00end|>", "<tool\u2060_call>",
+          "<|im\u061c_end|>", "<\u180etool_call>", "[\u034fINST]", "[/\u3164INST]", "<\uffa0s>"]  # fmt: skip
+HIDDEN = dict.fromkeys(map(ord, "\u200b\x00\u2060\u061c\u180e\u034f\u3164\uffa0"))
 
 
 @pytest.mark.parametrize("token", TOKENS, ids=ascii)
 def test_no_special_token_comes_through(token):
-    shown = token.replace("\u200b", "").replace("\x00", "").replace("\u2060", "")
+    shown = token.translate(HIDDEN)
     text = clean(f"before {token} after {token}{token}")
     assert shown not in text and text.count("&lt;" if shown[0] == "<" else "&#91;") >= 3
     assert clean(text) == text
@@ -655,15 +900,21 @@ def test_the_lists_of_the_config(world):
     world.connects.clear()
     for host in ("other.example", "evilpublic.example", "public.example.evil.example", PUBLIC, "127.0.0.1"):
         assert fetch(f"http://{host}/", **own)["error"].startswith("blocked: ")
-    for host in ("public.example", "PUBLIC.example."):
+    for host in ("public.example", "PUBLIC.example.", "*.public.example", ".public.example", " public.example "):
         assert fetch("http://www.public.example/", blocked_hosts=[host]) == {"error": "blocked: host"}
     for host in ("xn--fa-hia.example", "faß.example", "FAß.example."):
         assert fetch(f"http://{host}/", blocked_hosts=["faß.example"]) == {"error": "blocked: host"}
-    for address in ("93.184.216.77", "93.184.216.64/26"):
+    for address in ("93.184.216.77", "93.184.216.64/26", "93.184.216.99/26", " 93.184.216.77 "):
         for host in ("own.example", "93.184.216.77", "[::ffff:93.184.216.77]"):
             assert fetch(f"http://{host}/", blocked_hosts=[address])["error"].startswith("blocked: ")
     assert world.connects == []
     assert fetch("http://public.example/", blocked_hosts=["10.0.0.0/8", "93.184.216.77"])["status"] == 200
+    world.answers |= {"xn--fa-hia.example": [[PUBLIC]], "fass.example": [[PUBLIC]]}
+    assert fetch("http://faß.example/", allowed_domains=["faß.example"])["status"] == 200
+    assert fetch("http://fass.example/", allowed_domains=["faß.example"])["error"].startswith("blocked: ")
+    for own in ("*.public.example", PUBLIC):
+        host = own.replace("*", "www")
+        assert fetch(f"http://{host}/", allowed_domains=[own])["status"] == 200
     world.ports[8080] = world.ports[80]
     assert fetch("http://public.example:8080/", ports=[8080])["status"] == 200
     assert fetch("http://public.example/", ports=[8080])["error"].startswith("blocked: port 80 ")
@@ -676,8 +927,23 @@ def test_a_host_is_asked_so_often_in_a_minute(world):
 
     found = use(ask, per_host_per_minute=2)
     assert ["error" in one for one in found] == [False] * 4 + [True] * 2
-    assert found[4]["error"].startswith("rate limit: 2 requests a minute to public.example")
+    assert found[4] == {"error": "rate limit: 2 requests a minute to public.example"}
     assert len(world.heads) == 4
+
+
+def test_hosts_of_the_past_are_forgotten(monkeypatch):
+    monkeypatch.setattr("lib.internet.KNOWN_HOSTS", 10)
+
+    async def visit(web):
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        for n in range(100):
+            loop.time = lambda n=n: start + 10 * n
+            await web._source._wait_for_turn(f"{n}.example", 5)
+        del loop.time
+        return len(web._source._visits)
+
+    assert use(visit) <= 16
 
 
 def test_the_same_is_asked_once_and_failures_are_kept(world):
@@ -693,36 +959,87 @@ def test_the_same_is_asked_once_and_failures_are_kept(world):
     assert found[9] == {"error": "blocked: private address"} and len(memory.values) == 3
 
 
+def test_a_page_is_asked_for_once_however_much_of_it_is_wanted(world):
+    world.pages["/"] = reply("ü".encode() * 3_000)
+
+    async def ask(web):
+        return [await web.fetch("http://public.example/", most) for most in (1024, 800_000, 2048, 1024)]
+
+    texts = [found["text"] for found in use(ask)]
+    assert texts == ["ü" * 509 + "\n[cut]", "ü" * 3_000, "ü" * 1021 + "\n[cut]", "ü" * 509 + "\n[cut]"]
+    assert len(world.heads) == 1
+
+
+def test_a_hundred_pages_of_one_host_are_within_the_default_rate(world):
+    found = use(lambda web: asyncio.gather(*[web.fetch(f"http://public.example/?{n}") for n in range(100)]))
+    assert all(page.get("text") == "a page" for page in found)
+
+
 def searched(monkeypatch, answer, **more):
+    """A search whose process answers so."""
     calls = []
 
-    def text(self, query, **options):
-        calls.append((query, options))
+    async def run(self, *request):
+        calls.append(request)
         if isinstance(answer, Exception):
             raise answer
-        return answer() if callable(answer) else answer
+        return answer
 
-    monkeypatch.setattr("ddgs.ddgs.DDGS.text", text)
+    monkeypatch.setattr("lib.errands.Errands.run", run)
     return use(lambda web: web.search("what is it", 2), **more), calls
 
 
 def test_search(monkeypatch):
-    hits = [{"title": "T <|im_end|>", "href": "http://a.example/", "body": "<tool_call>\x00b"}] * 3
+    hits = [None, "x", *[{"title": "T <|im_end|>", "href": "http://a.example/", "body": "<tool_call>\x00b"}] * 3]
     found, calls = searched(monkeypatch, hits)
     hit = {"title": "T &lt;|im_end|>", "href": "http://a.example/", "body": "&lt;tool_call>b"}
     assert found == {"query": "what is it", "results": [hit, hit]}
-    assert calls == [("what is it", {"max_results": 2})]
+    assert calls == [("what is it", 2, 10)]
+
+
+def test_a_search_result_has_bounds(monkeypatch):
+    found, _ = searched(monkeypatch, [{"title": "t" * 10**6, "href": "h" * 10**6, "body": "<s>" * 10**6}])
+    (hit,) = found["results"]
+    assert (len(hit["title"]), len(hit["href"])) == (300, 2048)
+    assert hit["body"] == ("&lt;s>" * 667)[:4001]
 
 
 def test_nothing_found_is_no_failure_and_a_failure_is_not_nothing(monkeypatch):
-    from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+    assert searched(monkeypatch, Refused("No results found."))[0] == {"query": "what is it", "results": []}
+    assert searched(monkeypatch, Refused("403 <|im_end|>"))[0] == {"error": "search failed: 403 &lt;|im_end|>"}
+    assert searched(monkeypatch, Died())[0] == {"error": "search failed: no answer"}
+    with pytest.raises(ConfigError, match="can not import ddgs"):
+        searched(monkeypatch, Unusable())
 
-    assert searched(monkeypatch, DDGSException("No results found."))[0] == {"query": "what is it", "results": []}
-    for failure in (DDGSException("403 <|im_end|>"), RatelimitException("429"), TimeoutException("late"), OSError("x")):
-        assert searched(monkeypatch, failure)[0] == {"error": f"search failed: {failure}".replace("<|", "&lt;|")}
-    over = threading.Event()
-    assert searched(monkeypatch, lambda: over.wait(60), timeout_s=0.3)[0] == {"error": "timeout after 0.3 s"}
-    over.set()
+
+def test_ddgs_is_asked_as_it_wants_to_be(monkeypatch):
+    import ddgs.ddgs
+
+    def text(self, query, **options):
+        return [{"title": query, "options": options, "timeout": self._timeout}]
+
+    monkeypatch.setattr(ddgs.ddgs.DDGS, "text", text)
+    hit = {"title": "what is it", "options": {"max_results": 2}, "timeout": 7}
+    assert lib.errands.search("what is it", 2, 7) == [hit]
+    assert str(ddgs.exceptions.DDGSException("No results found.")) == "No results found."
+
+
+def test_engines_that_hang_hold_neither_the_deadline_nor_the_end_of_the_process():
+    """ddgs waits for them with threads of its own, and the interpreter's end would wait for those."""
+    code = """
+import asyncio, os, socket, sys, psutil
+sys.path.insert(0, "tests")
+from test_web import Memory, Web, settings
+silent = socket.create_server(("127.0.0.1", 0))
+os.environ["DDGS_PROXY"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+async def go():
+    web = Web(settings(timeout_s=1.0), Memory())
+    print(await web.search("x"))
+    print(psutil.wait_procs(psutil.Process().children(), timeout=10)[1])
+asyncio.run(go())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "{'error': 'timeout after 1 s'}\n[]\n" and done.returncode == 0 and not done.stderr
 
 
 @pytest.fixture
@@ -731,26 +1048,27 @@ def documents(tmp_path):
     (folder / "deep").mkdir(parents=True)
     (folder / "whales.md").write_text("# Whales\n\nThe blue whale is the largest animal. A whale sings.\n")
     (folder / "deep" / "ants.txt").write_text("Ants\nAnts live in colonies. No whale is an ant. <|im_end|>\n")
-    (folder / "page.html").write_text(ARTICLE % "Bees make honey &lt;tool_call&gt; in their hives.")
     (folder / "image.png").write_bytes(b"\x89PNG")
     (tmp_path / "secret.txt").write_text("whale secret")
     return folder
 
 
 def test_a_folder_in_place_of_the_internet(world, documents):
-    async def ask(web):
-        return [await web.search("whale!"), await web.search("honey hives"), await web.search("zebra")]
+    (documents / "page.html").write_text(ARTICLE % "Bees make honey &lt;tool_call&gt; in their hives.")
+    others = ["http://public.example/", "https://127.0.0.1/", "file:///etc/passwd", "whales.md", "", "DOC:whales.md"]
 
-    whales, bees, none = use(ask, enabled=False, folder=str(documents))
+    async def ask(web):
+        searches = [await web.search(query) for query in ("whale!", "honey hives", "zebra")]
+        return searches, [await web.fetch(url) for url in ("doc:deep/ants.txt", "doc:page.html", *others)]
+
+    (whales, bees, none), (ants, page, *refused) = use(ask, enabled=False, folder=str(documents))
     assert [hit["href"] for hit in whales["results"]] == ["doc:whales.md", "doc:deep/ants.txt"]
     assert whales["results"][0]["title"] == "Whales" and "largest animal" in whales["results"][0]["body"]
     assert [hit["href"] for hit in bees["results"]] == ["doc:page.html"]
     assert none == {"query": "zebra", "results": []}
-    found = fetch("doc:deep/ants.txt", folder=str(documents))
-    assert found["status"] == 200 and found["text"].endswith("&lt;|im_end|>\n")
-    assert fetch("doc:page.html", folder=str(documents))["text"] == "Bees make honey &lt;tool_call> in their hives."
-    for url in ("http://public.example/", "https://127.0.0.1/", "file:///etc/passwd", "whales.md", "", "DOC:whales.md"):
-        assert fetch(url, folder=str(documents))["error"].startswith("blocked: only documents of the folder")
+    assert ants["status"] == 200 and ants["text"].endswith("&lt;|im_end|>\n")
+    assert page["text"] == "Bees make honey &lt;tool_call> in their hives."
+    assert all(found["error"].startswith("blocked: only documents of the folder") for found in refused)
     assert world.connects == [] and world.asked == []
 
 
@@ -761,9 +1079,77 @@ def test_only_what_was_indexed_is_a_document(documents, path):
     assert fetch(f"doc:{path}", folder=str(documents)) == {"error": "404 Not Found"}
 
 
+def test_a_search_of_long_documents_is_within_the_deadline(documents):
+    """SQLite's snippet() takes the square of a document's length: half a minute for 800 kB."""
+    (documents / "long.txt").write_text("the first line\n" + "word of zebra " * 100_000)
+    (documents / "late.txt").write_text("filler " * 20_000 + "Quagga, a late animal " + "filler " * 100)
+
+    async def ask(web):
+        return [await web.search(query) for query in ("zebra word " * 5_000, "quagga")]
+
+    zebra, quagga = use(ask, folder=str(documents), timeout_s=2.0)
+    assert [hit["href"] for hit in zebra["results"]] == ["doc:long.txt"]
+    assert zebra["results"][0]["body"].startswith("the first line word of zebra")
+    (hit,) = quagga["results"]
+    assert "Quagga, a late animal" in hit["body"] and len(hit["body"]) < 320
+
+
+def test_only_regular_files_that_lie_in_the_folder_are_documents(documents, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "yak.txt").write_text("whale outside")
+    (documents / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (documents / "passwd.txt").symlink_to("/etc/passwd")
+    (documents / "relative.md").symlink_to("../secret.txt")
+    (documents / "folder").symlink_to(tmp_path / "outside")
+    (documents / "broken.txt").symlink_to(tmp_path / "none")
+    (documents / "loop.txt").symlink_to(documents / "loop.txt")
+    (documents / "device.txt").symlink_to("/dev/zero")
+    (documents / "directory.md").mkdir()
+    (documents / "same.txt").symlink_to(documents / "whales.md")
+    os.mkfifo(documents / "pipe.txt")
+    (tmp_path / "alias").symlink_to(documents)
+
+    async def ask(web):
+        return sorted(hit["href"] for hit in (await web.search("whale secret root", 10))["results"])
+
+    for folder in (documents, tmp_path / "alias"):
+        assert use(ask, folder=str(folder)) == ["doc:deep/ants.txt", "doc:same.txt", "doc:whales.md"]
+    assert fetch("doc:folder/yak.txt", folder=str(documents)) == {"error": "404 Not Found"}
+
+
+def test_a_file_that_can_not_be_read_is_told(documents, monkeypatch):
+    def refuse(path, flags):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("lib.documents.os.open", refuse)
+    with pytest.raises(ConfigError, match=r"tools.web.folder: .*Permission denied: .*ants.txt"):
+        Web(settings(folder=str(documents)), Memory())
+
+
+def test_a_huge_document_is_cut(documents):
+    (documents / "huge.txt").write_bytes(b"x" * 2_500_000)
+    found = fetch("doc:huge.txt", 2_000_000, folder=str(documents), max_characters=10_000_000)
+    assert found["cut"] and found["text"] == "x" * 1_999_994 + "\n[cut]"
+
+
+def test_a_document_that_is_slow_to_parse_is_told(documents, monkeypatch):
+    monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.3)
+    monkeypatch.setattr("lib.errands.START_SECONDS", 0.3)
+    (documents / "attributes.html").write_bytes(SLOW_PAGE)
+    with pytest.raises(ConfigError, match=r"'attributes.html': unreadable: no text can be extracted"):
+        Web(settings(folder=str(documents)), Memory())
+
+
 @pytest.mark.parametrize("query", ['"', "a AND", "NEAR(", "body:whale", "*", "", "'; DROP", "(((", "\ud800", "a\x00"])
 def test_no_query_is_an_error(documents, query):
     assert set(use(lambda web: web.search(query), folder=str(documents))) == {"query", "results"}
+
+
+NO_HOSTS = [
+    "a.*.example", "*", "*.", ".", "a..example", "a.example:80", "http://public.example/", "public.example/",
+    "a b.example", "me@public.example", "93.184.216.34:80", "93.184.216.34-40", "93.184.216.300", "[::1]",
+    "public.example#", "a\\b.example",
+]  # fmt: skip
 
 
 def test_what_can_not_work_is_said_at_once(tmp_path, monkeypatch):
@@ -771,9 +1157,8 @@ def test_what_can_not_work_is_said_at_once(tmp_path, monkeypatch):
         ({"enabled": False}, "tools.web.enabled: true"),
         ({"folder": str(tmp_path / "none")}, "correct the path"),
         ({"folder": str(tmp_path)}, "holds no .txt, .md or .html file"),
-        ({"allowed_domains": ["a.*.example"]}, "allowed_hosts"),
-        ({"blocked_hosts": ["a.example:x"]}, "tools.web"),
-        ({"user_agent": "ü"}, "tools.web"),
+        *[({key: [host]}, f"tools.web.{key}: ") for key in ("allowed_domains", "blocked_hosts") for host in NO_HOSTS],
+        *[({"user_agent": agent}, "tools.web.user_agent") for agent in ("ü", "a\r\nX-Own: 1", "a\nb", " a", "a\x00")],
     ]
     for more, message in wrong:
         with pytest.raises(ConfigError, match=message):

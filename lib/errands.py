@@ -1,0 +1,244 @@
+"""Work of other people's libraries that may never end: in a thread that nobody waits for, or in a process to be killed.
+
+A page can be made so that its parser takes minutes over it, and a search engine's client starts threads that nobody can
+stop. Such work goes to a process, which imports its library once and then answers one request after the other, since
+starting it costs more than a hundred pages do. Run as a script, this file is the inside of such a process: it is
+started with `-I`, so that neither the working directory nor PYTHONPATH says what it imports, and with next to none of
+the environment. There is no `lib` for it there, so this chapter uses the standard library alone.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import importlib
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple
+
+LONGEST = 64 << 20  # bytes of a request or an answer
+START_SECONDS = 30.0  # for an import, on a busy machine
+REQUESTS = 1000  # of one process: parsers keep some memory of every page
+SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # what a process sees of the environment
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "ssl_cert_file", "ssl_cert_dir")
+
+
+class Died(Exception):
+    """The process was killed, by its bounds or by us, before it answered."""
+
+
+class Refused(Exception):
+    """What a library raised, in its own words."""
+
+
+class Unusable(Exception):
+    """The process can not import its library."""
+
+
+def extract(page: str) -> str:
+    """What a reader sees of a page of HTML."""
+    from trafilatura import extract, html2txt
+
+    whole = page if "<html" in page.lower() else f"<html><body>{page}</body></html>"  # it finds nothing in a fragment
+    return extract(whole) or html2txt(whole)
+
+
+def search(query: str, count: int, seconds: int) -> list[Any]:
+    """Results of several engines; `seconds` is the patience with each."""
+    from ddgs import DDGS
+
+    return DDGS(timeout=seconds).text(query, max_results=count)
+
+
+class Job(NamedTuple):
+    """A function, and what a process that runs it is given."""
+
+    work: Callable[..., Any]
+    package: str
+    memory_bytes: int
+    cpu_seconds: int  # of one request
+    environment: tuple[str, ...] = SYSTEM
+
+
+JOBS = {
+    "extract": Job(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
+    "search": Job(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
+}
+
+
+def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
+    """Runs in a daemon thread: if it hangs, it holds neither the deadline nor the end of the process."""
+    future: concurrent.futures.Future = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="aside", daemon=True).start()
+    return future
+
+
+class Errands:
+    """Processes of one job, at most so many at once, each kept for the next request unless it had to be killed."""
+
+    def __init__(self, job: str, at_once: int, seconds: float):
+        """`seconds` bounds one request from outside, beside the bound on its CPU time from inside."""
+        self._job, self._seconds = job, seconds
+        self._slots = asyncio.Semaphore(at_once)
+        self._idle: list[_Helper] = []
+        self._alive: set[_Helper] = set()
+        weakref.finalize(self, _kill_all, self._alive)  # also where nobody calls close()
+
+    async def run(self, *request: Any) -> Any:
+        """The job's answer. Raises Died, Refused or Unusable. Who is cancelled meanwhile, kills the process."""
+        async with self._slots:
+            helper, seconds = self._helper()
+            answer = asyncio.wrap_future(aside(helper.ask, request))
+            try:
+                done, _ = await asyncio.wait({answer}, timeout=seconds)
+                return _result(answer.result() if done else None)
+            finally:
+                answer.cancel()  # a future without anybody who asks for it would complain
+                self._let_go(helper)
+
+    def run_now(self, *request: Any) -> Any:
+        """As `run`, for a caller who waits."""
+        helper, seconds = self._helper()
+        try:
+            return _result(aside(helper.ask, request).result(seconds))
+        except concurrent.futures.TimeoutError:
+            raise Died from None
+        finally:
+            self._let_go(helper)
+
+    def close(self) -> None:
+        """Kills all processes; requests under way raise Died."""
+        _kill_all(self._alive)
+        self._idle.clear()
+
+    def _helper(self) -> tuple["_Helper", float]:
+        if self._idle:
+            helper = self._idle.pop()
+            helper.is_free = False  # now, since its thread may start later than we are cancelled
+            return helper, self._seconds
+        helper = _Helper(self._job)
+        self._alive.add(helper)
+        return helper, START_SECONDS + self._seconds
+
+    def _let_go(self, helper: "_Helper") -> None:
+        if helper.is_free and helper.answered < REQUESTS:
+            self._idle.append(helper)
+        else:
+            helper.kill()
+            self._alive.discard(helper)
+
+
+class _Helper:
+    """One process. `ask` blocks, and is called in a thread; `kill` from anywhere."""
+
+    def __init__(self, job: str):
+        wanted = JOBS[job].environment
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", os.path.abspath(__file__), job],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name in wanted},
+            cwd="/",
+            start_new_session=True,  # Ctrl-C is meant for the run, which goes on for a while
+        )
+        self.answered = -1  # the first answer says that it is ready
+        self.is_free = False  # waits for a request, and no thread reads from it
+
+    def ask(self, request: tuple) -> dict[str, Any] | None:
+        """`{"result": ...}` or `{"error": ...}`; None: it died."""
+        try:
+            if self.answered < 0 and self._receive() is None:
+                return None if self._process.wait() < 0 else {"unusable": True}
+            _send(self._process.stdin, request)
+            answer = self._receive()
+            self.is_free = answer is not None
+            return answer
+        except (OSError, ValueError):  # a broken pipe, or nonsense in it
+            return None
+        finally:
+            if not self.is_free:
+                self._end()
+
+    def kill(self) -> None:
+        self._process.kill()
+        if self.is_free:  # otherwise a thread still reads from it: it sees the end, and closes
+            self._end()
+
+    def _receive(self) -> dict[str, Any] | None:
+        answer = _receive(self._process.stdout)
+        self.answered += 1
+        return answer
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _kill_all(helpers: set[_Helper]) -> None:
+    while helpers:
+        helpers.pop().kill()
+
+
+def _result(answer: dict[str, Any] | None) -> Any:
+    if answer is None:
+        raise Died
+    if "unusable" in answer:
+        raise Unusable
+    if "error" in answer:
+        raise Refused(answer["error"])
+    return answer["result"]
+
+
+def _send(pipe: BinaryIO, value: Any) -> None:
+    data = json.dumps(value, default=str).encode()
+    pipe.write(len(data).to_bytes(4, "big") + data)
+    pipe.flush()
+
+
+def _receive(pipe: BinaryIO) -> Any:
+    """None at the end of the pipe."""
+    length = int.from_bytes(pipe.read(4), "big")
+    data = pipe.read(length) if length <= LONGEST else b""
+    return json.loads(data) if data and len(data) == length else None
+
+
+def _serve(job: Job) -> None:
+    """The inside: one request after the other, until nobody asks any more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
+    importlib.import_module(job.package)
+    _send(answers, {"result": "ready"})
+    while (request := _receive(sys.stdin.buffer)) is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        most = math.ceil(used.ru_utime + used.ru_stime) + job.cpu_seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+        try:
+            answer = {"result": job.work(*request)}
+        except Exception as error:  # of whatever library it uses
+            answer = {"error": (str(error) or type(error).__name__)[:1000]}
+        _send(answers, answer)
+    os._exit(0)  # without a library's threads
+
+
+if __name__ == "__main__":
+    _serve(JOBS[sys.argv[1]])

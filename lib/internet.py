@@ -1,0 +1,262 @@
+"""Pages of public addresses, and nothing else.
+
+ssrfguard decides who is connected to: it resolves a name once, judges every answer and connects to an address it has
+judged, and there is no fetching without it. Searching is not held to this: ddgs asks the search engines it knows by a
+client of its own, which goes through proxies of the environment. An engine that refuses looks to it like one that finds
+nothing.
+"""
+
+import asyncio
+import concurrent.futures
+import dataclasses
+import importlib.util
+import re
+import socket
+import ssl
+from collections import deque
+from http.cookiejar import CookieJar
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import lib.config
+from lib.errands import Died, Errands, Refused, Unusable, aside
+from lib.errors import ConfigError
+from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
+
+REDIRECTS = 5
+LONGEST_URL = 2048
+LONGEST_BODY = 2_000_000  # bytes, unpacked
+AT_ONCE = 64  # requests: httpcore goes through all of its waiting ones whenever one ends
+SEARCHES_AT_ONCE = 8  # each is a process
+SEARCHES_PER_MINUTE = 60
+KNOWN_HOSTS = 1000  # whose last visits are remembered, before those of more than a minute ago are forgotten
+RESULT = {"title": 300, "href": LONGEST_URL, "body": 2000}  # characters
+PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain",
+           "localhost", "onion", "private", "svc", "test"}  # fmt: skip
+WIRE_SERVER = "168.63.129.16"  # of Azure: hands secrets to a virtual machine, at an address that looks public
+
+
+class NoCookies(CookieJar):
+    """Takes none and gives none, and does not read them either: that takes the square of a header's length."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        pass
+
+    def add_cookie_header(self, request: Any) -> None:
+        pass
+
+
+class Internet:
+    """Searching and fetching. Raises Failed."""
+
+    def __init__(self, settings: lib.config.Web):
+        if not settings.enabled:
+            raise ConfigError("tools.web is off: set tools.web.enabled: true, or tools.web.folder to search documents")
+        for package in ("ssrfguard", "trafilatura", "ddgs"):
+            if importlib.util.find_spec(package) is None:
+                raise ConfigError(f"tools.web needs the package {package}: pip install -r requirements-web.txt")
+        import httpx
+        from ssrfguard.httpx import AsyncClient
+
+        if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", settings.user_agent):
+            raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is no header; use printable ASCII")
+        self._settings = settings
+        self._visits: dict[str, deque[float]] = {}  # host -> when its last visits were, or will be
+        self._parser = Parser()
+        self._searches = Errands("search", SEARCHES_AT_ONCE, settings.timeout_s)
+        self._connections = asyncio.Semaphore(AT_ONCE)
+        self._connect_s = settings.timeout_s / 3  # for a name, and for each of its addresses: a second one has its turn
+        self._policy, self._blocked = _rules(settings)
+        self._client = AsyncClient(
+            policy=self._policy,
+            resolver=self._resolve,
+            trust_env=False,
+            cookies=NoCookies(),
+            timeout=httpx.Timeout(settings.timeout_s, connect=self._connect_s),
+            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=0),
+            headers={
+                "User-Agent": settings.user_agent,
+                "Accept": "text/html, text/*;q=0.9, application/json;q=0.9, application/xml;q=0.9",
+                "Accept-Encoding": "gzip",
+            },
+        )
+
+    async def search(self, query: str, count: int) -> dict[str, Any]:
+        """Results of several engines."""
+        await self._wait_for_turn("search engines", SEARCHES_PER_MINUTE)
+        try:
+            hits = await self._searches.run(query, count, max(1, int(self._settings.timeout_s / 2)))
+        except Refused as error:
+            if str(error) != "No results found.":
+                raise Failed(f"search failed: {error}") from error
+            hits = []
+        except Died as error:
+            raise Failed("search failed: no answer") from error
+        except Unusable as error:
+            raise ConfigError(
+                "tools.web: searching does not start, since `python -I` can not import ddgs; "
+                "pip install -r requirements-web.txt into this environment"
+            ) from error
+        hits = [hit for hit in hits if isinstance(hit, dict)][:count]
+        results = [{key: clean(str(hit.get(key, ""))[:most]) for key, most in RESULT.items()} for hit in hits]
+        return {"query": clean(query), "results": results}
+
+    async def fetch(self, url: str) -> dict[str, Any]:
+        """A page, at most five redirects away."""
+        import httpx
+        from ssrfguard import SSRFGuardError
+
+        try:
+            for _ in range(1 + REDIRECTS):
+                await self._wait_for_turn(self._judged(url), self._settings.per_host_per_minute)
+                async with self._connections, self._client.stream("GET", url) as response:
+                    if response.next_request is None:
+                        text, cut = await self._text(response)
+                        break
+                    target = str(response.next_request.url)
+                if url.lower().startswith("https:") and target.startswith("http:"):
+                    raise Failed("blocked: redirect from https to http")
+                url = target
+            else:
+                raise Failed(f"too many redirects: more than {REDIRECTS}")
+        except (SSRFGuardError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            raise Failed(self._told(error)) from error
+        if "html" in kind_of(response.headers.get("content-type", "")):  # its connection is free by now
+            text = await self._parser.text_of(text)
+        return document(str(response.url), response.status_code, text, cut, self._settings.max_characters)
+
+    async def close(self) -> None:
+        """Closes connections, ends processes."""
+        self._parser.close()
+        self._searches.close()
+        await self._client.aclose()
+
+    def _resolve(self, *question: Any) -> list:
+        """`getaddrinfo`, which has no timeout of its own; ssrfguard judges what it answers."""
+        try:
+            return aside(socket.getaddrinfo, *question).result(self._connect_s)
+        except (concurrent.futures.TimeoutError, UnicodeError) as error:
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer") from error
+
+    def _judged(self, url: str) -> str:
+        """The host of a URL, once all is checked that needs no packet; its addresses are judged when it is resolved."""
+        import httpx
+
+        # As it is written, since httpx mends some of what ssrfguard refuses; then as it will be asked for.
+        dataclasses.replace(self._policy, allowed_hosts=frozenset()).check_url(url)
+        asked = httpx.URL(url)
+        is_name = self._policy.check_url(str(asked)).address is None
+        host = asked.raw_host.decode().rstrip(".")
+        last = host.rpartition(".")[2]
+        if is_name and re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last):  # a number at the end makes an address, says WHATWG
+            raise Failed("blocked: not a URL")
+        if is_name and (last == host or last in PRIVATE):
+            raise Failed("blocked: private name")
+        if any(f".{host}".endswith(f".{own}") for own in self._blocked):
+            raise Failed("blocked: host")
+        return host
+
+    async def _wait_for_turn(self, host: str, most: int) -> None:
+        """Keeps to so many visits in any minute."""
+        now = asyncio.get_running_loop().time()
+        if host not in self._visits:
+            if len(self._visits) % KNOWN_HOSTS == KNOWN_HOSTS - 1:
+                self._visits = {known: when for known, when in self._visits.items() if when[-1] > now - 60}
+            self._visits[host] = deque(maxlen=most)
+        visits = self._visits[host]
+        pause = max(0.0, visits[0] + 60 - now) if len(visits) == most else 0.0
+        if pause >= self._settings.timeout_s:  # no "try again": this answer is kept, and would be given again
+            raise Failed(f"rate limit: {most} requests a minute to {host}")
+        visits.append(now + pause)
+        await asyncio.sleep(pause)
+
+    async def _text(self, response: Any) -> tuple[str, bool]:
+        """What a response says, and whether it was cut."""
+        import httpx
+
+        if not response.is_success:
+            raise Failed(f"{response.status_code} {httpx.codes.get_reason_phrase(response.status_code)}".strip())
+        content_type = response.headers.get("content-type", "")
+        kind = kind_of(content_type)
+        if not READABLE.fullmatch(kind) and response.status_code != 204:
+            raise Failed(f"unsupported type: {kind[:100] or 'none is given'}")
+        body, cut = await unpacked(response.aiter_raw(), response.headers.get("content-encoding", ""), LONGEST_BODY)
+        return decode(body, content_type), cut
+
+    def _told(self, error: BaseException) -> str:
+        """What the model is told of an error: what lies at its bottom, in words that do not change."""
+        import httpx
+        from ssrfguard import BlockedAddressError, BlockedURLError
+
+        causes = [error]
+        while cause := causes[-1].__cause__ or causes[-1].__context__:
+            causes.append(cause)
+        for cause in reversed(causes):
+            if isinstance(cause, BlockedAddressError):
+                return "blocked: private address"
+            if isinstance(cause, BlockedURLError):
+                return f"blocked: {re.split(r'; |, which |, so ', cause.reason)[0]}"
+            if isinstance(cause, socket.gaierror):
+                return "timeout: no name server answers" if cause.errno == socket.EAI_AGAIN else "unknown host"
+            if isinstance(cause, ssl.SSLError):
+                return f"TLS: {getattr(cause, 'verify_message', None) or cause.reason or 'handshake failed'}"
+            if isinstance(cause, httpx.ConnectTimeout):
+                return f"timeout: no connection within {self._connect_s:.3g} s"
+            if isinstance(cause, httpx.TimeoutException):
+                return f"timeout after {self._settings.timeout_s:g} s"
+            if isinstance(cause, httpx.InvalidURL | UnicodeError):
+                return "blocked: not a URL"
+        return f"connection failed: {type(error).__name__}"
+
+
+def _rules(settings: lib.config.Web) -> tuple[Any, list[str]]:
+    """ssrfguard's policy, and the names that are blocked beside it. ConfigError for what is no host."""
+    import ssrfguard
+    from ssrfguard import Block, Reach
+
+    blocks = [  # the longest prefix decides: of IPv6, what is allocated for global unicast and not an exception
+        *ssrfguard.DEFAULT_DENIED.blocks,
+        Block(ip_network("::/0"), "Not global unicast", "RFC4291", Reach.DENIED),
+        Block(ip_network("2000::/3"), "Global unicast", "RFC4291", Reach.PERMITTED),
+        Block(ip_network(WIRE_SERVER), "Azure WireServer", "", Reach.DENIED),
+    ]
+    names = []
+    for entry in settings.blocked_hosts:
+        try:
+            network = ip_network(entry.strip(), strict=False)
+        except ValueError:
+            names.append(_name("blocked_hosts", entry))
+        else:
+            blocks.append(Block(network, "Blocked here", "tools.web.blocked_hosts", Reach.DENIED))
+    allowed = set()
+    for entry in settings.allowed_domains:
+        try:
+            allowed.add(str(ip_address(entry.strip())))
+        except ValueError:
+            name = _name("allowed_domains", entry)
+            allowed |= {name, f"*.{name}"}
+    try:
+        policy = ssrfguard.Policy(
+            denied_networks=ssrfguard.AddressTable(tuple({block.network: block for block in blocks}.values())),
+            allowed_ports=frozenset(settings.ports),
+            allowed_hosts=frozenset(allowed),
+            max_redirects=REDIRECTS,
+            max_url_length=LONGEST_URL,
+        )
+    except ValueError as error:
+        raise ConfigError(f"tools.web: {error}; correct it") from error
+    return policy, names
+
+
+def _name(key: str, entry: str) -> str:
+    """A host name as httpx will ask for it. Strict: a list that is misread protects nobody."""
+    import httpx
+
+    name = entry.strip().removeprefix("*.").removeprefix(".").removesuffix(".")
+    try:
+        asked = "" if re.search(r"[^\w.-]", name) else httpx.URL(f"http://{name}/").raw_host.decode()
+    except httpx.InvalidURL:
+        asked = ""
+    if len(asked) > 253 or not re.fullmatch(r"([a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}", asked):
+        raise ConfigError(f"tools.web.{key}: {entry!a} is no host; give a name such as example.org, or an address")
+    return asked

@@ -1,0 +1,163 @@
+"""What comes from outside, made safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
+
+A page is data, and must not end the message that quotes it. Whatever goes wrong with one is `Failed`, which a model is
+told.
+"""
+
+import codecs
+import os
+import re
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from lib.errands import Died, Errands, Refused, Unusable
+from lib.errors import ConfigError
+from lib.parsing import without_special_tokens
+
+CUT = "\n[cut]"
+PARSE_SECONDS = 10.0  # of one page, 3 of them on the CPU: fewer than a deadline, so that a bad page starves no other
+MEMBERS = 1000  # of one gzip body
+READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
+# Encodings of Python that are none of the web: slow on purpose-made input, or without a way to go on after an error.
+NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+# Controls, and characters without a glyph that may hide within a token. The two joiners stay, for Persian and emoji.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+
+
+class Failed(Exception):
+    """What the model is told in place of an answer; its first words say of which kind it is."""
+
+
+def clean(text: str) -> str:
+    """Without control and invisible characters, and with no special token of a chat format: the last thing to be done.
+
+    As soon as an entity is resolved, or a character taken out, after this, there may be a token again.
+    """
+    text = INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return without_special_tokens(text)
+
+
+def decode(body: bytes, content_type: str) -> str:
+    """Text in the charset that its first bytes, its header or, for HTML and XML, its own head names."""
+    for mark, charset in BYTE_ORDER_MARKS.items():
+        if body.startswith(mark):
+            return body[len(mark) :].decode(charset, errors="replace")
+    named = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", content_type, re.IGNORECASE)
+    name = named[1] if named else _declared(body[:1024]) if re.search("html|xml", kind_of(content_type)) else "utf-8"
+    try:
+        known = codecs.lookup(name).name
+        return body.decode("utf-8" if known in NO_CHARSET else known, errors="replace")
+    except (LookupError, ValueError):  # none that Python knows, or none of text
+        return body.decode("utf-8", errors="replace")
+
+
+def kind_of(content_type: str) -> str:
+    """`text/html` of `Text/HTML; charset=utf-8`."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+async def unpacked(blocks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
+    """A body of at most `most` bytes, and whether it is cut. httpx unpacks a block whole, 64 kB to as much as 66 MB."""
+    packing = packing.strip().lower() or "identity"
+    if packing not in ("identity", "gzip", "x-gzip"):
+        raise Failed(f"unsupported type: packed as {packing[:100]}")
+    unpack = _Gzip() if "gzip" in packing else None
+    body, received = bytearray(), 0
+    async for block in blocks:
+        received += len(block)
+        body += unpack.feed(block, most + 1 - len(body)) if unpack else block
+        if max(len(body), received) > most:
+            return bytes(body[:most]), True
+        if unpack and unpack.is_over:
+            break
+    return bytes(body), unpack is not None and unpack.is_broken_off
+
+
+def document(url: str, status: int, text: str, cut: bool, max_characters: int) -> dict[str, Any]:
+    """What `fetch` gives: clean text within the bound, the mark included."""
+    cut, text = cut or len(text) > 2 * max_characters, clean(text[: 2 * max_characters])
+    found = {"url": clean(url), "status": status, "text": text}
+    if cut or len(text) > max_characters:
+        found |= {"text": text[: max(0, max_characters - len(CUT))] + CUT, "cut": True}
+    return found
+
+
+def shortened(found: dict[str, Any], max_bytes: int) -> dict[str, Any]:
+    """A document within so many bytes, the mark included."""
+    if "text" not in found or len(found["text"].encode()) <= max_bytes:
+        return found
+    text = found["text"].removesuffix(CUT) if "cut" in found else found["text"]
+    kept = text.encode()[: max(0, max_bytes - len(CUT))].decode(errors="ignore")
+    return {**found, "text": kept + CUT, "cut": True}
+
+
+class Parser:
+    """Takes the text out of HTML, in processes that are killed when a page takes them too long. Raises Failed."""
+
+    def __init__(self) -> None:
+        self._errands = Errands("extract", min(8, len(os.sched_getaffinity(0))), PARSE_SECONDS)
+
+    async def text_of(self, page: str) -> str:
+        """What a reader sees of a page."""
+        try:
+            return await self._errands.run(page) if page.strip() else ""
+        except (Died, Refused, Unusable) as error:
+            raise _told(error) from error
+
+    def text_of_now(self, page: str) -> str:
+        """The same, for a caller who waits."""
+        try:
+            return self._errands.run_now(page) if page.strip() else ""
+        except (Died, Refused, Unusable) as error:
+            raise _told(error) from error
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._errands.close()
+
+
+class _Gzip:
+    """Unpacks piece by piece: one member after the other, and what follows the last is ignored, as `gzip` has it."""
+
+    def __init__(self) -> None:
+        self._member, self._members = zlib.decompressobj(zlib.MAX_WBITS | 16), 1
+        self.is_over = self.is_broken_off = False
+
+    def feed(self, data: bytes, most: int) -> bytes:
+        out = b""
+        while data and len(out) < most and not self.is_over:
+            if self._member.eof:
+                self._member, self._members = zlib.decompressobj(zlib.MAX_WBITS | 16), self._members + 1
+            try:
+                out += self._member.decompress(data, most - len(out))
+            except zlib.error as error:
+                if self._members == 1:
+                    raise Failed("unreadable: damaged gzip") from error
+                self.is_over, self.is_broken_off = True, False
+                break
+            data = self._member.unused_data
+            self.is_over = bool(data) and self._members == MEMBERS
+            self.is_broken_off = self.is_over or not self._member.eof
+        return out
+
+
+def _declared(head: bytes) -> str:
+    """The charset that a document names itself. What can read that in ASCII is not UTF-16, whatever it says."""
+    inner = re.search(rb"(?:charset|encoding)\s*=\s*[\"']?([\w.:-]+)", head, re.IGNORECASE)
+    name = inner[1].decode().lower() if inner else "utf-8"
+    return "utf-8" if re.match("u(tf|cs)[-_ ]?(16|32|2|4)|unicode|iso-10646", name) else name
+
+
+def _told(error: Exception) -> Exception:
+    if isinstance(error, Unusable):
+        return ConfigError(
+            "tools.web: the parser of pages does not start, since `python -I` can not import trafilatura; "
+            "pip install -r requirements-web.txt into this environment"
+        )
+    return Failed("unreadable: no text can be extracted from this page")
