@@ -1,47 +1,54 @@
 """Scored completions, with tools or without, from a local model or any OpenAI-compatible server, to JSONL.
 
-    python collect_rollouts.py --config configs/rollouts_code.yaml                # a local model writes programs
+    python collect_rollouts.py --config configs/rollouts_code.yaml                # programs, tried out before
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --dry-run     # what would be asked, without asking
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --smoke 8     # 8 prompts, two answers each
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # go on; nothing is asked twice
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume select.best_of=1     # select anew
     python sft_train.py --config configs/sft_code.yaml                           # learn from what was selected
 
-In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl what could not be had, and
-selected.jsonl, written at the end, the rows that `select` keeps, which sft_train.py reads. replies.jsonl and web.jsonl
-keep what servers said. A row has `messages`, `reward`, `components`, `match`, `tool_log`, `usage`, `generator`, `seed`.
+In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl what could not be had at some time,
+and selected.jsonl, written at the end, the rows that `select` keeps, which sft_train.py reads. replies.jsonl and
+web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `tool_log`, `usage`,
+`generator`, `seed`.
 
-Exit codes: 0 finished, 2 config or data, 5 sandbox, 6 the server refuses, 74 disk, 130 Ctrl-C and 143 SIGTERM after the
-open rollouts.
+Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the server refuses, 74 disk, 130 Ctrl-C and
+143 SIGTERM after the open rollouts.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
-import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib import stats
-from lib.config import CollectConfig, Collection, SFTDataset, dump, load, parser
+from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen, duration
 from lib.data import load_splits
 from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError, Usage
+from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.prompts import columns_of
 from lib.replies import Remembering, Replies, key_of
 from lib.rewards import Judge, prepare
-from lib.runlog import RunLog, check_directory, discard, encode, read_jsonl, write_whole
+from lib.runlog import RunLog, check_directory, discard, write_whole
+from lib.sandbox import cores
+from lib.selection import Entry, lines, rollouts, select
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools import Toolbox
 
 STREAMS = ("rollouts", "failures")
+SELECTED = "selected.jsonl"
 MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
     "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
     "endpoint.base_url", "endpoint.api_key_env", "endpoint.max_concurrency", "endpoint.deadline_s",
@@ -50,9 +57,9 @@ MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
 TELL_SECONDS = 2.0
 RECENT = 15  # tellings, over which the rate is taken: servers take their time to begin
 SEEDS = 2**31  # what every server takes
-LOCAL_BATCH = 64  # rollouts of a local model decoded together, where generation.batch_size does not say
 CUT_OFF = {
-    "truncated": "generation.max_new_tokens", "turns": "tools.max_turns", "tokens": "tools.max_total_tokens"
+    "truncated": "generation.max_new_tokens", "turns": "tools.max_turns", "tokens": "tools.max_total_tokens",
+    "refused": "a refusal, mostly of a chat that became too long",
 }  # fmt: skip
 
 
@@ -80,25 +87,22 @@ def main() -> int:
     if args.dry_run:
         return show_plan(config, jobs, screen)
     with RunLog(config.run_dir, args.resume, streams=STREAMS) as log, Interrupts() as interrupts:
-        log.write_config(dump(config))
-        known = rows_by_id(config)
-        progress = Progress(config, screen, len(jobs), [known[job.id] for job in jobs if job.id in known])
+        progress = Progress(config, screen, len(jobs))
+        known = index(jobs, config.run_dir, progress.add)
+        progress.known(len(known))
         missing = [job for job in jobs if job.id not in known]
         asyncio.run(collect(config, missing, judge, log, progress, interrupts))
         progress.summary()
         if interrupts.received:
             return interrupts.exit_code
-        if not progress.rows:
-            raise ApiError(f"no rollout could be had, see {config.run_dir / 'failures.jsonl'}; mend it, then --resume")
         log.sync()
-        known = rows_by_id(config)
-        if sum(job.id in known for job in jobs) < progress.rows:
-            raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
-        selected, left_out = select([known[job.id] for job in jobs if job.id in known], config.select)
-        write_whole(config.run_dir / "selected.jsonl", b"".join(map(encode, selected)))
-    screen.say(f"{config.run_dir / 'selected.jsonl'}: {len(selected)} rollouts{left_out}")
+        entries = index(jobs, config.run_dir)
+        refuse_losses(progress, len(entries), config)
+        selected, left_out = select([entries[job.id] for job in jobs if job.id in entries], config.select)
+        write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
+    screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:
-        upload(config)
+        upload(config.run_dir / SELECTED, config.upload)
         screen.say(f"uploaded to the data set {config.upload.repo_id}")
     return FINISHED
 
@@ -134,6 +138,10 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     if reward:
         judge = Judge(reward.fn, reward.answer_extractor, reward.match, list(splits.train[0]), reward.options)
         judge.check(splits.train)
+        if judge.needs_targets and not dataset.target_field:
+            raise ConfigError(
+                f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column"
+            )
         if dataset.target_field:
             judge.check_targets(splits.train, dataset.target_field, "train")
     seen: Counter[str] = Counter()
@@ -152,7 +160,12 @@ def chat_of(row: dict[str, Any], config: CollectConfig) -> list[dict[str, Any]]:
     prompts = config.prompts
     if prompts.messages_field is None:
         system = [{"role": "system", "content": prompts.system}] if prompts.system else []
-        return [*system, {"role": "user", "content": prompts.user.format_map(row)}]
+        try:
+            return [*system, {"role": "user", "content": prompts.user.format_map(row)}]
+        except (ValueError, KeyError, AttributeError, IndexError) as error:
+            raise ConfigError(
+                f"prompts.user: {error!r} when filled from {str(row)[:80]}; write plain {{column}}"
+            ) from error
     messages = row[prompts.messages_field]
     sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
     if not sound or not messages or messages[-1]["role"] == "assistant":
@@ -169,7 +182,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     who = f"{endpoint.model} at {endpoint.base_url}" if endpoint else f"{config.model.name}, in this process"
     most = sampling.max_new_tokens + sampling.thinking.budget_tokens
     if config.tools.names:
-        most = config.tools.max_total_tokens
+        most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
     screen.say(f"{len(jobs)} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}")
     screen.say(f"at most {most} tokens written in each, {most * len(jobs):,} in all")
     if endpoint and endpoint.output_price:
@@ -192,6 +205,7 @@ async def collect(
 ) -> None:
     """Has every job done, many at once. What ends all of them, a UserError, ends this."""
     if not jobs:
+        log.write_config(dump(config))
         return
     async with contextlib.AsyncExitStack() as stack:
         pages = None
@@ -201,6 +215,8 @@ async def collect(
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
         loop = make_loop(config, generator, toolbox)
+        log.write_config(dump(config))  # only now: what can not start leaves no run behind
+        judges = stack.enter_context(ThreadPoolExecutor(config.sandbox.workers or cores(), "judge"))
         waiting = iter(jobs)
         progress.start()
 
@@ -208,7 +224,7 @@ async def collect(
             for job in waiting:  # shared: who is free takes the next
                 if interrupts.received:
                     return
-                await do(job, config, loop, judge, log, progress)
+                await do(job, config, loop, partial(judge_aside, judge, judges), log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
 
@@ -226,7 +242,7 @@ async def all_of(works: Iterable[Any]) -> None:
 
 def at_once(config: CollectConfig) -> int:
     """Open rollouts: twice what the model takes, since others are with a tool or the judge meanwhile."""
-    return 2 * (config.endpoint.max_concurrency if config.endpoint else config.generation.batch_size or LOCAL_BATCH)
+    return 2 * (config.endpoint.max_concurrency if config.endpoint else config.generation.batch_size)
 
 
 @contextlib.asynccontextmanager
@@ -237,6 +253,7 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
 
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
             with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
+                remote.has_answered = len(replies) > 0
                 screen.say(f"model {config.endpoint.model} at {config.endpoint.base_url}")
                 yield Remembering(remote, replies)
         if remote.counts.retries:
@@ -262,7 +279,12 @@ def make_loop(config: CollectConfig, generator: ChatGenerator, toolbox: Toolbox)
 
 
 async def do(
-    job: Job, config: CollectConfig, loop: ToolLoop, judge: Judge | None, log: RunLog, progress: "Progress"
+    job: Job,
+    config: CollectConfig,
+    loop: ToolLoop,
+    verdict: Callable[..., Awaitable],
+    log: RunLog,
+    progress: "Progress",
 ) -> None:
     """One job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
 
@@ -274,11 +296,10 @@ async def do(
     except ReplyError as error:
         row = {"id": job.id, "prompt_id": job.prompt_id, "sample": job.sample, "kind": error.kind, "error": str(error)}
         log.write("failures", row)
-        progress.failed(error.kind)
+        progress.failed(error)
         return
     row = row_of(job, episode, loop, seed_of(0))
-    if judge:
-        row |= await asyncio.to_thread(judged, job, episode, judge, config.dataset.target_field)
+    row |= await verdict(job, episode, config.dataset.target_field)
     log.write("rollouts", row)
     if progress.done(row):
         log.sync()
@@ -312,7 +333,16 @@ def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, A
     return row
 
 
-def judged(job: Job, episode: Episode, judge: Judge, target_field: str | None) -> dict[str, Any]:
+async def judge_aside(
+    judge: Judge | None, judges: ThreadPoolExecutor, job: Job, episode: Episode, target_field: str | None
+) -> dict[str, Any]:
+    """What a judge in a thread says; nothing without one. As many threads as sandbox workers: tools want their turn."""
+    if judge is None:
+        return {}
+    return await asyncio.get_running_loop().run_in_executor(judges, judged, judge, job, episode, target_field)
+
+
+def judged(judge: Judge, job: Job, episode: Episode, target_field: str | None) -> dict[str, Any]:
     """What the judge says of a rollout. A reward that could not be had is null."""
     target = job.row[target_field] if target_field else ""
     [score] = judge([episode.answer], [target], {name: [value] for name, value in job.row.items()}, [job.messages])
@@ -329,7 +359,7 @@ def judged(job: Job, episode: Episode, judge: Judge, target_field: str | None) -
 class Progress:
     """What has come so far, told every two seconds and at the end."""
 
-    def __init__(self, config: CollectConfig, screen: Screen, total: int, known: list[dict[str, Any]]):
+    def __init__(self, config: CollectConfig, screen: Screen, total: int):
         self.config, self.screen, self.total = config, screen, total
         self.rows = 0
         self.rewards: list[float] = []
@@ -338,11 +368,13 @@ class Progress:
         self.ended: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
-        for row in known:
-            self._add(row)
-        self._known = self.rows
-        if known:
-            screen.say(f"{self.rows} of {total} rollouts are there already")
+        self._known = 0
+
+    def known(self, count: int) -> None:
+        """So many rows were there before."""
+        self._known = count
+        if count:
+            self.screen.say(f"{count} of {self.total} rollouts are there already")
 
     def start(self) -> None:
         """From here on the time counts: whoever answers is ready."""
@@ -351,12 +383,14 @@ class Progress:
 
     def done(self, row: dict[str, Any]) -> bool:
         """Counts a new row; True when something was told."""
-        self._add(row)
+        self.add(row)
         return self._tell()
 
-    def failed(self, kind: str) -> None:
-        """Counts a rollout that could not be had."""
-        self.failures[kind] += 1
+    def failed(self, error: ReplyError) -> None:
+        """Counts a rollout that could not be had; the first of each kind is told at once."""
+        if error.kind not in self.failures:
+            self.screen.warn(f"a rollout failed, {error}")
+        self.failures[error.kind] += 1
         self._tell()
 
     def summary(self) -> None:
@@ -381,7 +415,8 @@ class Progress:
                 "--resume asks for them again"
             )
 
-    def _add(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any]) -> None:
+        """Counts a row."""
         self.rows += 1
         self.ended[row["ended"]] += 1
         self.usage += Usage(**row["usage"])
@@ -423,68 +458,23 @@ class Progress:
         return (usage.prompt_tokens * endpoint.input_price + usage.completion_tokens * endpoint.output_price) / 1e6
 
 
-def rows_by_id(config: CollectConfig) -> dict[str, dict[str, Any]]:
-    """The rollouts of a run."""
-    rows, _ = read_jsonl(config.run_dir / "rollouts.jsonl")
-    return {row["id"]: row for row in rows}
+def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Entry]:
+    """The rollouts of a run that are among the jobs, by id; `see` gets the row of each."""
+    wanted, found = {job.id for job in jobs}, {}
+    for row, entry in rollouts(run_dir / "rollouts.jsonl"):
+        if entry.id in wanted and entry.id not in found:
+            found[entry.id] = entry
+            see(row)
+    return found
 
 
-def select(rows: list[dict[str, Any]], settings: Collection) -> tuple[list[dict[str, Any]], str]:
-    """The rows that `settings` keep, in their order, and how many were left out by what, for people."""
-    left_out: Counter[str] = Counter()
-
-    def kept(rows: list[dict[str, Any]], why: str, keep: Callable) -> list[dict[str, Any]]:
-        result = [row for row in rows if keep(row)]
-        left_out[why] += len(rows) - len(result)
-        return result
-
-    if not settings.truncated:
-        rows = kept(rows, "cut off", lambda row: row["ended"] == "answer" and row["reasoning_ended"])
-    if settings.only_matches:
-        rows = kept(rows, "not right", lambda row: row.get("match"))
-    if settings.min_reward is not None:
-        low = settings.min_reward
-        rows = kept(rows, f"below a reward of {low:g}", lambda row: _reward(row) >= low)
-    if settings.distinct:
-        first = {key_of(row["messages"]): row["id"] for row in reversed(rows)}
-        rows = kept(rows, "repeated", lambda row: first[key_of(row["messages"])] == row["id"])
-    if settings.best_of is not None:
-        ranked = sorted(rows, key=lambda row: (-_reward(row), row["usage"]["completion_tokens"]))
-        places: Counter[str] = Counter()
-        best = {row["id"] for row in ranked if _place(row, places) <= settings.best_of}
-        rows = kept(rows, f"not among the best {settings.best_of} of a prompt", lambda row: row["id"] in best)
-    listed = ", ".join(f"{count} {why}" for why, count in left_out.items() if count)
-    return rows, f" ({listed} left out)" if listed else ""
-
-
-def _reward(row: dict[str, Any]) -> float:
-    reward = row.get("reward")
-    return -math.inf if reward is None else reward
-
-
-def _place(row: dict[str, Any], places: Counter[str]) -> int:
-    """Which of its prompt's rows this is, counted from 1 in the order of the calls."""
-    places[row["prompt_id"]] += 1
-    return places[row["prompt_id"]]
-
-
-def upload(config: CollectConfig) -> None:
-    """The selected rows as the file train.jsonl of a data set on the hub. ConfigError where that is refused."""
-    import httpx
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
-    path, to = config.run_dir / "selected.jsonl", config.upload
-    try:
-        hub = HfApi()
-        hub.create_repo(to.repo_id, repo_type="dataset", private=to.private, exist_ok=True)
-        hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
-    except (HfHubHTTPError, httpx.HTTPError, ValueError, OSError) as error:
-        why = " ".join(str(error).split()) or repr(error)
-        raise ConfigError(
-            f"upload.repo_id: '{to.repo_id}' could not be written ({why}); the rows are in {path}. Log in with "
-            "`hf auth login`, then run again with --resume"
-        ) from error
+def refuse_losses(progress: Progress, written: int, config: CollectConfig) -> None:
+    """StorageError where rows are missing on the disk, ApiError or ConfigError where no rollout could be had."""
+    if written < progress.rows:
+        raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
+    if not progress.rows:
+        kind = ApiError if config.endpoint else ConfigError
+        raise kind(f"no rollout could be had, see {config.run_dir / 'failures.jsonl'}; mend it, then --resume")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 interrupts    the first Ctrl-C asks for an end, the second one is it
 checkpoint    everything a restart needs, saved atomically
-hub           whether the model hub answers, asked in seconds
+hub           whether the model hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
 worker        a program goes in, a verdict comes out: the outer end of one sandbox process
 ladder        which rung of protection holds here, found by attempts
@@ -31,6 +31,7 @@ decoder       keys and values of many rows in one slab, and the forward that ext
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
 replies       answers from outside, kept: a resumed run asks nothing twice
+selection     which rollouts are kept
 errands       work that may never end: in a thread nobody waits for, or a process that can be killed
 pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet      pages of public addresses, and nothing else

@@ -343,7 +343,7 @@ class Endpoint(Section):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = (
         "max_tokens"  # OpenAI's new models want the latter
     )
-    extra_body: dict[str, Any] = {}  # sent as it is, for example {reasoning: {effort: low}}
+    extra_body: dict[str, Any] = {}  # sent as it is, such as {reasoning: {effort: low}}; {seed: null} sends no seed
     input_price: Weight = 0.0  # per million tokens, in your currency: what a run costs is told as it goes
     output_price: Weight = 0.0
 
@@ -366,7 +366,7 @@ class ChatSampling(Section):
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # of an endpoint only
     max_new_tokens: Count = 1024  # of one reply
     thinking: Thinking = Thinking()
-    batch_size: Count | None = None  # of a local model: replies decoded at once, at most; null: as memory allows
+    batch_size: Count = 64  # of a local model: replies decoded at once, at most
 
 
 class Web(Section):
@@ -467,6 +467,18 @@ class CollectConfig(RunConfig):
                 keys,
                 "the responses API has no such switch: use endpoint.extra_body, such as {reasoning: {effort: low}}",
             )
+        most = self.generation.max_new_tokens + self.generation.thinking.budget_tokens
+        if self.model and most >= self.model.max_seq_length:
+            keys = ("generation.max_new_tokens", "generation.thinking.budget_tokens", "model.max_seq_length")
+            yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
+        if self.prompts.messages_field and self.prompts.system:
+            keys = ("prompts.messages_field", "prompts.system")
+            yield keys, "a column of messages takes the place of both prompts: remove prompts.system, or put it there"
+        if self.generation.temperature == 0 and self.generation.samples_per_prompt > 1:
+            keys = ("generation.temperature", "generation.samples_per_prompt")
+            yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
+        if self.endpoint and "@" in self.endpoint.base_url.partition("://")[2].partition("/")[0]:
+            yield ("endpoint.base_url",), "it holds a name or password, which logs would show: use endpoint.api_key_env"
         web, uses_web = self.tools.web, any(name.startswith("web.") for name in self.tools.names)
         if uses_web and not web.enabled and web.folder is None:
             keys = ("tools.names", "tools.web.enabled", "tools.web.folder")

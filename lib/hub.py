@@ -1,7 +1,11 @@
-"""Whether the model hub answers: asked in seconds, where its client would retry for a minute before it gives up."""
+"""Whether the model hub answers, asked in seconds, where its client would retry for a minute; and what goes there."""
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
+
+from lib.config import Upload
+from lib.errors import ConfigError
 
 PROBE_SECONDS = 5
 
@@ -26,3 +30,21 @@ def offline_unless_reachable() -> Iterator[bool]:
         yield online
     finally:
         datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
+
+
+def upload(path: Path, to: Upload) -> None:
+    """A file of rows as the train split of a data set. ConfigError where the hub refuses, or can not be reached."""
+    import httpx
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        hub = HfApi()
+        hub.create_repo(to.repo_id, repo_type="dataset", private=to.private, exist_ok=True)
+        hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
+    except (HfHubHTTPError, httpx.HTTPError, ValueError, OSError) as error:
+        reason = " ".join(str(error).split()) or repr(error)
+        raise ConfigError(
+            f"upload.repo_id: '{to.repo_id}' could not be written ({reason}); the rows are in {path}. Log in with "
+            "`hf auth login`, then run again with --resume"
+        ) from error

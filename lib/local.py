@@ -180,7 +180,7 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
         "chat_template_kwargs": config.model.chat_template_kwargs,
         "max_seq_length": config.model.max_seq_length,
     }
-    return LocalModel(policy, tokenizer, config.generation.thinking, name, config.generation.batch_size or 64)
+    return LocalModel(policy, tokenizer, config.generation.thinking, name, config.generation.batch_size)
 
 
 def _with_adapter(base: object, adapter: str) -> object:

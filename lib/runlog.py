@@ -108,14 +108,15 @@ class RunLog:
         """Write `config.yaml` as a whole or not at all. Raises StorageError."""
         if not self._is_main:
             return
-        write_whole(self.directory / "config.yaml", text.encode())
+        write_whole(self.directory / "config.yaml", [text.encode()])
 
 
-def write_whole(target: Path, data: bytes) -> None:
+def write_whole(target: Path, parts: Iterable[bytes]) -> None:
     """Writes a file as a whole or not at all. Raises StorageError."""
     aside = target.with_name(target.name + ".tmp")
     try:
-        aside.write_bytes(data)
+        with open(aside, "wb") as file:
+            file.writelines(parts)
         fsync_file(aside)
         os.replace(aside, target)
         fsync_folder(target.parent)
@@ -171,18 +172,26 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
 
 def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The rows of a JSONL file, and the number of lines that are no JSON object (torn or damaged) and were skipped."""
-    rows, bad = [], 0
+    rows = [row for row, _, _ in read_lines(path, damaged=True)]
+    sound = [row for row in rows if row is not None]
+    return sound, len(rows) - len(sound)
+
+
+def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, Any] | None, int, int]]:
+    """Every row of a JSONL file with where its line begins and its length, in bytes.
+
+    A line that is no JSON object is left out, or None where `damaged` ones are asked for.
+    """
+    start = 0
     with open(path, "rb") as file:
         for line in file:
             try:
                 row = json.loads(line)
             except ValueError:  # also bytes that are no UTF-8
                 row = None
-            if isinstance(row, dict):
-                rows.append(row)
-            else:
-                bad += 1
-    return rows, bad
+            if isinstance(row, dict) or damaged:
+                yield row if isinstance(row, dict) else None, start, len(line)
+            start += len(line)
 
 
 def fsync_file(path: Path) -> None:

@@ -100,6 +100,7 @@ class Sandbox:
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
+        self.size = workers or cores()  # programs at once
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -108,8 +109,7 @@ class Sandbox:
         self._broken: SandboxError | None = None  # why nothing is judged any more
         self._workers: set[Worker] = set()  # those that live
         self._threads = [
-            threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True)
-            for number in range(workers or cores())
+            threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True) for number in range(self.size)
         ]
         for thread in self._threads:
             thread.start()

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lib.config import ChatSampling
-from lib.generators import Call, ChatGenerator, Reply, Request, Usage
+from lib.generators import Call, ChatGenerator, Reply, ReplyError, Request, Usage
 from lib.parsing import last_json_object, read_json, without_special_tokens
-from lib.tools import Toolbox
+from lib.tools import Toolbox, wire_name
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
 To call a tool: {"tool_call": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}}
 When you know the answer: {"final_answer": "ANSWER"}
 A call's result comes with the next message. Tools, with the JSON schemas of their arguments:"""
 
-Ending = Literal["answer", "truncated", "turns", "tokens"]
+Ending = Literal["answer", "truncated", "turns", "tokens", "refused"]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Episode:
 
     messages: list[dict[str, Any]]  # the prompt, and all that was said since
     answer: str = ""  # what rewards judge; "" where there is none
-    ended: Ending = "answer"  # or cut off: in the middle of a reply, or by the budget of turns or tokens
+    ended: Ending = "answer"  # or cut off: in the middle of a reply, by the budget of turns or tokens, or by a refusal
     tool_log: list[dict[str, Any]] = field(default_factory=list)  # {turn, name, arguments, result or error, seconds}
     usage: Usage = field(default_factory=Usage)
     turns: int = 0
@@ -57,10 +57,10 @@ class ToolLoop:
         """`result_role` is who tells results in the JSON protocol; native results always have the role `tool`."""
         self.generator, self.sampling, self.toolbox = generator, sampling, toolbox
         self.protocol, self.result_role = protocol, result_role
-        self._names = {name.replace(".", "_"): name for name in toolbox.tools}  # servers accept no dots
+        self._names = {wire_name(name): name for name in toolbox.tools}
 
     async def run(self, messages: list[dict[str, Any]], seed_of: Callable[[int], int]) -> Episode:
-        """One episode; `seed_of(turn)` makes its replies. Raises ReplyError, and UserErrors."""
+        """One episode; `seed_of(turn)` makes its replies. UserErrors; ReplyError, but for a later refusal."""
         limits = self.toolbox.settings
         episode = Episode(self._prompt(messages))
         budget = limits.max_total_tokens if self.toolbox else self._most_tokens()
@@ -69,7 +69,14 @@ class ToolLoop:
             if room <= 0:
                 episode.ended = "tokens"
                 break
-            reply = await self.generator.reply(self._request(episode, min(room, self._most_tokens()), seed_of(turn)))
+            request = self._request(episode, min(room, self._most_tokens()), seed_of(turn))
+            try:
+                reply = await self.generator.reply(request)
+            except ReplyError as error:
+                if error.kind != "refused" or not turn:
+                    raise
+                episode.ended = "refused"  # mostly a chat that has become too long: what was said so far stays
+                break
             calls = self._take(reply, episode)
             if not calls or not reply.finished:
                 episode.ended = "answer" if reply.finished else "truncated"
@@ -106,7 +113,7 @@ class ToolLoop:
         """The tools as they are told to a model that makes native calls."""
         schemas = self.toolbox.schemas()
         for schema in schemas:
-            schema["function"]["name"] = schema["function"]["name"].replace(".", "_")
+            schema["function"]["name"] = wire_name(schema["function"]["name"])
         return schemas
 
     def _take(self, reply: Reply, episode: Episode) -> list[Call]:
@@ -122,7 +129,7 @@ class ToolLoop:
         calls, answer = [], said if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":
             calls = [
-                Call(_writable(call.name), call.arguments, call.id or f"call{episode.turns:02d}{number:03d}")
+                Call(_writable(call.name), call.arguments, f"call{episode.turns:02d}{number:03d}")  # theirs are random
                 for number, call in enumerate(reply.calls)
             ]
             if calls:

@@ -22,7 +22,8 @@ import collect_rollouts
 from lib.config import Collection
 from lib.generators import Request
 from lib.replies import key_of
-from lib.runlog import read_jsonl
+from lib.runlog import encode, read_jsonl
+from lib.selection import lines, rollouts, select
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'
@@ -445,7 +446,7 @@ def test_it_says_what_it_does_without_doing_it(task, log):
     assert "at most 60 tokens written in each, 360 in all" in told and "at most 360.00" in told
     assert "user: What is 0?" in told and not (mine.folder / "outputs").exists()
     told = mine.run("--dry-run", "tools.names=[python.run]")
-    assert '"name": "python.run"' in told and "at most 16384 tokens" in told
+    assert '"name": "python.run"' in told and "at most 360 tokens" in told  # six turns of 60
     assert "nothing is asked twice" in mine.run("--help")
     told = mine.run(code=2)
     assert "endpoint.api_key_env: the environment variable NO_KEY is not set" in told
@@ -549,22 +550,30 @@ def row(number, prompt="p", reward=1.0, match=True, tokens=5, **fields):
         ({"best_of": 9}, [0, 1, 2, 3, 4], "1 repeated, 4 cut off"),
     ],
 )
-def test_selection(settings, kept, told):
+def test_selection(tmp_path, settings, kept, told):
     rows = [
         row(0), row(1, reward=0.0, match=False), row(2, reward=None, match=False), row(3, tokens=4),
         row(4, reward=-0.5, match=False), row(5, said="p0"), row(6, ended="truncated"), row(7, ended="turns"),
         row(8, ended="tokens"), row(9, reasoning_ended=False),
     ]  # fmt: skip
-    found, about = collect_rollouts.select(rows, Collection(**settings))
-    assert [row["id"] for row in found] == [f"p.{number}" for number in kept]
+    found, about = selected(rows, tmp_path, **settings)
+    assert found == [rows[number] for number in kept]
     assert sorted(about.strip(" ()").removesuffix(" left out").split(", ")) == sorted(told.split(", "))
 
 
-def test_the_best_of_each_prompt():
+def selected(rows, folder, **settings):
+    """The rows that are kept, read back from their file."""
+    path = folder / "rollouts.jsonl"
+    path.write_bytes(b"torn {\n" + b"".join(map(encode, rows)))
+    found, about = select([entry for _, entry in rollouts(path)], Collection(**settings))
+    return [json.loads(line) for line in lines(path, found)], about
+
+
+def test_the_best_of_each_prompt(tmp_path):
     rows = [row(0, "p", 0.5), row(0, "q", None), row(1, "p", 0.75), row(1, "q", 0.0), row(2, "p", 0.75), row(2, "q", 0)]
-    found, _ = collect_rollouts.select(rows, Collection(best_of=1))
+    found, _ = selected(rows, tmp_path, best_of=1)
     assert [row["id"] for row in found] == ["p.1", "q.1"]  # the first of equals
-    assert collect_rollouts.select([], Collection(best_of=1)) == ([], "")
+    assert select([], Collection(best_of=1)) == ([], "")
 
 
 # who answers

@@ -305,7 +305,7 @@ def test_calls_without_an_id_get_one_that_mistral_takes():
     assert [message["tool_call_id"] for message in episode.messages if message["role"] == "tool"] == ids
     given = Reply("", calls=(Call("boxed_add", '{"a": 1}', "mine"), Call("boxed_add", '{"a": 2}')))
     episode, _ = run(given, "3", max_calls_per_turn=2)
-    assert [call["id"] for call in episode.messages[1]["tool_calls"]] == ["mine", "call01001"]
+    assert [call["id"] for call in episode.messages[1]["tool_calls"]] == ["call01000", "call01001"]  # theirs are random
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])

@@ -433,6 +433,8 @@ def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
     from lib.worker import Run
 
     class Failing:
+        size = 1
+
         def run(self, _):
             return Run("infra_error", "", "", "R4")
 

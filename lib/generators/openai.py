@@ -29,7 +29,9 @@ CONNECT_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, without a Retry-After
 FAILURES_IN_A_ROW = 20  # or twice as many as there are at once: then the server counts as gone
 PASSING = {408, 409, 425, 429}  # and all of 500 and above
-FATAL = {
+MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, mostly /v1"
+FATAL = {  # 401 always, the others before the first reply: later they are about one request
+    **dict.fromkeys((301, 302, 303, 307, 308, 405), MOVED),
     401: "the key in endpoint.api_key_env is refused",
     403: "the key in endpoint.api_key_env may not use this model",
     404: "no such address or model: check endpoint.base_url, which ends in /v1 mostly, and endpoint.model",
@@ -41,9 +43,7 @@ QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds
 class Counts:
     """What the calls of one process came to."""
 
-    replies: int = 0
     retries: int = 0
-    failures: int = 0  # requests without a reply
     without_usage: int = 0  # replies whose tokens the server did not count
 
 
@@ -64,6 +64,7 @@ class RemoteModel:
         self._base = endpoint.base_url.rstrip("/")
         self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
         self.counts = Counts()
+        self.has_answered = False  # before: then it refuses single requests, not all of them
         self._failures_in_a_row = 0
 
     async def __aenter__(self) -> "RemoteModel":
@@ -100,7 +101,7 @@ class RemoteModel:
         finally:
             self._free.put_nowait(client)
         self._failures_in_a_row = 0
-        self.counts.replies += 1
+        self.has_answered = True
         return data
 
     async def _within_deadline(self, client: httpx.AsyncClient, path: str, body: bytes) -> Reply:
@@ -170,7 +171,7 @@ class RemoteModel:
         about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}", 200)
         if any(word in code for word in QUOTA) or status == 402:
             return ApiError(f"endpoint: the quota is used up ({about}); top it up, then --resume")
-        if status in FATAL:
+        if status == 401 or (status in FATAL and not self.has_answered):
             return ApiError(f"endpoint: {FATAL[status]} ({about})")
         if status == 200 or status >= 500 or status in PASSING:
             kind = "malformed" if status == 200 else "unavailable"
@@ -178,9 +179,8 @@ class RemoteModel:
         return ReplyError("refused", about)
 
     def _failed(self, error: ReplyError) -> None:
-        """Counts; ApiError when the server seems to be gone. One that refuses a request is there."""
-        self.counts.failures += 1
-        self._failures_in_a_row += error.kind != "refused"
+        """ApiError when the server seems to be gone, or to refuse whatever it is asked."""
+        self._failures_in_a_row += error.kind != "refused" or not self.has_answered
         if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
             raise ApiError(
                 f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; mend the "
@@ -208,7 +208,7 @@ class RemoteModel:
             body["top_p"] = request.top_p
         if request.tools:
             body["tools"] = request.tools
-        return body | self._extra_body()
+        return _without_nulls(body | self._extra_body())
 
     def _responses_body(self, request: Request) -> dict[str, Any]:
         body = {
@@ -222,7 +222,7 @@ class RemoteModel:
             body["top_p"] = request.top_p
         if request.tools:
             body["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
-        return body | self._extra_body()
+        return _without_nulls(body | self._extra_body())
 
     def _read_chat(self, data: dict) -> Reply:
         choice = data["choices"][0]
@@ -384,6 +384,11 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     said = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
     return said + calls
+
+
+def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
+    """`extra_body: {temperature: null}` takes a field away that a server does not want."""
+    return {key: value for key, value in body.items() if value is not None}
 
 
 def _text(value: Any) -> str:

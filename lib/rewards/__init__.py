@@ -137,6 +137,11 @@ class Judge:
         """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""
         return getattr(self._reward, "begin", None)
 
+    @property
+    def needs_targets(self) -> bool:
+        """Whether the reward compares with right answers."""
+        return "targets" in self._required
+
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Lets the reward look at all rows before anything is trained. Raises what it raises, a ConfigError mostly."""
         check = getattr(self._reward, "check", None)

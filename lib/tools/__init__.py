@@ -2,7 +2,8 @@
 
 A tool is a Python function, plain or async, registered by `@register_tool("name")` or named by its dotted path in
 `tools.names`. Its signature is its schema: annotations give types and bounds, defaults make arguments optional, the
-docstring is what the model reads. An attribute `prepare()` is called once, at the start. It returns plain data;
+docstring is what the model reads. An attribute `prepare()` is called once, at the start; `at_once()` gives the number
+of calls that may run at the same time, while others wait for their turn. It returns plain data;
 `{"error": "..."}`, or what it raises, tells the model that a call failed. Only a UserError, such as a sandbox that does
 not start, ends the run.
 """
@@ -13,6 +14,7 @@ import inspect
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -25,6 +27,11 @@ from lib.parsing import read_json
 from lib.registry import did_you_mean
 from lib.replies import Replies
 from lib.tools import python  # noqa: F401  (it registers itself)
+
+
+def wire_name(name: str) -> str:
+    """A tool's name in native calls, where servers accept no dots."""
+    return name.replace(".", "_")
 
 
 class Tool:
@@ -61,6 +68,11 @@ class Tool:
     def prepare(self) -> None:
         """Starts what the function needs."""
         getattr(self._function, "prepare", lambda: None)()
+
+    def turns(self) -> contextlib.AbstractAsyncContextManager:
+        """What a call of the running loop must hold while it runs."""
+        at_once = getattr(self._function, "at_once", None)
+        return asyncio.Semaphore(at_once()) if at_once else contextlib.nullcontext()
 
     def schema(self) -> dict[str, Any]:
         """As the chat completions API and chat templates have it; a new one each time."""
@@ -106,6 +118,10 @@ class Toolbox:
         functions = {"web.search": self._web.search, "web.fetch": self._web.fetch} if self._web else {}
         functions |= {name: registry.tools.get(name) for name in settings.names if name not in functions}
         self.tools = {name: Tool(name, functions[name]) for name in settings.names}
+        self._turns: dict[str, contextlib.AbstractAsyncContextManager] = {}  # of the running loop
+        alike = [name for name, count in Counter(map(wire_name, settings.names)).items() if count > 1]
+        if alike:
+            raise ConfigError(f"tools.names: several tools would be called '{alike[0]}'; rename or remove one")
 
     def prepare(self) -> None:
         """Starts what tools need. Raises what they raise, a UserError mostly."""
@@ -129,9 +145,13 @@ class Toolbox:
 
         Raises a UserError alone.
         """
-        begin = time.monotonic()
-        answer = await self._answer(name, arguments, min(seconds, self.settings.call_timeout_s))
-        return {**answer, "seconds": round(time.monotonic() - begin, 3)}
+        turns = contextlib.nullcontext()
+        if name in self.tools:
+            turns = self._turns[name] = self._turns.get(name) or self.tools[name].turns()
+        async with turns:
+            begin = time.monotonic()
+            answer = await self._answer(name, arguments, min(seconds, self.settings.call_timeout_s))
+            return {**answer, "seconds": round(time.monotonic() - begin, 3)}
 
     async def _answer(self, name: str, arguments: Any, seconds: float) -> dict[str, Any]:
         if name not in self.tools:

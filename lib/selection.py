@@ -1,0 +1,92 @@
+"""Which rollouts are kept: judged by a few numbers of each, so that a million of them fit into memory."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lib.config import Collection
+from lib.replies import key_of
+from lib.runlog import read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a selection must know of a rollout, and where in its file it stands."""
+
+    id: str
+    prompt_id: str
+    reward: float  # minus infinity where there is none
+    is_match: bool
+    is_whole: bool  # an answer, and not one that was cut off
+    tokens: int  # written
+    content: str  # the same for equal chats
+    start: int  # bytes
+    size: int
+
+
+def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
+    """Every row of a rollouts.jsonl, one at a time, with its entry."""
+    for row, start, size in read_lines(path):
+        reward = row.get("reward")
+        yield (
+            row,
+            Entry(
+                id=row["id"],
+                prompt_id=row["prompt_id"],
+                reward=-math.inf if reward is None else reward,
+                is_match=bool(row.get("match")),
+                is_whole=row["ended"] == "answer" and row["reasoning_ended"],
+                tokens=row["usage"]["completion_tokens"],
+                content=key_of(row["messages"]),
+                start=start,
+                size=size,
+            ),
+        )
+
+
+def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str]:
+    """The entries that `settings` keep, in their order, and how many were left out by what, for people."""
+    left_out: Counter[str] = Counter()
+
+    def kept(entries: list[Entry], why: str, keep: Callable[[Entry], bool]) -> list[Entry]:
+        result = [entry for entry in entries if keep(entry)]
+        left_out[why] += len(entries) - len(result)
+        return result
+
+    if not settings.truncated:
+        entries = kept(entries, "cut off", lambda entry: entry.is_whole)
+    if settings.only_matches:
+        entries = kept(entries, "not right", lambda entry: entry.is_match)
+    if settings.min_reward is not None:
+        low = settings.min_reward
+        entries = kept(entries, f"below a reward of {low:g}", lambda entry: entry.reward >= low)
+    if settings.distinct:
+        first = {entry.content: entry.id for entry in reversed(entries)}
+        entries = kept(entries, "repeated", lambda entry: first[entry.content] == entry.id)
+    if settings.best_of is not None:
+        best = _best(entries, settings.best_of)
+        entries = kept(entries, f"not among the best {settings.best_of} of a prompt", lambda entry: entry.id in best)
+    listed = ", ".join(f"{count} {why}" for why, count in left_out.items() if count)
+    return entries, f" ({listed} left out)" if listed else ""
+
+
+def _best(entries: list[Entry], count: int) -> set[str]:
+    """The ids of the best so many of each prompt: by reward, and of equal ones the shortest."""
+    places: Counter[str] = Counter()
+    best = set()
+    for entry in sorted(entries, key=lambda entry: (-entry.reward, entry.tokens)):
+        places[entry.prompt_id] += 1
+        if places[entry.prompt_id] <= count:
+            best.add(entry.id)
+    return best
+
+
+def lines(path: Path, entries: Iterable[Entry]) -> Iterator[bytes]:
+    """The rows of these entries, as they stand in the file."""
+    with open(path, "rb") as file:
+        for entry in entries:
+            file.seek(entry.start)
+            yield file.read(entry.size)
