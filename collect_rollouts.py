@@ -20,8 +20,7 @@ import argparse
 import asyncio
 import contextlib
 import json
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,12 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib import stats
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
-from lib.console import Screen, duration
+from lib.console import Screen
 from lib.data import load_splits
 from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
-from lib.generators import ChatGenerator, ReplyError, Usage
+from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.prompts import columns_of
@@ -44,6 +42,7 @@ from lib.rewards import Judge, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
+from lib.tally import Progress
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools import Toolbox
 
@@ -54,13 +53,7 @@ MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
     "endpoint.base_url", "endpoint.api_key_env", "endpoint.max_concurrency", "endpoint.deadline_s",
     "endpoint.max_retries", "endpoint.input_price", "endpoint.output_price",
 )  # fmt: skip
-TELL_SECONDS = 2.0
-RECENT = 15  # tellings, over which the rate is taken: servers take their time to begin
 SEEDS = 2**31  # what every server takes
-CUT_OFF = {
-    "truncated": "generation.max_new_tokens", "turns": "tools.max_turns", "tokens": "tools.max_total_tokens",
-    "refused": "a refusal, mostly of a chat that became too long",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -200,7 +193,7 @@ async def collect(
     jobs: list[Job],
     judge: Judge | None,
     log: RunLog,
-    progress: "Progress",
+    progress: Progress,
     interrupts: Interrupts,
 ) -> None:
     """Has every job done, many at once. What ends all of them, a UserError, ends this."""
@@ -284,7 +277,7 @@ async def do(
     loop: ToolLoop,
     verdict: Callable[..., Awaitable],
     log: RunLog,
-    progress: "Progress",
+    progress: Progress,
 ) -> None:
     """One job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
 
@@ -354,108 +347,6 @@ def judged(judge: Judge, job: Job, episode: Episode, target_field: str | None) -
         "target": target,
         "about": score.about,
     }
-
-
-class Progress:
-    """What has come so far, told every two seconds and at the end."""
-
-    def __init__(self, config: CollectConfig, screen: Screen, total: int):
-        self.config, self.screen, self.total = config, screen, total
-        self.rows = 0
-        self.rewards: list[float] = []
-        self.matches: list[bool] = []
-        self.usage = Usage()
-        self.ended: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
-        self.failures: Counter[str] = Counter()
-        self._known = 0
-
-    def known(self, count: int) -> None:
-        """So many rows were there before."""
-        self._known = count
-        if count:
-            self.screen.say(f"{count} of {self.total} rollouts are there already")
-
-    def start(self) -> None:
-        """From here on the time counts: whoever answers is ready."""
-        self._told = time.monotonic()
-        self._marks = deque([(self._told, 0)], maxlen=RECENT)
-
-    def done(self, row: dict[str, Any]) -> bool:
-        """Counts a new row; True when something was told."""
-        self.add(row)
-        return self._tell()
-
-    def failed(self, error: ReplyError) -> None:
-        """Counts a rollout that could not be had; the first of each kind is told at once."""
-        if error.kind not in self.failures:
-            self.screen.warn(f"a rollout failed, {error}")
-        self.failures[error.kind] += 1
-        self._tell()
-
-    def summary(self) -> None:
-        """What the run came to."""
-        say, cost = self.screen.say, self._cost()
-        say(f"{self.rows} of {self.total} rollouts{self._means()}")
-        if self.usage.completion_tokens:
-            usage = self.usage
-            reasoning = f", {usage.reasoning_tokens:,} of them reasoning" if usage.reasoning_tokens else ""
-            price = f", cost {cost:.2f}" if cost else ""
-            say(f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written{reasoning}{price}")
-        cut = {name: count for name, count in self.ended.items() if name != "answer"}
-        if cut:
-            say("cut off: " + ", ".join(f"{count} by {CUT_OFF[name]}" for name, count in cut.items()))
-        if self.calls:
-            wrong = self.calls["error"]
-            say(f"tools: {self.calls['result'] + wrong} calls, {wrong} of them with an error as result")
-        if self.failures:
-            listed = ", ".join(f"{count} {kind}" for kind, count in self.failures.most_common())
-            self.screen.warn(
-                f"{self.failures.total()} rollouts failed ({listed}), see {self.config.run_dir / 'failures.jsonl'}; "
-                "--resume asks for them again"
-            )
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Counts a row."""
-        self.rows += 1
-        self.ended[row["ended"]] += 1
-        self.usage += Usage(**row["usage"])
-        self.calls.update("error" if "error" in call else "result" for call in row["tool_log"])
-        if row.get("reward") is not None:
-            self.rewards.append(row["reward"])
-            self.matches.append(row["match"])
-
-    def _tell(self) -> bool:
-        now = time.monotonic()
-        if now - self._told < TELL_SECONDS:
-            return False
-        self._told = now
-        new = self.rows - self._known + self.failures.total()
-        begin, before = self._marks[0]
-        rate = (new - before) / (now - begin)
-        self._marks.append((now, new))
-        left = self.total - self._known - new
-        cost = self._cost()
-        price = f"  cost {cost:.2f} of about {cost / self.rows * self.total:.2f}" if cost else ""
-        failed = f"  failed {self.failures.total()}" if self.failures else ""
-        self.screen.say(
-            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}"
-            f"  {duration(left / rate)} left"
-        )
-        return True
-
-    def _means(self) -> str:
-        if not self.rewards:
-            return ""
-        right, n = sum(self.matches), len(self.matches)
-        low, high = stats.wilson(right, n)
-        return f"  reward {sum(self.rewards) / n:.3f}  right {right / n:.3f} [{low:.3f}, {high:.3f}]"
-
-    def _cost(self) -> float:
-        endpoint, usage = self.config.endpoint, self.usage
-        if endpoint is None:
-            return 0.0
-        return (usage.prompt_tokens * endpoint.input_price + usage.completion_tokens * endpoint.output_price) / 1e6
 
 
 def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Entry]:

@@ -42,6 +42,7 @@ prompts       the two prompts of an example, token in and token out
 rollout       a tree of first and second attempts, judged, as sequences to train on
 evaluation    held-out accuracy of both attempts, with intervals
 console       what a person watches: a line per step, a table of evaluations
+tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
