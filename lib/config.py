@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -477,8 +478,8 @@ class CollectConfig(RunConfig):
         if self.generation.temperature == 0 and self.generation.samples_per_prompt > 1:
             keys = ("generation.temperature", "generation.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
-        if self.endpoint and "@" in self.endpoint.base_url.partition("://")[2].partition("/")[0]:
-            yield ("endpoint.base_url",), "it holds a name or password, which logs would show: use endpoint.api_key_env"
+        if self.endpoint and (wrong := _wrong_address(self.endpoint.base_url)):
+            yield ("endpoint.base_url",), wrong
         web, uses_web = self.tools.web, any(name.startswith("web.") for name in self.tools.names)
         if uses_web and not web.enabled and web.folder is None:
             keys = ("tools.names", "tools.web.enabled", "tools.web.folder")
@@ -505,6 +506,18 @@ class CollectConfig(RunConfig):
                 "upload": None,
             }
         )
+
+
+def _wrong_address(url: str) -> str:
+    """What is wrong with a server's address, "" if nothing is."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  (it raises where it is none)
+    except ValueError as error:
+        return f"no address: {error}; write http://HOST:PORT/v1"
+    if parts.username is not None:
+        return "it holds a name or password, which logs would show: use endpoint.api_key_env"
+    return ""
 
 
 class SFTModel(Model):

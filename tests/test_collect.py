@@ -525,6 +525,31 @@ def test_without_a_reward_rows_have_none(task):
     assert len(mine.read("selected.jsonl")) > 3
 
 
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (
+            {"reward": {"fn": "exact_match"}, "dataset": {"name": "data.jsonl"}},
+            "reward 'exact_match' compares with right",
+        ),
+        ({"prompts": {"user": "{question:d}"}}, "prompts.user: ValueError"),
+        ({"prompts": {"messages_field": "question", "system": "Be brief."}}, "takes the place of both prompts"),
+        ({"generation": {"temperature": 0, "samples_per_prompt": 2}}, "greedy samples of a prompt are all alike"),
+        ({"endpoint": {"base_url": "http://me:secret@127.0.0.1:9/v1", "model": "m"}}, "holds a name or password"),
+        ({"endpoint": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}, "no address: Port out of range"),
+        ({"endpoint": None, "model": {"name": "m", "max_seq_length": 60}}, "leaves no room for a prompt"),
+    ],
+)
+def test_what_can_not_work_is_told_before_anybody_is_asked(task, config, expected):
+    assert expected in task(3, **config).run(code=2)
+
+
+def test_a_start_that_fails_leaves_no_run_behind(task, url):
+    mine = task(3, endpoint={"base_url": str(url), "model": "m", "api_key_env": "NO_KEY"})
+    assert "NO_KEY is not set" in mine.run(code=2)
+    assert len(mine.run("endpoint.api_key_env=null") and mine.rows()) == 6  # without --resume
+
+
 # which rows are kept
 
 

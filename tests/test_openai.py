@@ -605,3 +605,31 @@ def test_an_answer_that_is_declined_is_not_asked_for_again(api):
         [error] = server.ask(api=api)
         assert error.kind == "refused" and len(server.requests) == 1
         assert "would rather not" in str(error) or "without a word" in str(error)
+
+
+def test_what_is_refused_is_about_all_requests_until_one_was_answered(monkeypatch):
+    monkeypatch.setattr(remote, "FAILURES_IN_A_ROW", 5)
+    wanted = [request(seed=seed) for seed in range(9)]
+    found = Scripted(refused(400, "no tools here", "")).ask(*wanted, max_concurrency=1)
+    assert [type(each) for each in found[:5]] == [ReplyError] * 4 + [ApiError]
+    found = Scripted(said(), refused(400, "too long", "")).ask(*wanted, max_concurrency=1)
+    assert [type(each) for each in found] == [Reply] + [ReplyError] * 8
+    for status in (403, 404):
+        assert isinstance(Scripted(refused(status, "not you", "")).ask()[0], ApiError)
+        found = Scripted(said(), refused(status, "not this", "")).ask(*wanted, max_concurrency=1)
+        assert [getattr(each, "kind", "reply") for each in found] == ["reply"] + ["refused"] * 8
+    assert isinstance(
+        Scripted(said(), refused(401, "not any more", "")).ask(*wanted[:2], max_concurrency=1)[1], ApiError
+    )
+
+
+@pytest.mark.parametrize("status", [301, 307, 405])
+def test_an_address_that_is_none_is_told(status):
+    [error] = Scripted(answer(status, "moved")).ask(max_retries=5)
+    assert isinstance(error, ApiError) and "check endpoint.base_url" in str(error)
+
+
+def test_a_field_is_taken_away_by_null():
+    server = Scripted(said())
+    server.ask(extra_body={"temperature": None, "seed": None, "reasoning_effort": "low"})
+    assert {"temperature", "seed"}.isdisjoint(server.bodies()[0]) and server.bodies()[0]["reasoning_effort"] == "low"

@@ -476,6 +476,19 @@ def test_what_ends_an_episode_from_outside_is_raised():
         asyncio.run(loop.run(QUESTION, int))
 
 
+def test_what_was_said_before_a_refusal_stays():
+    class Full(Scripted):
+        async def reply(self, request):
+            if self.requests:
+                raise ReplyError("refused", "the chat is too long")
+            return await super().reply(request)
+
+    box = Toolbox(Tools(names=["boxed.add"]), None)
+    episode = asyncio.run(ToolLoop(Full(native("boxed_add", {"a": 1})), ChatSampling(), box).run(QUESTION, int))
+    assert (episode.ended, episode.answer, episode.turns) == ("refused", "", 1)
+    assert [message["role"] for message in episode.messages] == ["user", "assistant", "tool"]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_text_breaks_the_loop(protocol):
     draw = random.Random(1)

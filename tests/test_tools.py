@@ -442,6 +442,18 @@ def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
     assert "the sandbox failed" in call("python.run", code="1")["error"]
 
 
+def test_the_time_of_a_call_begins_with_its_turn():
+    """Nine programs of a second, a few at a time: in the sandbox's own queue the last ones would time out."""
+    box = Toolbox(Tools(names=["python.run"], call_timeout_s=3), None)
+    code = "import time; time.sleep(1)"
+
+    async def main():
+        return await asyncio.gather(*(box.call("python.run", {"code": code}, 60) for _ in range(9)))
+
+    answers = asyncio.run(main())
+    assert all("result" in answer and answer["seconds"] < 3 for answer in answers), answers
+
+
 @pytest.mark.parametrize(
     ("code", "answer"),
     [

@@ -1,7 +1,7 @@
 """The shelf of rewards, and the judge that calls them.
 
 A reward is registered with `@register_reward("name")`. It is called once per batch, by keyword, and names as parameters
-what it needs:
+what it needs (collect_rollouts.py calls it for one rollout at a time, from several threads):
 
     predictions  list[str], what the model wrote (`completions` is the same list)
     targets      list[str], as the data set has them
