@@ -443,15 +443,15 @@ def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
 
 
 def test_the_time_of_a_call_begins_with_its_turn():
-    """Nine programs of a second, a few at a time: in the sandbox's own queue the last ones would time out."""
-    box = Toolbox(Tools(names=["python.run"], call_timeout_s=3), None)
-    code = "import time; time.sleep(1)"
+    """Nine programs of half a second, a few at a time: in the sandbox's own queue the last ones would time out."""
+    box = Toolbox(Tools(names=["python.run"], call_timeout_s=1.5), None)
+    code = "import time; time.sleep(0.5)"
 
     async def main():
         return await asyncio.gather(*(box.call("python.run", {"code": code}, 60) for _ in range(9)))
 
     answers = asyncio.run(main())
-    assert all("result" in answer and answer["seconds"] < 3 for answer in answers), answers
+    assert all("result" in answer and answer["seconds"] < 1.5 for answer in answers), answers
 
 
 @pytest.mark.parametrize(
