@@ -173,7 +173,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     """Who would be asked what, and what that costs at most."""
     sampling, endpoint = config.generation, config.endpoint
     who = f"{endpoint.model} at {endpoint.base_url}" if endpoint else f"{config.model.name}, in this process"
-    most = sampling.max_new_tokens + sampling.thinking.budget_tokens
+    most = sampling.most_tokens
     if config.tools.names:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
     screen.say(f"{len(jobs)} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}")
@@ -202,7 +202,7 @@ async def collect(
         return
     async with contextlib.AsyncExitStack() as stack:
         pages = None
-        if any(name.startswith("web.") for name in config.tools.names):
+        if config.tools.uses_web:
             pages = stack.enter_context(contextlib.closing(Replies(config.run_dir / "web.jsonl")))
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()

@@ -369,6 +369,11 @@ class ChatSampling(Section):
     thinking: Thinking = Thinking()
     batch_size: Count = 64  # of a local model: replies decoded at once, at most
 
+    @property
+    def most_tokens(self) -> int:
+        """Of one reply, reasoning included."""
+        return self.max_new_tokens + self.thinking.budget_tokens
+
 
 class Web(Section):
     """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
@@ -400,6 +405,11 @@ class Tools(Section):
     max_total_tokens: Count = 16_384  # that the model writes in one episode
     max_result_characters: Count = 8_000  # what the model sees of a result
     web: Web = Web()
+
+    @property
+    def uses_web(self) -> bool:
+        """Whether a web tool is among them."""
+        return any(name.startswith("web.") for name in self.names)
 
 
 class Collection(Section):
@@ -468,7 +478,7 @@ class CollectConfig(RunConfig):
                 keys,
                 "the responses API has no such switch: use endpoint.extra_body, such as {reasoning: {effort: low}}",
             )
-        most = self.generation.max_new_tokens + self.generation.thinking.budget_tokens
+        most = self.generation.most_tokens
         if self.model and most >= self.model.max_seq_length:
             keys = ("generation.max_new_tokens", "generation.thinking.budget_tokens", "model.max_seq_length")
             yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
@@ -480,8 +490,8 @@ class CollectConfig(RunConfig):
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
         if self.endpoint and (wrong := _wrong_address(self.endpoint.base_url)):
             yield ("endpoint.base_url",), wrong
-        web, uses_web = self.tools.web, any(name.startswith("web.") for name in self.tools.names)
-        if uses_web and not web.enabled and web.folder is None:
+        web = self.tools.web
+        if self.tools.uses_web and not web.enabled and web.folder is None:
             keys = ("tools.names", "tools.web.enabled", "tools.web.folder")
             yield keys, "web tools are off: set tools.web.enabled: true, or give a tools.web.folder of documents"
         if web.enabled and web.folder:

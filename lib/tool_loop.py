@@ -63,13 +63,13 @@ class ToolLoop:
         """One episode; `seed_of(turn)` makes its replies. UserErrors; ReplyError, but for a later refusal."""
         limits = self.toolbox.settings
         episode = Episode(self._prompt(messages))
-        budget = limits.max_total_tokens if self.toolbox else self._most_tokens()
+        budget = limits.max_total_tokens if self.toolbox else self.sampling.most_tokens
         for turn in range(limits.max_turns if self.toolbox else 1):
             room = budget - episode.usage.completion_tokens
             if room <= 0:
                 episode.ended = "tokens"
                 break
-            request = self._request(episode, min(room, self._most_tokens()), seed_of(turn))
+            request = self._request(episode, min(room, self.sampling.most_tokens), seed_of(turn))
             try:
                 reply = await self.generator.reply(request)
             except ReplyError as error:
@@ -85,9 +85,6 @@ class ToolLoop:
         else:
             episode.ended = "turns"
         return episode
-
-    def _most_tokens(self) -> int:
-        return self.sampling.max_new_tokens + self.sampling.thinking.budget_tokens
 
     def _prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The chat to begin with; in the JSON protocol its system message ends with the tools."""

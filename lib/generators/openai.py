@@ -238,13 +238,7 @@ class RemoteModel:
             raise self._declined(message.get("refusal"))
         if content is None and not calls and not apart and finished:
             raise ValueError("no content")
-        usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-        details = usage.get("completion_tokens_details") or {}
-        counted = Usage(
-            int(usage.get("prompt_tokens") or 0),
-            int(usage.get("completion_tokens") or 0),
-            int(details.get("reasoning_tokens") or 0),
-        )
+        counted = _counted(data, "prompt_tokens", "completion_tokens")
         return self._reply(_text("" if content is None else content), apart, calls, finished, counted)
 
     def _read_response(self, data: dict) -> Reply:
@@ -268,13 +262,7 @@ class RemoteModel:
             raise ValueError("no output")
         if not finished and reason != "max_output_tokens":
             raise ValueError(f"incomplete for {reason}")
-        usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-        details = usage.get("output_tokens_details") or {}
-        counted = Usage(
-            int(usage.get("input_tokens") or 0),
-            int(usage.get("output_tokens") or 0),
-            int(details.get("reasoning_tokens") or 0),
-        )
+        counted = _counted(data, "input_tokens", "output_tokens")
         return self._reply("".join(texts), "".join(reasoning), tuple(calls), finished, counted)
 
     def _reply(self, text: str, apart: Any, calls: tuple[Call, ...], finished: bool, usage: Usage) -> Reply:
@@ -389,6 +377,13 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
 def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
     """`extra_body: {temperature: null}` takes a field away that a server does not want."""
     return {key: value for key, value in body.items() if value is not None}
+
+
+def _counted(data: dict, read: str, written: str) -> Usage:
+    """The tokens of a reply by the two names that an API has for them; 0 where the server does not count."""
+    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+    details = usage.get(f"{written}_details") or {}
+    return Usage(int(usage.get(read) or 0), int(usage.get(written) or 0), int(details.get("reasoning_tokens") or 0))
 
 
 def _text(value: Any) -> str:

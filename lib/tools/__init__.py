@@ -12,16 +12,16 @@ import asyncio
 import contextlib
 import inspect
 import json
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
 
 from lib import registry
 from lib.config import Tools
+from lib.errands import aside
 from lib.errors import ConfigError, UserError
 from lib.parsing import read_json
 from lib.registry import did_you_mean
@@ -89,8 +89,14 @@ class Tool:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(self._function.__call__):
-            return await _without_exits(self._function(**values))
-        return await _in_thread(lambda: self._function(**values))
+            with _no_exits(asyncio.CancelledError, KeyboardInterrupt):
+                return await self._function(**values)
+
+        def run() -> Any:
+            with _no_exits():
+                return self._function(**values)
+
+        return await asyncio.wrap_future(aside(run))  # a thread that nobody waits for: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
         """All that is wrong with the arguments, in the words that a model can act on."""
@@ -177,43 +183,22 @@ class Toolbox:
 
 def _web(settings: Tools, recorded: Replies | None) -> Any:
     """The web tools, if the config asks for them: what they need is imported only then."""
-    if not any(name.startswith("web.") for name in settings.names):
+    if not settings.uses_web:
         return None
     from lib.tools.web import Web
 
     return Web(settings.web, recorded)
 
 
-async def _without_exits(coroutine: Coroutine) -> Any:
-    """What the coroutine returns; where it wants to end the program, an error instead."""
+@contextlib.contextmanager
+def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
+    """Where a tool wants to end the program, an error instead; `meant` are not the tool's doing."""
     try:
-        return await coroutine
-    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        yield
+    except (Exception, *meant):
         raise
     except BaseException as error:
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
-
-
-async def _in_thread(function: Callable[[], Any]) -> Any:
-    """`function()` in a thread of its own, that a program's end does not wait for: a tool may hang for ever."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_exception(error) if error else future.set_result(result)
-
-    def run() -> None:
-        result, error = None, None
-        try:
-            result = function()
-        except BaseException as caught:
-            error = caught if isinstance(caught, Exception) else RuntimeError(f"{type(caught).__name__}: {caught}")
-        with contextlib.suppress(RuntimeError):  # the loop has closed meanwhile: nobody waits
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=run, name="tool", daemon=True).start()
-    return await future
 
 
 def _without_titles(schema: Any) -> Any:
