@@ -36,7 +36,7 @@ from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
-from lib.prompts import columns_of
+from lib.prompts import chat_of, columns_of
 from lib.replies import Remembering, Replies, key_of
 from lib.rewards import Judge, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
@@ -140,33 +140,12 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     seen: Counter[str] = Counter()
     jobs = []
     for row in splits.train:
-        messages = chat_of(row, config)
+        messages = chat_of(row, prompts)
         key = key_of(messages, row.get(dataset.target_field))[:16]
         seen[key] += 1
         prompt_id = key if seen[key] == 1 else f"{key}-{seen[key]}"  # the same prompt again
         jobs += [Job(prompt_id, sample, row, messages) for sample in range(config.generation.samples_per_prompt)]
     return jobs, judge
-
-
-def chat_of(row: dict[str, Any], config: CollectConfig) -> list[dict[str, Any]]:
-    """The chat that a row begins. ConfigError where its messages are none."""
-    prompts = config.prompts
-    if prompts.messages_field is None:
-        system = [{"role": "system", "content": prompts.system}] if prompts.system else []
-        try:
-            return [*system, {"role": "user", "content": prompts.user.format_map(row)}]
-        except (ValueError, KeyError, AttributeError, IndexError) as error:
-            raise ConfigError(
-                f"prompts.user: {error!r} when filled from {str(row)[:80]}; write plain {{column}}"
-            ) from error
-    messages = row[prompts.messages_field]
-    sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
-    if not sound or not messages or messages[-1]["role"] == "assistant":
-        raise ConfigError(
-            f"prompts.messages_field: '{prompts.messages_field}' has {str(messages)[:80]!r}, expected a list of "
-            "messages, the last one not by the assistant: name another column, or use prompts.user"
-        )
-    return messages
 
 
 def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:

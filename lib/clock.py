@@ -1,7 +1,8 @@
 """Where the time of a step goes. `with phase("generate"):` anywhere counts towards the clock that runs, if one does.
 
-generate          sampling both attempts
+generate          sampling
 reward            judging them
+waiting           for an opponent or a teacher behind a server
 reference         log-probs of the frozen base
 forward_backward  log-probs of the policy, loss, gradient
 optimizer         clipping and the step
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-PHASES = ("generate", "reward", "reference", "forward_backward", "optimizer", "sync", "other")
+PHASES = ("generate", "reward", "waiting", "reference", "forward_backward", "optimizer", "sync", "other")
 _running: list["Clock"] = []
 
 

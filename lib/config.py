@@ -1,8 +1,8 @@
 """YAML in, validated objects out: extra keys forbidden, all mistakes at once, `--smoke` and overrides as functions.
 
-Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `CollectConfig`,
-`SFTConfig`); the field comments below are the reference for every key. The checks that need several fields stand in
-`conflicts()`.
+Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `SelfPlayConfig`,
+`CollectConfig`, `SFTConfig`); the field comments below are the reference for every key. The checks that need several
+fields stand in `conflicts()`.
 """
 
 import argparse
@@ -123,14 +123,10 @@ class Sandbox(Section):
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 
 
-class Generation(Section):
-    """Sampling and its budgets, in tokens. Training scores at this very temperature."""
+class TrainedSampling(Section):
+    """Sampling whose log-probs are trained, at this very temperature."""
 
     temperature: Annotated[float, Field(gt=0)] = 1.0
-    max_prompt_length_attempt1: Count = 384  # longer first prompts are left out, and counted
-    max_prompt_length_attempt2: Count = 1024  # longer contexts lose the middle of attempt 1, never the instruction
-    max_new_tokens_attempt1: Count = 512
-    max_new_tokens_attempt2: Count = 512
     batch_size: Count | None = None  # completions decoded at once, at most; null: as many as memory allows
 
     @model_validator(mode="before")
@@ -143,6 +139,15 @@ class Generation(Section):
                 "are trained, which biases the gradient: remove it"
             )
         return values
+
+
+class Generation(TrainedSampling):
+    """Sampling of two attempts and its budgets, in tokens."""
+
+    max_prompt_length_attempt1: Count = 384  # longer first prompts are left out, and counted
+    max_prompt_length_attempt2: Count = 1024  # longer contexts lose the middle of attempt 1, never the instruction
+    max_new_tokens_attempt1: Count = 512
+    max_new_tokens_attempt2: Count = 512
 
 
 class AdaptiveBeta2(Section):
@@ -165,7 +170,21 @@ class Optimizer(Section):
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
 
 
-class ScoreTrain(Section):
+class TrainLoop(Section):
+    """What both RL scripts say of their optimizer steps."""
+
+    micro_batch_tokens: Count = 16_384  # tokens per forward, padding included; changes memory, never the update
+    checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end, and of each stage
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+    on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
+    identical_rewards_warning: Count = 20  # steps in a row
+    stop_on_identical_rewards: bool = False
+
+
+KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for value and gradient of each
+
+
+class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
 
     stage1_steps: Annotated[int, Field(ge=0)] | None = None  # null: stage1_epochs decides
@@ -176,7 +195,6 @@ class ScoreTrain(Section):
     stage2_batch_size: Count = 16
     attempts_per_prompt: Count = 4  # K1 first attempts of each prompt
     revisions_per_attempt: Count = 2  # K2 second attempts of each first attempt
-    micro_batch_tokens: Count = 16_384  # tokens per forward, padding included; changes memory, never the update
     alpha: Weight = 10.0  # bonus alpha * (r2 - r1), on attempt 2 alone
     beta1: Weight = 0.01  # KL weight of both attempts
     beta2: Weight = 0.1  # stage I's extra KL weight of attempt 1
@@ -185,25 +203,20 @@ class ScoreTrain(Section):
     bonus_on: Literal["match", "reward"] = "match"  # match: a format point is no self-correction
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # none: raw non-negative rewards, which can only push sampled text up
-    kl: Literal["k3", "k2", "k1_in_reward", "exact"] = "k3"  # see lib/losses.py for value and gradient of each
+    kl: KlKind = "k3"
     length_norm: Literal["sequence", "constant", "token"] = "sequence"
     # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO); token: mean over tokens
     base_first_attempts: Fraction = 0.0  # share of prompts whose first attempts the base model writes (context only)
     fresh_optimizer_per_stage: bool = True
-    checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end of each stage
-    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
-    on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
-    identical_rewards_warning: Count = 20  # steps in a row
-    stop_on_identical_rewards: bool = False
 
 
 class Eval(Section):
-    """Held-out accuracy of both attempts."""
+    """Held-out accuracy."""
 
     max_examples: Count = 200
     temperature: Weight = 0.0  # 0 = greedy
     samples_per_prompt: Count = 1
-    every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and after each stage
+    every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and at the end, or after each stage
     seed: int = 0
 
 
@@ -471,25 +484,16 @@ class CollectConfig(RunConfig):
             yield ("adapter", "model"), "an adapter needs a local model: give `model`, or remove it"
         if self.model and self.generation.top_p < 1:
             yield ("generation.top_p", "model"), "a local model samples from all of its distribution: set top_p to 1"
-        responses = self.endpoint is not None and self.endpoint.api == "responses"
-        if responses and self.generation.thinking.enabled is not None:
-            keys = ("generation.thinking.enabled", "endpoint.api")
-            yield (
-                keys,
-                "the responses API has no such switch: use endpoint.extra_body, such as {reasoning: {effort: low}}",
-            )
+        if self.endpoint:
+            yield from _conflicts_of_endpoint("", self.endpoint, self.generation.thinking, "generation.thinking")
         most = self.generation.most_tokens
         if self.model and most >= self.model.max_seq_length:
             keys = ("generation.max_new_tokens", "generation.thinking.budget_tokens", "model.max_seq_length")
             yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
-        if self.prompts.messages_field and self.prompts.system:
-            keys = ("prompts.messages_field", "prompts.system")
-            yield keys, "a column of messages takes the place of both prompts: remove prompts.system, or put it there"
+        yield from _conflicts_of_prompts(self.prompts)
         if self.generation.temperature == 0 and self.generation.samples_per_prompt > 1:
             keys = ("generation.temperature", "generation.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
-        if self.endpoint and (wrong := _wrong_address(self.endpoint.base_url)):
-            yield ("endpoint.base_url",), wrong
         web = self.tools.web
         if self.tools.uses_web and not web.enabled and web.folder is None:
             keys = ("tools.names", "tools.web.enabled", "tools.web.folder")
@@ -518,6 +522,26 @@ class CollectConfig(RunConfig):
         )
 
 
+def _conflicts_of_endpoint(
+    section: str, endpoint: Endpoint, thinking: Thinking, thinking_key: str = ""
+) -> Iterator[Conflict]:
+    """What is wrong with the server of `section` ("" for the config's own)."""
+    key = f"{section}.endpoint".removeprefix(".")
+    if endpoint.api == "responses" and thinking.enabled is not None:
+        yield (
+            (f"{thinking_key or f'{section}.thinking'}.enabled", f"{key}.api"),
+            f"the responses API has no such switch: use {key}.extra_body, such as {{reasoning: {{effort: low}}}}",
+        )
+    if wrong := _wrong_address(endpoint.base_url):
+        yield (f"{key}.base_url",), wrong
+
+
+def _conflicts_of_prompts(prompts: ChatPrompts) -> Iterator[Conflict]:
+    if prompts.messages_field and prompts.system:
+        keys = ("prompts.messages_field", "prompts.system")
+        yield keys, "a column of messages takes the place of both prompts: remove prompts.system, or put it there"
+
+
 def _wrong_address(url: str) -> str:
     """What is wrong with a server's address, "" if nothing is."""
     try:
@@ -528,6 +552,218 @@ def _wrong_address(url: str) -> str:
     if parts.username is not None:
         return "it holds a name or password, which logs would show: use endpoint.api_key_env"
     return ""
+
+
+class SelfPlayDataset(Dataset):
+    """Where rows come from; programming tasks need no column with the right answer."""
+
+    target_field: Name | None = None  # for rewards that compare, and for the leak test of hints
+
+
+class SelfPlayPrompts(ChatPrompts):
+    """What the policy and its opponent are asked, and how the policy is shown a hint."""
+
+    hinted: str = "{question}\n\nHint: {hint}"  # the last message of a retry; {question} is what it was before
+
+
+class SelfPlayGeneration(TrainedSampling):
+    """The policy's answers; budgets in tokens."""
+
+    max_prompt_length: Count = 1024  # longer prompts are left out, and counted; a hint comes on top of it
+    max_new_tokens: Count = 1024
+    thinking: Thinking = Thinking()
+
+    @property
+    def most_tokens(self) -> int:
+        """Of one answer, reasoning included."""
+        return self.max_new_tokens + self.thinking.budget_tokens
+
+
+class Snapshots(Section):
+    """An opponent on the same base: adapters that the policy had before."""
+
+    every_steps: Annotated[int, Field(ge=0)] = 0  # steps between two snapshots; 0: the policy as it began, for ever
+    keep: Count = 4  # the pool's size; the oldest goes first
+    pick: Literal["latest", "uniform"] = "uniform"  # which of them plays a step; fixed opponents are overfitted
+
+
+class Curriculum(Section):
+    """How likely a prompt is drawn, relative to others, by who solved it when it was drawn last."""
+
+    opponent_only: Weight = 4.0  # provably learnable
+    neither: Weight = 2.0
+    policy_only: Weight = 1.0
+    both: Weight = 0.5
+    unseen: Weight = 2.0
+
+
+class Opponent(Section):
+    """Who answers the original question once, beside the policy's group: a server, or the policy's own past."""
+
+    endpoint: Endpoint | None = None
+    snapshots: Snapshots | None = None
+    use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
+    # scoreboard: is counted, no more; win: a win is paid 1, a tie and a loss less, answer by answer (below);
+    # curriculum: who solved a prompt decides how often it comes; additive: reward - opponent's reward, which has no
+    # effect, because it is the same for a whole group (lib/selfplay.py)
+    weight: Fraction = 0.2  # of win, in (1 - weight) * reward + weight * score; of additive
+    tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # between two right answers alone
+    both_wrong: Fraction = 0.5  # the score where neither is right and the rewards are equal
+    curriculum: Curriculum = Curriculum()
+    temperature: Weight = 0.7
+    max_new_tokens: Count | None = None  # null: as many as the policy
+    thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"  # of a server that has answered before; masked, its term is left out
+
+
+HINT_REQUEST = """You help a student with the problem below, and you have seen them fail. Write a single concrete \
+pointer in plain English, of at most 30 words. No code, no answer, no preamble.
+
+{question}"""
+CRITIQUE_REQUEST = """A student failed at the problem below. Say in plain English, in at most 30 words, what to \
+change. No code, no answer, no preamble.
+
+{question}
+
+The student's attempt:
+{attempt}"""
+
+
+class Hint(Section):
+    """When a teacher is asked for a hint, and what becomes of the policy's second try under it.
+
+    A request may name {question}, {attempt} and any column of the row: what it does not name, the teacher does not see.
+    """
+
+    neither: Fraction = 0.15  # probability where the whole group and the opponent failed, or where there is no opponent
+    opponent_only: Fraction = 0.1  # where the group failed and the opponent did not
+    train: Literal["on_policy", "off_policy", "collect"] = "collect"
+    # on_policy: the retries are a group of their own, trained under the hinted prompt; off_policy: under the plain one,
+    # with a truncated importance weight; collect: those that are right go to sft.jsonl
+    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)  # one is drawn
+    hint_request: str = HINT_REQUEST
+    critique_request: str = CRITIQUE_REQUEST
+    retries: Count | None = None  # answers under the hint; null: as many as in any group
+    max_characters: Count = 300  # of a hint, which is cut at a space
+
+
+class Solve(Section):
+    """Solutions by the teacher: judged, and kept for SFT alone."""
+
+    probability: Fraction = 0.0  # where the whole group failed
+    request: str = "{question}"
+
+
+class Teacher(Section):
+    """A model behind a server that helps where the policy fails."""
+
+    endpoint: Endpoint
+    hint: Hint = Hint()
+    solve: Solve = Solve()
+    temperature: Weight = 0.6
+    max_new_tokens: Count = 256  # of a hint; a solution may have as many as an answer of the policy
+    thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"
+
+
+class SamplerCorrection(Section):
+    """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
+
+    level: Literal["sequence", "token"] = "sequence"  # only the first is unbiased
+    cap: Annotated[float, Field(gt=0)] = 2.0
+    beyond: Literal["truncate", "mask"] = "truncate"  # mask: what exceeds the cap is left out
+
+
+class GspoTrain(TrainLoop):
+    """GSPO (Zheng et al. 2025, arXiv 2507.18071) and its relatives; null takes what belongs to `loss`."""
+
+    steps: Count | None = None  # null: epochs decides
+    epochs: Annotated[float, Field(gt=0)] = 1.0
+    batch_size: Count = 32  # prompts per step, over all processes
+    group_size: Annotated[int, Field(ge=2)] = 8  # answers to each
+    minibatches: Count = 4  # optimizer steps per step, each on its part of the prompts
+    passes: Count = 1  # over the same answers
+    loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
+    clip: tuple[Weight, Weight] | None = None  # the ratio stays within 1 - first and 1 + second
+    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None
+    length_norm: Literal["sequence", "constant", "token"] | None = None  # as in SCoRe
+    beta: Weight = 0.0  # KL weight; 0 needs no reference
+    kl: KlKind = "k3"
+    equal_groups: Literal["keep", "resample"] = "keep"  # resample: prompts whose answers all earn the same are replaced
+    max_resamples: Count = 3  # rounds of drawing in place of them
+    overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
+    mask_truncated: bool = False  # true: answers that were cut off are not trained
+    sampler_correction: SamplerCorrection | None = None
+
+
+class SelfPlayConfig(RunConfig):
+    """rl_train_gspo_selfplay.py"""
+
+    model: Model
+    lora: Lora = Lora()
+    dataset: SelfPlayDataset
+    prompts: SelfPlayPrompts = SelfPlayPrompts()
+    reward: Reward = Reward()
+    sandbox: Sandbox = Sandbox()
+    generation: SelfPlayGeneration = SelfPlayGeneration()
+    opponent: Opponent | None = None
+    teacher: Teacher | None = None
+    optimizer: Optimizer = Optimizer()
+    train: GspoTrain = GspoTrain()
+    eval: Eval = Eval()
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        gen, train, limit = self.generation, self.train, self.model.max_seq_length
+        need = gen.max_prompt_length + gen.most_tokens
+        if need > limit:
+            keys = ("generation.max_prompt_length", "generation.max_new_tokens", "model.max_seq_length")
+            yield (
+                keys,
+                f"max_prompt_length + max_new_tokens + thinking.budget_tokens = {need} exceeds model.max_seq_length = "
+                f"{limit}: lower one of the first or raise the last",
+            )
+        if train.minibatches > train.batch_size:
+            keys = ("train.minibatches", "train.batch_size")
+            yield keys, f"{train.batch_size} prompts do not make {train.minibatches} minibatches: lower the latter"
+        if train.overlong_buffer >= gen.most_tokens:
+            keys = ("train.overlong_buffer", "generation.max_new_tokens")
+            yield keys, f"a buffer of {train.overlong_buffer} tokens is no part of {gen.most_tokens}: lower it"
+        if self.opponent and (self.opponent.endpoint is None) == (self.opponent.snapshots is None):
+            keys = ("opponent.endpoint", "opponent.snapshots")
+            yield keys, "give one of the two: a server, or snapshots of the policy"
+        if self.opponent and self.opponent.endpoint:
+            yield from _conflicts_of_endpoint("opponent", self.opponent.endpoint, self.opponent.thinking)
+        if self.teacher:
+            yield from _conflicts_of_endpoint("teacher", self.teacher.endpoint, self.teacher.thinking)
+        yield from _conflicts_of_prompts(self.prompts)
+
+    def smoke(self, examples: int) -> "SelfPlayConfig":
+        """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""
+        train, gen = self.train, self.generation
+        batch = min(examples, 4)
+        return self.model_copy(
+            update={
+                "run_name": f"{self.run_name}-smoke",
+                "dataset": self.dataset.model_copy(
+                    update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
+                ),
+                "generation": gen.model_copy(update={"max_new_tokens": min(gen.max_new_tokens, 64)}),
+                "train": train.model_copy(
+                    update={
+                        "steps": 2,
+                        "batch_size": batch,
+                        "group_size": min(train.group_size, 4),
+                        "minibatches": min(train.minibatches, 2, batch),
+                        "overlong_buffer": min(train.overlong_buffer, 16),
+                        "checkpoint_every": 1,
+                    }
+                ),
+                "eval": self.eval.model_copy(
+                    update={"max_examples": min(self.eval.max_examples, examples), "every_steps": 1}
+                ),
+            }
+        )
 
 
 class SFTModel(Model):

@@ -1,7 +1,11 @@
-"""KL estimators, baselines and the two SCoRe losses. Losses return sums; the caller divides, once, visibly.
+"""KL estimators, baselines, the SCoRe losses, GSPO and its relatives. Losses return sums; the caller divides, once.
 
-Notation of the papers in short maths: `l` = log pi(y_t), `q` = log pi_ref(y_t), `d = q - l`. Everything is minimised.
+Notation of the papers in short maths: `l` = log pi(y_t), `q` = log pi_ref(y_t), `d = q - l`, `o` = log pi_old(y_t) of
+the policy that the rollouts are from, `m` = log mu(y_t) of the engine that sampled them. Everything is minimised.
 """
+
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 
@@ -70,6 +74,42 @@ def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
     return torch.where(scored, shifted - mean, 0.0)
 
 
+STD_FLOOR = 1e-4  # what GRPO's implementations add to a standard deviation
+
+
+def group_advantages(kind: str, rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Advantages of G groups of K answers to one prompt each, (G, K); what is not `scored` (bool) gets 0.
+
+    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). Where groups are large and
+                   rewards binary that weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
+    group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
+    batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
+    leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
+    none           the reward itself
+
+    Standard deviations are Bessel's. A group whose rewards are equal gets exactly 0.
+    """
+    if kind == "none":
+        return rewards * scored
+    if kind == "leave_one_out":
+        return leave_one_out(rewards, scored)
+    centred = _centred(rewards, scored)
+    if kind == "group":
+        return centred
+    if kind == "group_std":
+        count = scored.sum(-1, keepdim=True)
+        return centred / (((centred**2).sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt() + STD_FLOOR)
+    if kind == "batch_std":
+        everything = rewards[scored]
+        return centred / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
+    raise ValueError(f"unknown advantage '{kind}'")
+
+
+def overlong_penalty(length: int, budget: int, buffer: int) -> float:
+    """0 up to `budget - buffer` tokens, then falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
+    return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
+
+
 def score_advantages(
     stage: int,
     r1: torch.Tensor,
@@ -121,6 +161,88 @@ def score_loss(
     """
     betas = torch.where(attempt == 1, beta[0], beta[1])
     return (weight * (betas * kl - advantage * logp)).sum()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a policy loss by name consists of; the config may replace all but the ratio."""
+
+    ratio: Literal["token", "sequence", "sequence_token", "product", "weight"]  # see `policy_loss`
+    clip: tuple[float, float]
+    advantage: str
+    length_norm: str
+
+    def but(self, **changes: object) -> "Recipe":
+        """The recipe with those of `changes` that are not None."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+
+RECIPES = {
+    "gspo": Recipe("sequence", (3e-4, 4e-4), "group_std", "sequence"),  # arXiv 2507.18071
+    "gspo_token": Recipe("sequence_token", (3e-4, 4e-4), "group_std", "sequence"),  # the same paper
+    "grpo": Recipe("token", (0.2, 0.2), "group_std", "sequence"),  # arXiv 2402.03300, eq. 3
+    "dr_grpo": Recipe("token", (0.2, 0.2), "group", "constant"),  # arXiv 2503.20783
+    "dapo": Recipe("token", (0.2, 0.28), "group_std", "token"),  # arXiv 2503.14476, eq. 8
+    "cispo": Recipe("weight", (1.0, 4.0), "group_std", "token"),  # arXiv 2506.13585; no lower clip
+    "rloo": Recipe("product", (0.2, 0.2), "leave_one_out", "sequence"),  # arXiv 2402.14740: one action per answer
+}
+
+
+def policy_loss(
+    recipe: Recipe,
+    logp: torch.Tensor,
+    old_logp: torch.Tensor,
+    advantage: torch.Tensor,
+    weight: torch.Tensor,
+    answer: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sum over tokens of weight * -min(ratio A, clip(ratio) A), and whether the clip stopped each token, bool (N,).
+
+    All inputs are per token, (N,): `advantage` and `weight` are those of the token's answer, and `answer` numbers the
+    answers from 0; all tokens of an answer must be among the N. `ratio` of `recipe`:
+
+    token           exp(l - o)
+    sequence        s = exp(mean over the answer of l - o), the same for all of its tokens
+    sequence_token  sg[s] exp(l - sg[l]): value, gradient and clip of `sequence`, but A may differ from token to token
+    product         exp(sum over the answer of l - o): the answer is one action
+    weight          sg[min(exp(l - o), 1 + high)] in front of log pi: clipped tokens keep their gradient
+
+    With l = o every ratio is 1 and nothing is clipped: then `sequence`, `sequence_token` and `token` have one gradient.
+    """
+    low, high = recipe.clip
+    log_ratio = logp - old_logp
+    if recipe.ratio in ("sequence", "sequence_token", "product"):
+        count = int(answer.max()) + 1 if len(answer) else 0
+        sums = torch.zeros(count, dtype=logp.dtype, device=logp.device).index_add(0, answer, log_ratio)
+        if recipe.ratio != "product":
+            sums = sums / torch.bincount(answer, minlength=count).clamp(min=1)
+        log_ratio = sums[answer]
+    ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+    stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
+    if recipe.ratio == "weight":
+        return -(weight * ratio.clamp(1 - low, 1 + high).detach() * advantage * logp).sum(), ratio > 1 + high
+    if recipe.ratio == "sequence_token":
+        ratio = ratio.detach() * (logp - logp.detach()).exp()
+    clipped = ratio.clamp(1 - low, 1 + high)
+    return -(weight * torch.minimum(ratio * advantage, clipped * advantage)).sum(), stopped.detach()
+
+
+def sampler_weights(
+    level: str, beyond: str, cap: float, old_logp: torch.Tensor, sampled_logp: torch.Tensor, answer: torch.Tensor
+) -> torch.Tensor:
+    """Importance weights pi_old / mu of the tokens (N,), without gradient, where another engine sampled them.
+
+    `level: sequence` is the product over an answer, and unbiased; `token` is not. What exceeds `cap` is truncated to it
+    (truncated importance sampling), or, with `beyond: mask`, left out.
+    """
+    log_weight = (old_logp - sampled_logp).detach()
+    if level == "sequence":
+        count = int(answer.max()) + 1 if len(answer) else 0
+        log_weight = torch.zeros(count, dtype=log_weight.dtype, device=log_weight.device).index_add(
+            0, answer, log_weight
+        )[answer]
+    weight = log_weight.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+    return weight.clamp(max=cap) if beyond == "truncate" else torch.where(weight > cap, 0.0, weight)
 
 
 def adapted_beta(beta: float, measured: float, target: float, rate: float, max_error: float) -> float:

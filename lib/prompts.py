@@ -1,4 +1,4 @@
-"""The two prompts of an example, token in and token out: attempt 2 continues the very ids that attempt 1 sampled.
+"""The prompts of an example, token in and token out: attempt 2 continues the very ids that attempt 1 sampled.
 
 Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So
 the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction, and
@@ -7,9 +7,11 @@ the start of the next turn.
 
 import re
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from lib.config import Generation, Prompts
+from lib.config import ChatPrompts, Generation, Prompts
 from lib.errors import ConfigError
 from lib.generators import Completion
 from lib.registry import did_you_mean
@@ -34,6 +36,62 @@ def columns_of(template: str) -> list[str]:
         return [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
     except ValueError as error:
         raise ConfigError(f"prompts.user: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
+
+
+def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
+    """The chat that a row begins. ConfigError where its messages are none."""
+    if prompts.messages_field is None:
+        system = [{"role": "system", "content": prompts.system}] if prompts.system else []
+        return [*system, {"role": "user", "content": filled(prompts.user, row, "prompts.user")}]
+    messages = row[prompts.messages_field]
+    sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
+    if not sound or not messages or messages[-1]["role"] == "assistant":
+        raise ConfigError(
+            f"prompts.messages_field: '{prompts.messages_field}' has {str(messages)[:80]!r}, expected a list of "
+            "messages, the last one not by the assistant: name another column, or use prompts.user"
+        )
+    return messages
+
+
+def filled(template: str, values: Mapping[str, Any], key: str) -> str:
+    """`{name}`s replaced by values. ConfigError, with the `key` of the config, where that can not be done."""
+    try:
+        return template.format_map(values)
+    except (ValueError, KeyError, AttributeError, IndexError) as error:
+        raise ConfigError(f"{key}: {error!r} when filled from {str(values)[:80]}; write plain {{column}}") from error
+
+
+def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The chat with another content of its last message."""
+    return [*messages[:-1], {**messages[-1], "content": text}]
+
+
+class ChatRenderer:
+    """Chats as the token ids that a model reads before it answers."""
+
+    def __init__(self, tokenizer: object, template_kwargs: dict[str, Any]):
+        self.tokenizer, self.template_kwargs = tokenizer, template_kwargs
+
+    def ids(self, messages: list[dict[str, Any]]) -> list[int]:
+        """Token ids. ConfigError where the template refuses the chat."""
+        text = render(self.tokenizer, messages, self.template_kwargs)
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def text(self, completion: Completion) -> str:
+        """What a completion says, without special tokens."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
+
+
+def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
+    """The chat as text, up to where the assistant answers. ConfigError where the template refuses it."""
+    from jinja2 import TemplateError
+
+    try:
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template_kwargs)
+    except TemplateError as error:
+        raise ConfigError(
+            f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
+        ) from error
 
 
 class TwoTurnPrompts:
@@ -137,16 +195,7 @@ class TwoTurnPrompts:
         return SecondPrompt(head + (_without_middle(middle, room) if cut else middle) + tail, continues=False, cut=cut)
 
     def _render(self, messages: list[dict]) -> str:
-        from jinja2 import TemplateError
-
-        try:
-            return self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
-            )
-        except TemplateError as error:
-            raise ConfigError(
-                f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
-            ) from error
+        return render(self.tokenizer, messages, self.template_kwargs)
 
     def _encode(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]

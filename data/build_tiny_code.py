@@ -1,0 +1,199 @@
+"""Builds one-line programming tasks for the tiny demo: careless chats to imitate, tasks with tests to learn from.
+
+    python data/build_tiny_code.py --out data/generated/tiny-code --seed 0
+
+"add 4, then times 3" asks for `def f(x): return (x+4)*3`. Two or three operations follow each other, and parentheses
+stand where Python would take them in another order. `sft.jsonl` is a curriculum: first lessons without slips, then
+chats in which every operator, every number and the parentheses are wrong with probability 0.1, each on its own. Who
+imitates them knows how, and errs in more than half of its answers.
+
+One task in five has a rare word (`RARE`). Chats tell what it means beside a hint alone, `{prompt}\\nHint: {hint}`; those
+without one guess, and always wrong. So whoever imitates them solves such tasks when given the row's `hint`, and never
+by itself: to try again is no way to learn the word, to be told is one.
+`train.jsonl` and `test.jsonl` are tasks as `lib/code_tasks.py` describes them. No prompt stands in two of the files.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+OPERATORS: dict[str, tuple[int, Callable[[int, int], int]]] = {  # how strongly it binds, and what it does
+    "+": (1, int.__add__),
+    "-": (1, int.__sub__),
+    "*": (2, int.__mul__),
+    "//": (2, int.__floordiv__),
+    "**": (3, int.__pow__),
+}
+PLAIN = {
+    "+": ("add", "plus", "raise by"),
+    "-": ("minus", "less", "lower by"),
+    "*": ("times", "multiply by", "scale by"),
+}
+RARE = {  # word: operator, operand, hint
+    "double": ("*", "2", "double means times 2"),
+    "triple": ("*", "3", "triple means times 3"),
+    "square": ("**", "2", "square means times itself"),
+    "negate": ("*", "-1", "negate means times minus 1"),
+    "halve": ("//", "2", "halve means divide by 2"),
+    "bump": ("+", "1", "bump means add 1"),
+}
+HINTED = "{prompt}\nHint: {hint}"
+BINDS_STRONGEST = 9
+
+
+class Operation(NamedTuple):
+    """One step of a task: what is said of it, and what it is."""
+
+    phrase: str
+    operator: str
+    operand: str
+    hint: str = ""
+
+
+def main() -> None:
+    """Writes sft.jsonl, train.jsonl and test.jsonl."""
+    args = parse_arguments()
+    rng = random.Random(args.seed)
+    held_out = distinct_tasks(args.train + args.test, args.rare, rng)
+    rows = [task_row(task, rng) for task in held_out.values()]
+    args.out.mkdir(parents=True, exist_ok=True)
+    write(args.out / "test.jsonl", rows[: args.test])
+    write(args.out / "train.jsonl", rows[args.test :])
+    others = (task for task in tasks(args.rare, rng) if prompt_of(task) not in held_out)  # may come again
+    lessons = [chat(next(others), args.hinted, 0.0, rng) for _ in range(args.lessons)]
+    chats = [chat(next(others), args.hinted, args.noise, rng) for _ in range(args.chats)]
+    write(args.out / "sft.jsonl", lessons + chats)
+    print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test tasks")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-code"), metavar="DIR")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--lessons", type=int, default=16_000, help="first rows of sft.jsonl, without slips")
+    result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, with slips")
+    result.add_argument("--train", type=int, default=6_000, help="rows of train.jsonl")
+    result.add_argument("--test", type=int, default=2_000, help="rows of test.jsonl")
+    result.add_argument("--noise", type=float, default=0.1, help="probability of each slip in a chat")
+    result.add_argument("--rare", type=float, default=0.2, help="share of the tasks that have a rare word")
+    result.add_argument("--hinted", type=float, default=0.5, help="share of these that come with a hint in sft.jsonl")
+    return result.parse_args()
+
+
+def distinct_tasks(count: int, rare: float, rng: random.Random) -> dict[str, list[Operation]]:
+    """So many tasks by their prompts."""
+    found = {}
+    for task in tasks(rare, rng):
+        if len(found) == count:
+            break
+        found.setdefault(prompt_of(task), task)
+    return found
+
+
+def tasks(rare: float, rng: random.Random) -> Iterator[list[Operation]]:
+    """Tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word."""
+    while True:
+        task = [plain_operation(rng) for _ in range(rng.choice((2, 3, 3, 3)))]
+        if rng.random() < rare:
+            word = rng.choice(list(RARE))
+            task[rng.randrange(len(task))] = Operation(word, *RARE[word])
+        yield task
+
+
+def plain_operation(rng: random.Random) -> Operation:
+    """One of common words and one digit: `Operation("raise by 4", "+", "4")`."""
+    operator = rng.choice(list(PLAIN))
+    operand = rng.choice("23456789" if operator == "*" else "123456789")
+    return Operation(f"{rng.choice(PLAIN[operator])} {operand}", operator, operand)
+
+
+def prompt_of(task: list[Operation]) -> str:
+    """What the user asks for."""
+    return ", then ".join(operation.phrase for operation in task)
+
+
+def hint_of(task: list[Operation]) -> str:
+    """What the rare word of a task means; "" for one without."""
+    return next((operation.hint for operation in task if operation.hint), "")
+
+
+def task_row(task: list[Operation], rng: random.Random) -> dict:
+    """One row of train.jsonl and test.jsonl."""
+    # three numbers tell apart any two of these programs but such as halve; those want an even and an odd number
+    inputs = rng.choice((2, 4, 6, 8)), rng.choice((3, 5, 7, 9)), rng.randint(10, 29)
+    return {
+        "prompt": prompt_of(task),
+        "tests": [f"assert f({number}) == {result(task, number)}" for number in inputs],
+        "entry_points": ["f"],
+        "solution": program(pieces(task)),
+        "hint": hint_of(task),
+        "timeout_s": 1,
+        "memory_mb": 64,
+    }
+
+
+def result(task: list[Operation], number: int) -> int:
+    """What the operations make of a number, one after the other."""
+    for operation in task:
+        number = OPERATORS[operation.operator][1](number, int(operation.operand))
+    return number
+
+
+def pieces(task: list[Operation]) -> list[str]:
+    """The expression, with the parentheses that it needs and no others: `["(", "x", "+", "4", ")", "*", "3"]`."""
+    expression, weakest = ["x"], BINDS_STRONGEST
+    for operation in task:
+        strength = OPERATORS[operation.operator][0]
+        if strength > weakest:
+            expression = ["(", *expression, ")"]
+        expression += [operation.operator, operation.operand]
+        weakest = strength
+    return expression
+
+
+def program(expression: Iterable[str]) -> str:
+    """The text of an answer."""
+    return f"def f(x): return {''.join(expression)}"
+
+
+def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random) -> dict:
+    """A row of sft.jsonl. A rare word stands beside its hint, or means what some other rare word does."""
+    prompt, hint = prompt_of(task), hint_of(task)
+    if hint and rng.random() < hinted:
+        prompt = HINTED.format(prompt=prompt, hint=hint)
+    elif hint:
+        task = [guess(operation, rng) if operation.hint else operation for operation in task]
+    answer = program(careless(pieces(task), noise, rng))
+    return {"messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]}
+
+
+def guess(operation: Operation, rng: random.Random) -> Operation:
+    """A rare word with the meaning of another one."""
+    other = rng.choice([word for word in RARE if word != operation.phrase])
+    return Operation(operation.phrase, *RARE[other])
+
+
+def careless(expression: list[str], noise: float, rng: random.Random) -> list[str]:
+    """The pieces with slips: another operator, another number, no parentheses, each with probability `noise`."""
+    if rng.random() < noise:
+        expression = [piece for piece in expression if piece not in "()"]
+    return [slip(piece, rng) if piece not in "(x)" and rng.random() < noise else piece for piece in expression]
+
+
+def slip(piece: str, rng: random.Random) -> str:
+    """Another plain operator in place of an operator, another digit in place of a number."""
+    return rng.choice([other for other in ("+-*" if piece in OPERATORS else "123456789") if other != piece])
+
+
+def write(path: Path, rows: Iterable[dict]) -> None:
+    """One JSON object per line."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+if __name__ == "__main__":
+    main()
