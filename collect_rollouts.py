@@ -36,7 +36,7 @@ from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
-from lib.prompts import chat_of, columns_of
+from lib.prompts import chat_columns, chat_of
 from lib.replies import Remembering, Replies, key_of
 from lib.rewards import Judge, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
@@ -118,8 +118,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
 def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge | None]:
     """Every rollout of the run, the samples of a prompt one after the other, and who judges them."""
     dataset, prompts, reward = config.dataset, config.prompts, config.reward
-    columns = [prompts.messages_field] if prompts.messages_field else columns_of(prompts.user)
-    columns += [dataset.target_field] if dataset.target_field else []
+    columns = chat_columns(prompts) + ([dataset.target_field] if dataset.target_field else [])
     source = SFTDataset(
         **dataset.model_dump(include={"name", "config_name", "revision", "split"}),
         test_split_size=0,

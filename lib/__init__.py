@@ -40,11 +40,19 @@ tools/        shelf: python, web; functions that a model may call
 tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out
 rollout       a tree of first and second attempts, judged, as sequences to train on
-evaluation    held-out accuracy of both attempts, with intervals
+groups        several answers to one prompt, judged, as sequences to train on
+scoreboard    who solved what: the policy, its opponent, both or neither
+remote        a server that is asked beside the training; an outage is no exception
+selfplay      opponents, games, and the prompts that they choose
+hints         what a teacher says, made fit to be shown, or dropped
+teacher       hints and solutions where nobody knew
+ledger        groups in the books: rows of texts, rows of numbers
+evaluation    held-out accuracy of single answers and of two attempts, with intervals
 console       what a person watches: a line per step, a table of evaluations
 tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
+gspo          the steps of self-play: play, assist, credit, update, evaluate
 preview       what a run would do, without training
 """

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II"}
+WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II",
+        "after_training": "after training"}  # fmt: skip
 
 
 def duration(seconds: float) -> str:
@@ -61,6 +62,64 @@ class Screen:
             )
         )
 
+    def game(self, row: dict, steps_left: int) -> None:
+        """The line of one step of self-play."""
+        self._steps_seen += 1
+        left = (time.monotonic() - self._started) / self._steps_seen * steps_left
+        against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
+        clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
+        self._console.print(
+            Text.assemble(
+                (f"step {row['step']:>4}/{row['steps']}", "bold"),
+                f"  reward {row.get('reward', 0.0):.3f}  match ",
+                (f"{row.get('acc', 0.0):.2f}", "green"),
+                f"  solved {row['solved']:.2f}{against}  equal {row['equal_groups']:.2f}  len {row['length']:.0f}",
+                f"  cut {100 * row['truncated']:.0f}%  clip {clipped:.0f}%  |g| {row['grad_norm']:.2g}",
+                f"  {row['tokens_per_second']:.0f} tok/s",
+                (f"  {duration(left)} left", "dim"),
+            )
+        )
+
+    def single_evaluation(self, row: dict) -> None:
+        """The line of one evaluation of single answers."""
+        low, high = row["acc_ci95"]
+        text = f"eval {row['when']}: pass@1 {row['acc']:.3f} [{low:.3f}, {high:.3f}]"
+        if len(row["pass_at_k"]) > 1:
+            text += f", pass@{row['pass_at_k'][-1]['k']} {row['pass_at_k'][-1]['pass']:.3f}"
+        if row.get("win_rate") is not None:
+            low, high = row["win_rate_ci95"]
+            text += (
+                f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
+            )
+        self._console.print(Text(f"{text}, n = {row['n']}, temperature {row['temperature']:g}", style="bold cyan"))
+
+    def single_table(self, rows: list[dict], title: str) -> None:
+        """pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
+        if not rows:
+            return
+        largest = rows[-1]["pass_at_k"][-1]["k"]
+        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "games won", "opponent"]
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
+        for column in ("", *columns):
+            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        for row in rows:
+            last = row["pass_at_k"][-1]
+            cells = {
+                "pass@1": _cell(row["acc"], row["acc_ci95"]),
+                f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]),
+                "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
+                "opponent": _cell(row.get("opponent_acc"), None),
+            }
+            label = WHEN.get(row["when"]) or f"step {row['step']}"
+            table.add_row(label, *(cells[column] for column in columns))
+        self._console.print(table)
+        last = rows[-1]
+        self.say(
+            f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} "
+            "held-out questions; games won: of those that one side won, the policy's first answer against "
+            "the opponent's; below each value its 95 % interval"
+        )
+
     def evaluation(self, row: dict) -> None:
         """The line of one evaluation."""
         low, high = row["delta_ci95"]
@@ -91,6 +150,11 @@ class Screen:
 
 
 def _with_interval(row: dict, key: str) -> str:
-    sign = "+" if key == "delta" else ""
-    low, high = (f"{end:{sign}.3f}".replace("0.", ".", 1) for end in row[f"{key}_ci95"])
-    return f"{row[key]:{sign}.3f}\n{low} {high}"
+    return _cell(row[key], row[f"{key}_ci95"], "+" if key == "delta" else "")
+
+
+def _cell(value: float | None, interval: list[float] | None, sign: str = "") -> str:
+    if value is None:
+        return "-"
+    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or ()]
+    return f"{value:{sign}.3f}" + (f"\n{' '.join(ends)}" if ends else "")

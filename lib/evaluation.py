@@ -110,6 +110,35 @@ def summarise(answers: Answers, temperature: float) -> dict:
     return row
 
 
+def evaluate_groups(
+    answers: list[list[dict]], games: list[tuple[bool | None, bool | None]], settings: Eval, accelerator: Accelerator
+) -> dict:
+    """The row of evaluations.jsonl for single answers, without `when` and `step`.
+
+    `answers` has this process's answers in numbers, prompt by prompt (lib/ledger.py); `games` whether the policy's
+    first answer and the opponent's are right, None where nobody knows. An answer that could not be judged is wrong.
+    """
+    answers, games = collect(answers, accelerator), collect(games, accelerator)
+    right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (prompts, samples)
+    samples = right.shape[1]
+    group = np.repeat(np.arange(len(right)), samples)
+    row = {"n": right.size, "prompts": len(right), "temperature": settings.temperature, "acc": float(right.mean())}
+    row["acc_ci95"] = _interval(right.flatten(), group)
+    counts = right.sum(axis=1).astype(int).tolist()
+    row["pass_at_k"] = _passes(counts, samples)
+    for name in ("reward", "length", "truncated", "unscored"):
+        row[name] = float(np.mean([each[name] or 0.0 for group in answers for each in group]))
+    scored = [(mine, theirs) for mine, theirs in games if mine is not None and theirs is not None]
+    if games:
+        wins = sum(mine and not theirs for mine, theirs in scored)
+        losses = sum(theirs and not mine for mine, theirs in scored)
+        row |= {"games": len(scored), "wins": wins, "losses": losses, "missing_games": len(games) - len(scored)}
+        row["opponent_acc"] = float(np.mean([theirs for _, theirs in scored])) if scored else None
+        row["win_rate"] = wins / (wins + losses) if wins + losses else None
+        row["win_rate_ci95"] = list(stats.wilson(wins, wins + losses)) if wins + losses else None
+    return row
+
+
 def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
     n = stats.effective_n(values.tolist(), group.tolist())
     return list(stats.wilson(values.mean() * n, n))
@@ -118,7 +147,10 @@ def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
 def pass_at_k(rollouts: list[Rollout], samples: int, accelerator: Accelerator) -> list[dict]:
     """Chance that one of k first attempts is right, for k = 1, 2, 4, ... up to `samples`, with its interval."""
     right = collect([rollout.score1.match for rollout in rollouts], accelerator)
-    counts = [sum(right[start : start + samples]) for start in range(0, len(right), samples)]
+    return _passes([sum(right[start : start + samples]) for start in range(0, len(right), samples)], samples)
+
+
+def _passes(counts: list[int], samples: int) -> list[dict]:
     rows = []
     for k in _doublings(samples):
         chances = np.array([stats.pass_at_k(samples, count, k) for count in counts])

@@ -374,6 +374,22 @@ class Policy(nn.Module):
         finally:
             _put_back(merged)
 
+    def snapshot(self) -> list[torch.Tensor]:
+        """A copy of the adapter's weights, on the CPU."""
+        return [parameter.detach().to("cpu", copy=True) for parameter in self.trainable]
+
+    @contextlib.contextmanager
+    def wearing(self, weights: list[torch.Tensor]) -> Iterator[None]:
+        """With a snapshot in the place of the adapter's weights, which come back untouched: a second adapter on the
+        same base, without a name that saving and merging would have to know."""
+        pairs = [(parameter, parameter.data) for parameter in self.trainable]
+        try:
+            for (parameter, data), other in zip(pairs, weights, strict=True):
+                parameter.data = other.to(data.device, data.dtype)
+            yield
+        finally:
+            _put_back(pairs)
+
     @contextlib.contextmanager
     def _adapters_off(self) -> Iterator[None]:
         """By the flag that every layer of peft's, and Unsloth's, asks; peft's own switch takes as long as a forward of

@@ -1,16 +1,21 @@
 """What a run would do, without training: resolved config, both prompts with what is masked, plan, tokens, memory."""
 
+from collections.abc import Iterator
+
 import torch
 
-from lib.config import ScoreConfig, dump
+from lib.config import ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
 from lib.generators import Completion
+from lib.groups import question_of
+from lib.gspo import notes_on, recipe_of, steps_of
 from lib.head import CHUNK_ELEMENTS
 from lib.model import load_skeleton, trainable_of
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, with_last_said
 from lib.score import kl_weights, plan
+from lib.selfplay import describe
 from lib.stats import percentiles
-from lib.task import fitting, load_data
+from lib.task import chat_renderer, fitting, fitting_chats, load_data
 
 GIB = 2**30
 
@@ -28,12 +33,74 @@ def preview(config: ScoreConfig) -> None:
         "one example": _example(train[0], prompts, config),
         "plan": _plan(config, len(train), len(test)),
         "tokens": _tokens(train, prompts, config),
-        "memory, estimated": memory(skeleton, config),
+        "memory, estimated": _memory_of_tree(skeleton, config),
     }
+    _show(parts, screen)
+
+
+def preview_selfplay(config: SelfPlayConfig) -> None:
+    """The same for self-play; asks no server."""
+    screen = Screen()
+    splits, _ = load_data(config)
+    skeleton, tokenizer = load_skeleton(config.model)
+    prompts = chat_renderer(config, tokenizer)
+    train, test, notes = fitting_chats(splits, prompts, config)
+    gen, settings = config.generation, config.train
+    rows = settings.batch_size * settings.group_size
+    parts = {
+        "config, resolved": dump(config).rstrip(),
+        "data": "\n".join([splits.source, *notes, *notes_on(config)]),
+        "one example": _example_of_chat(train[0], prompts, config),
+        "plan": "\n".join(_plan_of_selfplay(config, len(train), len(test))),
+        "tokens": f"generated in training: at most {steps_of(config, len(train)) * rows * gen.most_tokens / 1e6:.1f} M "
+        "tokens, retries not counted",
+        "memory, estimated": memory(skeleton, config, rows, gen.max_prompt_length + gen.most_tokens),
+    }
+    _show(parts, screen)
+
+
+def _show(parts: dict[str, str], screen: Screen) -> None:
     for title, text in parts.items():
         screen.heading(title)
         screen.say(text)
     screen.heading("nothing was trained: this was a dry run")
+
+
+def _example_of_chat(row: dict, prompts: ChatRenderer, config: SelfPlayConfig) -> str:
+    """The prompt as the model reads it, and under a hint, if there is a teacher."""
+    messages = chat_of(row, config.prompts)
+    ids = prompts.ids(messages)
+    lines = [f"[prompt: {len(ids)} tokens, masked]", prompts.tokenizer.decode(ids)]
+    lines.append(f">>> an answer, at most {config.generation.most_tokens} tokens <<<")
+    if config.teacher:
+        values = {**row, "question": question_of(messages), "hint": "(THE HINT)"}
+        hinted = with_last_said(messages, filled(config.prompts.hinted, values, "prompts.hinted"))
+        lines += ["[the prompt of a retry, masked]", prompts.tokenizer.decode(prompts.ids(hinted))]
+    return "\n".join(lines)
+
+
+def _plan_of_selfplay(config: SelfPlayConfig, train_rows: int, test_rows: int) -> Iterator[str]:
+    train, recipe = config.train, recipe_of(config)
+    questions, samples = min(test_rows, config.eval.max_examples), config.eval.samples_per_prompt
+    yield f"evaluation before and after training: {samples} answers to each of {questions} held-out rows"
+    yield (
+        f"{steps_of(config, train_rows)} steps of {train.batch_size} prompts x {train.group_size} answers, "
+        f"{train.minibatches * train.passes} optimizer steps in each"
+    )
+    yield (
+        f"{train.loss}: ratio by {recipe.ratio.replace('_', ' ')}, clip -{recipe.clip[0]:g} +{recipe.clip[1]:g}, "
+        f"advantage {recipe.advantage}, length norm {recipe.length_norm}, KL weight {train.beta:g}"
+    )
+    if config.opponent:
+        yield describe(config.opponent)
+    if config.teacher:
+        hint = config.teacher.hint
+        yield (
+            f"teacher: {config.teacher.endpoint.model} at {config.teacher.endpoint.base_url}; hints where nobody "
+            f"solved a prompt (probability {hint.neither:g}) or the opponent alone did ({hint.opponent_only:g}), "
+            f"{hint.train.replace('_', ' ')}; solutions with probability {config.teacher.solve.probability:g}"
+        )
+    yield f"run directory {config.run_dir}"
 
 
 def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
@@ -91,8 +158,18 @@ def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> 
     return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated in training: at most {total / 1e6:.1f} M tokens"
 
 
-def memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
-    """Upper estimates in GiB from the architecture alone; activations as a decoder layer of transformers keeps them."""
+def _memory_of_tree(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
+    gen, train = config.generation, config.train
+    batch = max(train.stage1_batch_size, train.stage2_batch_size)
+    rows = batch * train.attempts_per_prompt * train.revisions_per_attempt
+    return memory(skeleton, config, rows, gen.max_prompt_length_attempt2 + gen.max_new_tokens_attempt2)
+
+
+def memory(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, rows: int, width: int) -> str:
+    """Upper estimates in GiB from the architecture alone; activations as a decoder layer of transformers keeps them.
+
+    `rows` completions of a step are `width` tokens long, prompt included.
+    """
     shape, gen = skeleton.config, config.generation
     bytes_each = 2 if config.model.dtype == "bfloat16" or torch.cuda.is_available() else 4
     weights = sum(p.numel() for p in skeleton.parameters()) * (0.55 if config.model.load_in_4bit else bytes_each)
@@ -101,9 +178,6 @@ def memory(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
     head_dim = getattr(shape, "head_dim", None) or shape.hidden_size // heads
     kv_heads = getattr(shape, "num_key_value_heads", None) or heads
     queries, keys = heads * head_dim, kv_heads * head_dim
-    width = gen.max_prompt_length_attempt2 + gen.max_new_tokens_attempt2
-    batch = max(config.train.stage1_batch_size, config.train.stage2_batch_size)
-    rows = batch * config.train.attempts_per_prompt * config.train.revisions_per_attempt
     rows = min(rows, gen.batch_size or rows)
     cache = 2 * shape.num_hidden_layers * keys * bytes_each * rows * width
     wide = getattr(shape, "intermediate_size", 4 * shape.hidden_size)

@@ -38,6 +38,11 @@ def columns_of(template: str) -> list[str]:
         raise ConfigError(f"prompts.user: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
 
 
+def chat_columns(prompts: ChatPrompts) -> list[str]:
+    """The columns that a chat is made of. ConfigError when braces do not pair up."""
+    return [prompts.messages_field] if prompts.messages_field else columns_of(prompts.user)
+
+
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
     """The chat that a row begins. ConfigError where its messages are none."""
     if prompts.messages_field is None:
@@ -80,6 +85,19 @@ class ChatRenderer:
     def text(self, completion: Completion) -> str:
         """What a completion says, without special tokens."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
+
+    def switch_thinking(self, enabled: bool) -> None:
+        """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
+        chat = [{"role": "user", "content": "x"}]
+        on, off = (
+            render(self.tokenizer, chat, self.template_kwargs | {"enable_thinking": value}) for value in (True, False)
+        )
+        if on == off:
+            raise ConfigError(
+                "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
+                "set it to null, or give the template's own switch in model.chat_template_kwargs"
+            )
+        self.template_kwargs["enable_thinking"] = enabled
 
 
 def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:

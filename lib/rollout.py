@@ -4,6 +4,7 @@ A tree: P prompts x K1 first attempts x K2 revisions of each. Rollouts are liste
 so a flat list of rewards reshapes to (P, K1, K2).
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -137,23 +138,30 @@ def _sampled(
         return Turn(second_prompts[path].ids, new2, k2)
 
     by_base: dict[Path, Completion] = {}
-    try:
+    with memory_explained(decoding):
         if from_base:
             with policy.reference_mode():
                 by_base = native.generate(policy, {path: turns[path] for path in list(turns)[:from_base]}, decoding)
         asked = {path: second_turn(path, completion) for path, completion in by_base.items()}
         asked |= {path: turns[path] for path in list(turns)[from_base:]}
         written = by_base | native.generate(policy, asked, decoding, second_turn)
-    except torch.OutOfMemoryError as error:
-        raise OutOfMemory(
-            f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
-            "generation.batch_size or generation.max_new_tokens_attempt1/2"
-        ) from error
     paths = [(i, attempt) for i in range(len(rows)) for attempt in range(k1)]
     firsts = [written[path] for path in paths]
     seconds = [written[(*path, revision)] for path in paths for revision in range(k2)]
     first_prompts = [turns[path[:1]].ids for path in paths]
     return first_prompts, firsts, [second_prompts[path] for path in paths], seconds
+
+
+@contextlib.contextmanager
+def memory_explained(decoding: native.Decoding) -> Iterator[None]:
+    """Turns running out of memory while sampling into a sentence with the knobs to turn."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(
+            f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
+            "generation.batch_size or the budgets of new tokens in generation"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -224,6 +232,7 @@ class MicroBatch:
     inputs: Inputs
     attempt: torch.Tensor  # (N,) 1 or 2
     rollout: torch.Tensor  # (N,) index of its rollout
+    token: torch.Tensor  # (N,) its number within the attempt
 
 
 def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
@@ -275,4 +284,5 @@ def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device)
         ),
         attempt=tensor(span.attempt for _, span in spans).repeat_interleave(lengths),
         rollout=tensor(span.rollout for _, span in spans).repeat_interleave(lengths),
+        token=within,
     )

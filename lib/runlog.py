@@ -5,6 +5,8 @@ evaluations.jsonl   one row per evaluation
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
 failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or could not be had
 rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout
+sft.jsonl           of self-play: what is right and was not sampled by the policy alone, as chats for sft_train.py
+frontier/           of self-play: rows of the data set that the policy did not solve, each once
 """
 
 import fcntl
@@ -276,7 +278,9 @@ class _Stream:
     """Lines that wait in memory while the disk is full."""
 
     def __init__(self, directory: Path, name: str):
-        self._lines = Lines(directory / f"{name}.jsonl")
+        path = directory / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        self._lines = Lines(path)
         self.size, self.close = self._lines.size, self._lines.close
         self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
         self._lost = 0

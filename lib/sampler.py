@@ -30,6 +30,11 @@ class Sampler:
             taken += piece
         return taken
 
+    @property
+    def epochs(self) -> float:
+        """How often the data has been gone through."""
+        return self.epoch + self.position / self.size
+
     def state_dict(self) -> dict[str, int]:
         """Everything that moves."""
         return {"size": self.size, "seed": self.seed, "epoch": self.epoch, "position": self.position}

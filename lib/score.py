@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from lib.checkpoint import load_adapter, storage_errors
+from lib.checkpoint import load_adapter
 from lib.clock import phase
 from lib.config import ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total
@@ -225,11 +225,7 @@ class Score(Trainer):
     def finish(self, stage: Stage) -> None:
         """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next starts."""
         self.evaluate(f"after_stage{stage.number}")
-        if self.accelerator.is_main_process:
-            folder = self.config.run_dir / f"stage{stage.number}"
-            with storage_errors(folder):
-                self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
-                self.task.tokenizer.save_pretrained(folder)
+        self.save_adapter(stage.number, self.task.tokenizer)
         step, self.progress.stage, self.progress.step = self.progress.step, stage.number + 1, 0
         self.checkpoints.save(stage.number, step)
 
@@ -344,7 +340,7 @@ class Score(Trainer):
             "gap": means["acc_attempt2"] - means["acc_attempt1"],
             "truncated": 0.5 * (means["truncated_attempt1"] + means["truncated_attempt2"]),
             "tokens": int(tokens),
-            "epoch": self.sampler.epoch + self.sampler.position / self.sampler.size,
+            "epoch": self.sampler.epochs,
         }
 
     def _keep_texts(self, when: str, rollouts: list[Rollout]) -> None:

@@ -1,12 +1,13 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from lib.config import ScoreConfig
+from lib.config import ScoreConfig, SelfPlayConfig
 from lib.data import Splits, load_splits
 from lib.errors import ConfigError
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
-from lib.prompts import TwoTurnPrompts, columns_of
+from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
 from lib.rewards import Judge
 from lib.rollout import Sampling
 
@@ -40,48 +41,117 @@ class Task:
         )
 
 
-def load_task(config: ScoreConfig, say=print) -> Task:
+@dataclass(frozen=True)
+class ChatTask:
+    """Everything that rl_train_gspo_selfplay.py needs before its first token."""
+
+    config: SelfPlayConfig
+    splits: Splits
+    judge: Judge
+    prompts: ChatRenderer
+    policy: Policy
+    train: list[dict]  # rows whose prompt fits
+    test: list[dict]
+    notes: list[str]
+
+    @property
+    def tokenizer(self) -> object:
+        return self.prompts.tokenizer
+
+    @property
+    def stops(self) -> frozenset[int]:
+        """The ids that end an answer."""
+        return stop_ids(self.policy.language_model, self.tokenizer)
+
+
+def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
     """Data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
-    backend = start_backend(config.model)
-    say(f"model {config.model.name} through {backend}, data {splits.source}")
-    base, tokenizer = load_base(config.model, backend)
+    backend, base, tokenizer = _start(config, splits, say)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     train, test, notes = fitting(splits, prompts, config)
-    policy = Policy(
-        attach_lora(base, config.lora, config.model, backend, config.seed), config.generation.temperature, backend
-    )
-    return Task(config, splits, judge, tokenizer, prompts, policy, train, test, notes)
+    return Task(config, splits, judge, tokenizer, prompts, _policy(config, base, backend), train, test, notes)
 
 
-def load_data(config: ScoreConfig) -> tuple[Splits, Judge]:
+def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
+    """The same for single answers. Raises ConfigError."""
+    splits, judge = load_data(config)
+    backend, base, tokenizer = _start(config, splits, say)
+    prompts = chat_renderer(config, tokenizer)
+    train, test, notes = fitting_chats(splits, prompts, config)
+    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend), train, test, notes)
+
+
+def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
+    backend = start_backend(config.model)
+    say(f"model {config.model.name} through {backend}, data {splits.source}")
+    return (backend, *load_base(config.model, backend))
+
+
+def _policy(config: ScoreConfig | SelfPlayConfig, base: object, backend: str) -> Policy:
+    adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
+    return Policy(adapted, config.generation.temperature, backend)
+
+
+def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """The rows and how answers are judged, with every mistake that needs no model."""
-    columns = [*columns_of(config.prompts.user), config.dataset.target_field]
-    splits = load_splits(config.dataset, columns)
+    target = config.dataset.target_field
+    is_chat = isinstance(config, SelfPlayConfig)
+    columns = chat_columns(config.prompts) if is_chat else columns_of(config.prompts.user)
+    splits = load_splits(config.dataset, [*columns, *([target] if target else [])])
     reward = config.reward
     judge = Judge(reward.fn, reward.answer_extractor, reward.match, list(splits.train[0]), reward.options)
     judge.check(splits.train + splits.test)
-    for name, rows in (("train", splits.train), ("held-out", splits.test)):
-        judge.check_targets(rows, config.dataset.target_field, name)
+    if judge.needs_targets and not target:
+        raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
+    for name, rows in (
+        (("train", splits.train), ("held-out", splits.test)) if judge.needs_targets or not is_chat else ()
+    ):
+        judge.check_targets(rows, target, name)
     return splits, judge
+
+
+def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
+    """The policy's prompts, with its thinking switched as the config says. ConfigError if that changes nothing."""
+    prompts = ChatRenderer(tokenizer, dict(config.model.chat_template_kwargs))
+    if config.generation.thinking.enabled is not None:
+        prompts.switch_thinking(config.generation.thinking.enabled)
+    return prompts
+
+
+def fitting_chats(
+    splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig
+) -> tuple[list[dict], list[dict], list[str]]:
+    """Train and held-out rows whose prompt is within its budget, and what to tell about all this."""
+    return _fitting(
+        splits, lambda row: prompts.ids(chat_of(row, config.prompts)), "generation.max_prompt_length",
+        config.generation.max_prompt_length,
+    )  # fmt: skip
 
 
 def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> tuple[list[dict], list[dict], list[str]]:
     """Train and held-out rows whose first prompt is within its budget, and what to tell about all this."""
     limit = config.generation.max_prompt_length_attempt1
-    kept = [[row for row in rows if len(prompts.first(row)) <= limit] for rows in (splits.train, splits.test)]
+    train, test, notes = _fitting(splits, prompts.first, "generation.max_prompt_length_attempt1", limit)
+    return train, test, [f"{notes[0]}; {prompts.history_note()}", *notes[1:]]
+
+
+def _fitting(
+    splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limit: int
+) -> tuple[list[dict], list[dict], list[str]]:
+    kept = [[row for row in rows if len(ids_of(row)) <= limit] for rows in (splits.train, splits.test)]
     train, test = kept
     too_long = [len(rows) - len(left) for rows, left in zip((splits.train, splits.test), kept, strict=True)]
     if not train or not test:
         raise ConfigError(
             f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows "
-            f"left, the others are longer than generation.max_prompt_length_attempt1 = {limit} tokens: raise it"
+            f"left, the others are longer than {key} = {limit} tokens: raise it"
         )
-    notes = [f"{len(train)} train and {len(test)} held-out rows; {prompts.history_note()}"]
+    notes = [f"{len(train)} train and {len(test)} held-out rows"]
     if any(too_long):
         notes.append(
             f"{too_long[0]} of {len(splits.train)} train and {too_long[1]} of {len(splits.test)} held-out prompts are "
-            f"longer than generation.max_prompt_length_attempt1 = {limit} tokens and left out"
+            f"longer than {key} = {limit} tokens and left out"
         )
     if splits.overlap:
         notes.append(f"{splits.overlap} train rows stand among the held-out rows too and were removed from train")

@@ -3,19 +3,19 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from accelerate.utils import set_seed
 
-from lib.checkpoint import Checkpoints
+from lib.checkpoint import Checkpoints, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Optimizer, RunConfig, dump
 from lib.console import Screen
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
-from lib.runlog import RunLog
+from lib.runlog import STREAMS, RunLog
 
 SKIPS_IN_A_ROW = 3
 LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
@@ -93,11 +93,11 @@ class Trainer:
         self.checkpoints: Checkpoints
 
     @contextlib.contextmanager
-    def opened(self, dataset: str, keep: int, **moving: object) -> Iterator[None]:
+    def opened(self, dataset: str, keep: int, streams: Iterable[str] = STREAMS, **moving: object) -> Iterator[None]:
         """The run directory, locked; its state restored where `--resume` finds one; signals caught."""
         config, several = self.config, self.accelerator.num_processes > 1
         with (
-            RunLog(config.run_dir, self._resume, self.accelerator.is_main_process) as self.log,
+            RunLog(config.run_dir, self._resume, self.accelerator.is_main_process, streams) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
         ):
             self.log.write_config(dump(config))
@@ -165,8 +165,8 @@ class Trainer:
         what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
         if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
             raise NumericError(
-                f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; lower optimizer.learning_rate or "
-                "train.alpha, then --resume from the last checkpoint"
+                f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; lower optimizer.learning_rate, "
+                "then --resume from the last checkpoint"
             )
         self.screen.warn(f"step skipped: {what}")
 
@@ -184,8 +184,8 @@ class Trainer:
             return accumulate()
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"out of memory with train.micro_batch_tokens = {self.progress.micro_batch_tokens}: lower it, lower "
-                "generation.max_new_tokens_attempt1/2, or set model.gradient_checkpointing=true"
+                f"out of memory with train.micro_batch_tokens = {self.progress.micro_batch_tokens}: lower it or "
+                "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
             ) from error
 
     def note_rewards(self, all_identical: bool) -> None:
@@ -227,6 +227,14 @@ class Trainer:
         self.save()
         self.screen.say(f"saved at stage {self.progress.stage} step {self.progress.step}; go on with --resume")
         return self.signals.exit_code
+
+    def save_adapter(self, stage: int, tokenizer: object) -> None:
+        """The adapter as it is in `stage<N>/`, with the tokenizer beside it. Raises StorageError."""
+        if self.accelerator.is_main_process:
+            folder = self.config.run_dir / f"stage{stage}"
+            with storage_errors(folder):
+                self.accelerator.unwrap_model(self.policy).model.save_pretrained(folder, save_embedding_layers=False)
+                tokenizer.save_pretrained(folder)
 
     def save(self) -> None:
         """A checkpoint of this very moment."""

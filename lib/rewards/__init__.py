@@ -132,6 +132,10 @@ class Judge:
         gold_answers = [self._extract(gold, index) for index, gold in enumerate(golds)]
         return [self._score(*each) for each in zip(judged, answers, gold_answers, strict=True)]
 
+    def answer_of(self, value: Any) -> str:
+        """What the extractor finds in a prediction or a target."""
+        return self._extract(text_of(value), 0)
+
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""

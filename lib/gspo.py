@@ -1,0 +1,629 @@
+"""The steps of GSPO self-play: groups are answered and played, helped, credited, and learned from.
+
+GSPO: Zheng et al., arXiv 2507.18071. What each other loss is, stands in lib/losses.py; what an opponent is good for, in
+lib/selfplay.py.
+"""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lib.checkpoint import load_adapter
+from lib.clock import phase
+from lib.config import Opponent, SamplerCorrection, SelfPlayConfig
+from lib.config import Teacher as TeacherSettings
+from lib.distributed import collect, highest, make_accelerator, share, total
+from lib.evaluation import evaluate_groups
+from lib.groups import Answer, Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
+from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of
+from lib.losses import (
+    RECIPES,
+    Recipe,
+    group_advantages,
+    kl_per_token,
+    length_weights,
+    overlong_penalty,
+    policy_loss,
+    sampler_weights,
+)
+from lib.model import Policy
+from lib.prompts import chat_of
+from lib.remote import Remote, spent
+from lib.replies import key_of
+from lib.rollout import MicroBatch, micro_batches
+from lib.runlog import STREAMS, read_jsonl
+from lib.sampler import Sampler
+from lib.scoreboard import Scoreboard
+from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, Server, describe, played_reward
+from lib.stats import percentiles
+from lib.task import ChatTask
+from lib.teacher import Teacher
+from lib.trainer import Trainer, learning_rate
+
+FRONTIER = ("neither", "opponent_only")  # rows that the policy did not solve, by whether the opponent did
+FILES = (*STREAMS, "sft", *(f"frontier/{name}" for name in FRONTIER))
+ROWS_AT_ONCE = 512  # prompts of an evaluation that are sampled together
+
+
+def steps_of(config: SelfPlayConfig, rows: int) -> int:
+    """The steps of a run; epochs are turned into steps over `rows` training rows."""
+    train = config.train
+    return train.steps or math.ceil(train.epochs * rows / train.batch_size)
+
+
+def recipe_of(config: SelfPlayConfig) -> Recipe:
+    """The loss, with what the config changes in it."""
+    train = config.train
+    return RECIPES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
+
+
+def notes_on(config: SelfPlayConfig) -> Iterator[str]:
+    """What a user should know about the settings before the first step."""
+    train, recipe = config.train, recipe_of(config)
+    updates = train.minibatches * train.passes
+    if updates == 1:
+        yield (
+            f"one optimizer step per batch of answers: every ratio is 1, nothing is ever clipped, and {train.loss} is "
+            "a plain policy gradient here; train.minibatches of 2 or more, or train.passes, make it what it is"
+        )
+    low, high = recipe.clip
+    if recipe.ratio.startswith("sequence") and updates > 1 and max(low, high) > 0.01:
+        yield (
+            f"train.clip: [{low:g}, {high:g}] will hardly ever clip: the ratio of a sequence is a geometric mean of "
+            "the ratios of its tokens and stays close to 1; the paper's values are 3e-4 and 4e-4"
+        )
+    if config.opponent and config.opponent.use == "additive":
+        yield "opponent.use: additive is a constant for each group, which a baseline removes: it has no effect"
+
+
+class Seen:
+    """Keys that have been there before; part of the train state."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, None] = {}
+
+    def is_new(self, key: str) -> bool:
+        """True the first time."""
+        return key not in self._keys and self._keys.setdefault(key) is None
+
+    def state_dict(self) -> dict:
+        """The keys, in their order."""
+        return {"keys": list(self._keys)}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Sets them."""
+        self._keys = dict.fromkeys(state["keys"])
+
+
+@dataclass(frozen=True)
+class Credit:
+    """The n answers of a step, numbered from 0 over `groups`; what multiplies their tokens' loss; who learns when."""
+
+    groups: list[Group]
+    advantage: torch.Tensor  # (n,)
+    weight: torch.Tensor  # (n,) length normalisation
+    learned: list[list[bool]]  # by group and answer: what has a gradient
+    distilled: torch.Tensor  # (n,) bool: sampled under another prompt than it is trained under
+    start: torch.Tensor  # (n,) where an answer's tokens begin in a row of the tokens of all answers
+    sampled_logp: torch.Tensor  # (tokens of all answers,) as the sampler had them
+    parts: list[list[int]]  # the groups of each minibatch
+    divisor: float  # answers of one optimizer step, over all processes
+
+    def sequences(self, part: list[int], pays) -> list:
+        """What one minibatch trains."""
+        numbers, number = [], 0
+        for own in self.learned:
+            numbers.append([number + i if is_on else -1 for i, is_on in enumerate(own)])
+            number += len(own)
+        return answer_sequences([self.groups[i] for i in part], [numbers[i] for i in part], pays)
+
+    def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
+        """Where the tokens of a micro-batch stand in the row of all answers' tokens, (N,)."""
+        return self.start[batch.rollout] + batch.token
+
+
+class GspoRun(Trainer):
+    """A run of self-play: the state, and one method per step of the algorithm."""
+
+    def __init__(
+        self,
+        task: ChatTask,
+        *,
+        adapter: Path | None = None,
+        resume: bool = False,
+        allow_change: bool = False,
+        profile: int = 0,
+    ):
+        config = task.config
+        if adapter:
+            load_adapter(task.policy.model, adapter)
+        accelerator = make_accelerator(config.tracking, config.run_dir)
+        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change, profile=profile)
+        self.task = task
+        self.steps = steps_of(config, len(task.train))
+        self.recipe = recipe_of(config)
+        self.referee = Referee(task.judge, config.dataset.target_field)
+        self.scoreboard, self.frontier = Scoreboard(), Seen()
+        size, opponent = len(task.train), config.opponent
+        self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
+        if opponent and opponent.use == "curriculum":
+            self.sampler = CurriculumSampler(size, config.seed, opponent.curriculum)
+        self.opponent: Server | Past | None = None
+        if opponent and opponent.snapshots:
+            limits = self._limits(opponent.temperature, opponent.max_new_tokens)
+            self.opponent = Past(config, self._bare_policy(), task.prompts, limits, self.referee)
+        self.teacher: Teacher | None = None
+        self.progress.micro_batch_tokens = config.train.micro_batch_tokens
+        if adapter:
+            self.progress.due = "adapter"
+        for note in [*task.notes, *notes_on(config)]:
+            self.screen.say(note)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """The run directory, the signal handlers, the servers."""
+        config = self.config
+        moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.sampler}
+        if isinstance(self.opponent, Past):
+            moving["opponent"] = self.opponent
+        with contextlib.ExitStack() as stack:
+            fingerprint, keep = self.task.splits.fingerprint, config.train.keep_checkpoints
+            stack.enter_context(self.opened(fingerprint, keep, FILES, **moving))
+            if config.opponent and config.opponent.endpoint:
+                remote = stack.enter_context(self._remote("opponent", config.opponent))
+                self.opponent = Server(config, remote, self.referee)
+            if config.teacher:
+                remote = stack.enter_context(self._remote("teacher", config.teacher))
+                self.teacher = Teacher(config, remote, self.referee, self.task.prompts)
+            if config.opponent:
+                self.screen.say(describe(config.opponent))
+            yield
+
+    def unfinished(self) -> bool:
+        """Whether there are steps to be done."""
+        return self.progress.stage == 1 and self.progress.step < self.steps
+
+    def play(self) -> list[Played]:
+        """The next prompts, a group of the policy's answers to each, and the opponent's one; judged and counted.
+
+        With `equal_groups: resample`, more are drawn in place of prompts whose answers all earn the same.
+        """
+        train = self.config.train
+        self.clock.start()
+        limits = self._limits(self.config.generation.temperature)
+        played: list[Played] = []
+        missing = train.batch_size
+        for _ in range(1 + (train.max_resamples if train.equal_groups == "resample" else 0)):
+            drawn = self.sampler.take(max(missing, self.accelerator.num_processes))  # each has a part
+            asked = [self._asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
+            played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
+            telling = [len(set(self._rewards(each))) > 1 for each in played]
+            missing = train.batch_size - sum(collect(telling, self.accelerator))
+            if missing <= 0:
+                break
+        self._book(played)
+        return played
+
+    def assist(self, played: list[Played]) -> list[Group]:
+        """The policy's groups under a teacher's hints, where nobody knew; those of them that are to be trained.
+
+        A retry has a baseline of its own, and nothing that it earns is credited to other tokens.
+        """
+        if self.teacher is None:
+            return []
+        settings, generation = self.config.teacher.hint, self.config.generation
+        found = self.teacher.help([each for each in played if each.outcome], self.progress.step)
+        retries = answer_all(
+            self._bare_policy(), self.task.prompts, found.hinted, settings.retries or self.config.train.group_size,
+            self.referee, self._limits(generation.temperature), self.generator,
+        )  # fmt: skip
+        self.teacher.keep(retries, found)
+        for counts in collect([dict(found.counts)], self.accelerator):
+            self.scoreboard.assist(counts)
+        for row in collect(found.rows, self.accelerator):
+            self.log.write("sft", row)
+        self._log_texts("train", found.texts + [text for group in retries for text in texts_of(group)])
+        self._log_failures([("teacher", *failure) for failure in found.failures])
+        return [] if settings.train == "collect" else retries
+
+    def credit(self, played: list[Played], retries: list[Group]) -> Credit:
+        """Advantages within groups, and what of all answers is trained, in which optimizer step."""
+        train, device = self.config.train, self.accelerator.device
+        groups = [each.group for each in played] + retries
+        rewards = [self._rewards(each) for each in played]
+        rewards += [self._rewards(Played(group, Reaction())) for group in retries]
+        if train.kl == "k1_in_reward" and train.beta:
+            rewards = self._less_kl(groups, rewards)
+        trained = [[self._is_trained(answer) for answer in group.answers] for group in groups]
+        advantages = self._advantages(rewards, trained)
+        learned = [  # where nothing pulls, no forward is needed
+            [is_on and (advantage != 0 or self._kl_in_loss) for is_on, advantage in zip(*pair, strict=True)]
+            for pair in zip(trained, advantages, strict=True)
+        ]
+        counted = [len(own) for own in learned if any(own) or train.equal_groups == "keep"]
+        return self._credit(
+            groups,
+            advantage=torch.tensor(flat(advantages), dtype=torch.float32, device=device),
+            learned=learned,
+            parts=split([i for i, own in enumerate(learned) if any(own)], train.minibatches),
+            divisor=max(1, sum(collect(counted, self.accelerator))) / train.minibatches,
+        )
+
+    def update(self, played: list[Played], credit: Credit) -> dict:
+        """The optimizer steps on a step's answers, and their row in metrics.jsonl."""
+        train = self.config.train
+        old_logp = self._old_logp(credit)
+        updates: list[dict] = []
+        for number in range(train.passes * train.minibatches):
+            part = credit.parts[number % train.minibatches]
+            if not self._anywhere(part):
+                continue  # every group of it earned the same: no gradient, so no step by momentum alone either
+            numbers = self.step(
+                lambda part=part, is_first=not updates: self._accumulate(credit, part, old_logp, is_first),
+                rate=learning_rate(self.config.optimizer, self.progress.step, self.steps),
+                max_grad_norm=self.config.optimizer.max_grad_norm,
+                expects_gradient=self._anywhere(pulls(credit, part)),
+            )
+            updates.append(numbers)
+        self.progress.step += 1
+        every = self.config.eval.every_steps
+        if every and self.progress.step % every == 0 and self.progress.step != self.steps:
+            self.progress.due = "step"
+        self.note_rewards(all_identical=not self._anywhere(bool((credit.advantage != 0).any())))
+        if isinstance(self.sampler, CurriculumSampler):
+            outcomes = [(each.group.asked.number, each.pass_rate, each.reaction.is_right) for each in played]
+            for outcome in collect(outcomes, self.accelerator):
+                self.sampler.note(*outcome)
+        if self.opponent:
+            self.opponent.refresh(self.progress.step)
+        row = self._metrics(played, credit) | self._summed_up(updates)
+        seconds = self.clock.lap()
+        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        self.log_step(row)
+        self._write_scoreboard()
+        self.screen.game(row, self.steps - self.progress.step)
+        return row
+
+    def evaluate(self, when: str) -> dict:
+        """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl."""
+        settings = self.config.eval
+        limits = self._limits(settings.temperature)
+        generator = torch.Generator(self.accelerator.device)
+        generator.manual_seed(settings.seed + self.accelerator.process_index)
+        rows = share(list(enumerate(self.task.test[: settings.max_examples])), self.accelerator)
+        played: list[Played] = []
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            asked = [self._asked(*each) for each in rows[start : start + ROWS_AT_ONCE]]
+            played += self._games(asked, settings.samples_per_prompt, limits, generator, EVALUATION)
+        row = {"when": when, "stage": 1, "step": self.progress.step}
+        row |= evaluate_groups(
+            [[numbers_of(answer) for answer in each.group.answers] for each in played],
+            [each.game for each in played if self.opponent], settings, self.accelerator,
+        )  # fmt: skip
+        self.log.write("evaluations", row)
+        self._log_texts(when, self._texts(played))
+        self.log.sync()
+        if self.config.tracking.backend != "none":
+            values = {f"eval/{key}": value for key, value in row.items() if isinstance(value, float)}
+            self.accelerator.log(values, step=self.progress.step)
+        self.screen.single_evaluation(row)
+        self.progress.due = None
+        return row
+
+    def when_due(self) -> None:
+        """Evaluations and checkpoints on the way; the end has its own."""
+        step = self.progress.step
+        if step == self.steps:
+            return
+        if self.progress.due:
+            self.evaluate(self.progress.due)
+        if self.config.train.checkpoint_every and step % self.config.train.checkpoint_every == 0:
+            self.save()
+
+    def finish(self) -> None:
+        """The last evaluation, the adapter in `stage1/`, and the last checkpoint."""
+        if self.progress.stage > 1:
+            self.screen.say("this run is finished: nothing is left to do")
+            return
+        self.evaluate("after_training")
+        self.save_adapter(1, self.task.tokenizer)
+        step, self.progress.stage = self.progress.step, 2
+        self.checkpoints.save(1, step)
+
+    def show_results(self) -> None:
+        """Evaluations, the scoreboard, and what opponent and teacher came to."""
+        self._write_scoreboard()
+        if not self.accelerator.is_main_process:
+            return
+        config, opponent, teacher = self.config, self.config.opponent, self.config.teacher
+        rows, _ = read_jsonl(config.run_dir / "evaluations.jsonl")
+        self.screen.single_table(rows, f"{config.run_name}, held-out answers")
+        for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
+            self.screen.say(line)
+        for section, settings in (("opponent", opponent), ("teacher", teacher)):
+            if settings and settings.endpoint:
+                files = config.run_dir.glob(f"{section}_replies*.jsonl")
+                self.screen.say(f"{section}: {spent(files, settings.endpoint)}")
+
+    # -- asking and answering
+
+    def _bare_policy(self) -> Policy:
+        return self.accelerator.unwrap_model(self.policy)
+
+    def _limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
+        generation = self.config.generation
+        return Limits(
+            temperature=temperature,
+            max_new_tokens=max_new_tokens or generation.most_tokens,
+            stop_ids=self.task.stops,
+            pad_id=self.task.tokenizer.pad_token_id,
+            batch_size=generation.batch_size,
+        )
+
+    def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
+        rank = self.accelerator.process_index
+        kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
+        stops = settings.outage == "stop"
+        return Remote(section, settings.endpoint, settings.thinking, kept, stops, self.screen.warn)
+
+    def _asked(self, number: int, row: dict[str, Any]) -> Asked:
+        messages = chat_of(row, self.config.prompts)
+        return Asked(row, messages, self.task.prompts.ids(messages), number)
+
+    def _games(
+        self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int
+    ) -> list[Played]:
+        """The policy's answers, and the opponent's beside them."""
+        begun = self.opponent.begin(asked, step) if self.opponent else None
+        groups = answer_all(self._bare_policy(), self.task.prompts, asked, copies, self.referee, limits, generator)
+        reactions = self.opponent.end(begun, asked) if self.opponent else [Reaction()] * len(asked)
+        return [Played(*each) for each in zip(groups, reactions, strict=True)]
+
+    # -- books
+
+    def _book(self, played: list[Played]) -> None:
+        """The scoreboard, the frontier, and every text of a step."""
+        if self.opponent:
+            games = collect([each.game for each in played], self.accelerator)
+            self.scoreboard.record(*zip(*games, strict=True), step=self.progress.step + 1)
+            self._log_failures(
+                [("opponent", each.reaction.error, each.group.asked) for each in played if not each.reaction.score]
+            )
+        rows = [(each.outcome, each.group.asked.row) for each in played if each.outcome]
+        for outcome, row in collect(rows, self.accelerator):
+            if self.frontier.is_new(key_of(outcome, row)):
+                self.log.write(f"frontier/{outcome}", row)
+        self._log_texts("train", self._texts(played))
+
+    def _texts(self, played: list[Played]) -> list[dict[str, Any]]:
+        rows = [row for each in played for row in texts_of(each.group)]
+        return rows + [reaction_text(each) for each in played if self.opponent]
+
+    def _log_texts(self, when: str, texts: list[dict[str, Any]]) -> None:
+        where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train")}
+        for row in collect(texts, self.accelerator):
+            self.log.write("generations", where | row)
+
+    def _log_failures(self, failures: list[tuple[str, str, Asked]]) -> None:
+        rows = [{"why": f"{who}: {error}", "prompt": question_of(asked.messages)} for who, error, asked in failures]
+        for row in collect(rows, self.accelerator):
+            self.log.write("failures", {"step": self.progress.step + 1, **row})
+
+    def _write_scoreboard(self) -> None:
+        if (self.opponent or self.teacher) and self.accelerator.is_main_process:
+            self.scoreboard.write(self.config.run_dir)
+
+    # -- credit
+
+    @property
+    def _kl_in_loss(self) -> bool:
+        return self.config.train.beta > 0 and self.config.train.kl != "k1_in_reward"
+
+    def _rewards(self, each: Played) -> list[float]:
+        """What each answer of a group earns: reward, game, and the price of its last tokens."""
+        train, budget = self.config.train, self.config.generation.most_tokens
+        return [
+            played_reward(answer.score.reward, answer.score, each.reaction, self.config.opponent)
+            + overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
+            for answer in each.group.answers
+        ]
+
+    def _is_trained(self, answer: Answer) -> bool:
+        return answer.score.scored and (answer.completion.finished or not self.config.train.mask_truncated)
+
+    def _advantages(self, rewards: list[list[float]], trained: list[list[bool]]) -> list[list[float]]:
+        """By group and answer; some kinds look at the groups of all processes."""
+        ranks = collect([(rewards, trained)], self.accelerator)
+        every_reward, every_trained = (flat([rank[i] for rank in ranks]) for i in (0, 1))
+        before = sum(len(rank[0]) for rank in ranks[: self.accelerator.process_index])
+        width = max((len(own) for own in every_reward), default=0)
+        padded = torch.tensor([own + [0.0] * (width - len(own)) for own in every_reward])
+        scored = torch.tensor([own + [False] * (width - len(own)) for own in every_trained])
+        values = group_advantages(self.recipe.advantage, padded, scored).tolist()
+        return [values[before + i][: len(own)] for i, own in enumerate(rewards)]
+
+    def _credit(self, groups: list[Group], **parts: Any) -> Credit:
+        """What the answers themselves say, beside `parts`."""
+        device = self.accelerator.device
+        completions = [answer.completion for group in groups for answer in group.answers]
+        lengths = torch.tensor([float(len(completion.ids)) for completion in completions])
+        every_length = torch.tensor(collect(lengths.tolist(), self.accelerator))
+        weight = length_weights(self.recipe.length_norm, lengths, self.config.generation.most_tokens, every_length)
+        distilled = [group.asked.trained_ids is not None for group in groups for _ in group.answers]
+        return Credit(
+            groups,
+            weight=weight.to(device),
+            distilled=torch.tensor(distilled, dtype=torch.bool, device=device),
+            start=(lengths.cumsum(0) - lengths).long().to(device),
+            sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
+            **parts,
+        )
+
+    # -- learning
+
+    def _batches(self, credit: Credit, part: list[int]) -> Iterator[MicroBatch]:
+        items = credit.sequences(part, self._bare_policy().sharing_pays)
+        pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
+        return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
+
+    @torch.no_grad()
+    def _old_logp(self, credit: Credit) -> torch.Tensor:
+        """Log-probs of all answers' tokens before the first optimizer step, scored as they will be then.
+
+        The first minibatch finds its own when its turn comes: until then nothing has moved.
+        """
+        old = torch.full_like(credit.sampled_logp, math.nan)
+        first = next((i for i, part in enumerate(credit.parts) if self._anywhere(part)), None)
+        for number, part in enumerate(credit.parts):
+            if number != first:
+                for batch in self._batches(credit, part):
+                    with phase("reference"):
+                        old[credit.tokens_of(batch)] = self._bare_policy()(batch.inputs)[0]
+        return old
+
+    def _accumulate(self, credit: Credit, part: list[int], old_logp: torch.Tensor, is_first: bool) -> dict:
+        """Gradients of one optimizer step, micro-batch by micro-batch; sums are divided once, by its answers."""
+        sums = torch.zeros(len(SUMS), device=self.accelerator.device)
+        ratios: list[float] = []
+        for batch in self._batches(credit, part):
+            added, own = self._backward(batch, credit, old_logp, is_first)
+            sums += added
+            ratios += own
+        summed = dict(zip(SUMS, total(sums, self.accelerator).tolist(), strict=True))
+        tokens = max(summed["tokens"], 1)
+        return {
+            "loss": summed["loss"] / credit.divisor,
+            "kl": summed["kl"] / tokens,
+            "entropy": summed["entropy"] / tokens,
+            "clipped_low": summed["clipped_low"] / tokens,
+            "clipped_high": summed["clipped_high"] / tokens,
+            "sampler_gap": summed["sampler_gap"] / max(summed["sampled"], 1),
+            "log_ratios": collect(ratios, self.accelerator),
+        }
+
+    def _backward(
+        self, batch: MicroBatch, credit: Credit, old_logp: torch.Tensor, is_first: bool
+    ) -> tuple[torch.Tensor, list[float]]:
+        """Adds a micro-batch's gradients; its `SUMS`, and the mean log ratio of each of its answers."""
+        train, places, answer = self.config.train, credit.tokens_of(batch), batch.rollout
+        ref_logp = ref_hidden = None
+        if self._kl_in_loss:
+            with phase("reference"):
+                ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
+        # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
+        with phase("forward_backward"), self.accelerator.no_sync(self.policy):
+            logp, entropy, exact = self.policy(batch.inputs, ref_hidden if train.kl == "exact" else None)
+            if is_first:
+                old_logp[places] = logp.detach()
+            old, advantage = old_logp[places], credit.advantage[answer]
+            weight = credit.weight[answer]
+            sampled, distilled = credit.sampled_logp[places], credit.distilled[answer]
+            loss, stopped = policy_loss(
+                self.recipe, logp, old, advantage, weight * self._sampler_weights(old, sampled, distilled, answer),
+                answer,
+            )  # fmt: skip
+            if ref_logp is not None:
+                kl = kl_per_token(train.kl, logp, ref_logp, exact)
+                loss = loss + train.beta * (weight * kl).sum()
+            self.accelerator.backward(loss / credit.divisor)
+        with torch.no_grad():
+            shown = torch.zeros_like(logp) if ref_logp is None else kl_per_token("k3", logp, ref_logp)
+            ours = ~distilled
+            numbers, index = answer.unique(return_inverse=True)
+            ratios = torch.zeros(len(numbers), device=logp.device).index_add(0, index, logp - old)
+            return torch.stack(
+                [
+                    loss, shown.sum(), entropy.sum(), (stopped & (advantage < 0)).sum(),
+                    (stopped & (advantage >= 0)).sum(), (old - sampled).abs()[ours].sum(), ours.sum(),
+                    torch.tensor(len(logp), device=logp.device),
+                ]
+            ).detach(), (ratios / index.bincount()).tolist()  # fmt: skip
+
+    def _sampler_weights(
+        self, old: torch.Tensor, sampled: torch.Tensor, distilled: torch.Tensor, answer: torch.Tensor
+    ) -> torch.Tensor | float:
+        """Importance weights of what another engine, or another prompt, sampled; 1 for the rest."""
+        correction = self.config.train.sampler_correction
+        if correction is None and not distilled.any():
+            return 1.0
+        settings = correction or SamplerCorrection()
+        weights = sampler_weights(settings.level, settings.beyond, settings.cap, old, sampled, answer)
+        return weights if correction else torch.where(distilled, weights, 1.0)
+
+    @torch.no_grad()
+    def _less_kl(self, groups: list[Group], rewards: list[list[float]]) -> list[list[float]]:
+        """Rewards minus beta * k1, length-normalised like the loss (Ahmadian et al. 2024, arXiv 2402.14740)."""
+        everything = self._credit(
+            groups, advantage=torch.zeros(0), learned=[[True] * len(own) for own in rewards], parts=[], divisor=1.0
+        )
+        sums = torch.zeros(len(everything.start), device=self.accelerator.device)
+        for batch in self._batches(everything, list(range(len(groups)))):
+            with phase("reference"):
+                ref_logp, _ = self._bare_policy().reference(batch.inputs)
+                logp = self._bare_policy()(batch.inputs)[0]
+            sums.index_add_(0, batch.rollout, kl_per_token("k1_in_reward", logp, ref_logp))
+        penalties = iter((self.config.train.beta * everything.weight * sums).tolist())
+        return [[reward - next(penalties) for reward in own] for own in rewards]
+
+    def _anywhere(self, value: Any) -> bool:
+        """Whether it is true, or not empty, on any process."""
+        return highest(int(bool(value)), self.accelerator) > 0
+
+    # -- numbers
+
+    def _metrics(self, played: list[Played], credit: Credit) -> dict:
+        """What a step's answers say, over all processes; retries are not among them."""
+        thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
+        answers = [numbers_of(answer, thinking, tokenizer) for each in played for answer in each.group.answers]
+        answers = collect(answers, self.accelerator)
+        groups = collect([group_numbers(each, self._rewards(each)) for each in played], self.accelerator)
+        return {
+            "stage": 1,
+            "step": self.progress.step,
+            "steps": self.steps,
+            "global_step": self.progress.step,
+            **means_of(answers),
+            **means_of(groups),
+            "prompts": len(groups),
+            "tokens": int(sum(each["length"] for each in answers)),
+            "learned": sum(collect([sum(map(sum, credit.learned))], self.accelerator)),
+            "epoch": self.sampler.epochs,
+            "masked_games": self.scoreboard.unscored,
+            **{f"assisted/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
+        }
+
+    def _summed_up(self, updates: list[dict]) -> dict:
+        """The optimizer steps of one step in one row."""
+        if not updates:
+            return {"updates": 0, "loss": 0.0, "grad_norm": 0.0}
+        numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
+        ratios = [ratio for each in updates for ratio in each["log_ratios"]]
+        marks = {f"log_ratio_p{point:g}": value for point, value in percentiles(ratios, (5, 50, 95)).items()}
+        return {"updates": len(updates), **means_of(numbers), **marks}
+
+
+SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")
+
+
+def flat(parts: list[list]) -> list:
+    """One list of many."""
+    return [value for part in parts for value in part]
+
+
+def split(items: list[int], parts: int) -> list[list[int]]:
+    """`parts` runs of the items, whose lengths differ by one at most."""
+    return [items[len(items) * i // parts : len(items) * (i + 1) // parts] for i in range(parts)]
+
+
+def pulls(credit: Credit, part: list[int]) -> bool:
+    """Whether a minibatch must have a gradient: an advantage that no importance weight may make vanish."""
+    return any(
+        bool(credit.advantage[span.rollout] != 0) and not bool(credit.distilled[span.rollout])
+        for item in credit.sequences(part, lambda trunk, branches: False)
+        for span in item.spans
+    )

@@ -1,0 +1,84 @@
+"""Groups in the books: every text as a row of generations.jsonl, every answer and prompt in numbers."""
+
+from collections.abc import Iterable
+from statistics import fmean, pstdev
+from typing import Any
+
+from lib.config import Thinking
+from lib.groups import Answer, Group, question_of
+from lib.parsing import split_reasoning
+from lib.selfplay import Played
+
+
+def texts_of(group: Group) -> list[dict[str, Any]]:
+    """What the policy wrote, with its verdict; a hint is told, where there was one."""
+    asked = group.asked
+    hint = {"hint": asked.hint} if asked.hint else {}
+    return [
+        {
+            "who": "policy",
+            "prompt": asked.plain_question or question_of(asked.messages),
+            **hint,
+            "text": answer.text,
+            "match": answer.score.match if answer.score.scored else None,
+            "reward": answer.score.components,
+            **({"about": answer.score.about} if answer.score.about else {}),
+            "length": len(answer.completion.ids),
+            "finished": answer.completion.finished,
+        }
+        for answer in group.answers
+    ]
+
+
+def reaction_text(each: Played) -> dict[str, Any]:
+    """What the opponent wrote, or why there is nothing."""
+    reaction = each.reaction
+    said = {"text": reaction.text, "error": reaction.error} if reaction.error else {"text": reaction.text}
+    verdict = {"match": reaction.score.match, "reward": reaction.score.components} if reaction.score else {}
+    return {"who": "opponent", "prompt": question_of(each.group.asked.messages), **said, **verdict}
+
+
+def numbers_of(
+    answer: Answer, thinking: Thinking | None = None, tokenizer: object = None
+) -> dict[str, float | bool | None]:
+    """An answer in numbers: what was not judged has no reward. With `thinking`, its reasoning is counted apart."""
+    score = answer.score
+    numbers = {
+        "reward": score.reward if score.scored else None,
+        "acc": float(score.match) if score.scored else None,
+        "length": float(len(answer.completion.ids)),
+        "truncated": float(not answer.completion.finished),
+        "unscored": float(not score.scored),
+        **{f"reward/{name}": value for name, value in score.components.items()},
+    }
+    if thinking and thinking.open_tag in answer.text:
+        reasoning, _, ended = split_reasoning(answer.text, thinking.open_tag, thinking.close_tag)
+        tokens = len(tokenizer(reasoning, add_special_tokens=False)["input_ids"])
+        numbers |= {"thinking_tokens": float(tokens), "thinking_unclosed": float(not ended)}
+    return numbers
+
+
+def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]:
+    """A prompt in numbers; `rewards` are those that are trained on, games included."""
+    mine, theirs = each.game
+    is_game = mine is not None and theirs is not None
+    return {
+        "reward_std": pstdev(rewards),
+        "equal_groups": float(len(set(rewards)) == 1),
+        "solved": float(any(each.group.matches)),
+        "opponent_acc": None if theirs is None else float(theirs),
+        "wins": float(mine and not theirs) if is_game else None,
+        "losses": float(theirs and not mine) if is_game else None,
+    }
+
+
+def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:
+    """The mean of each number over the rows that have it; a reward's component that is not named is 0."""
+    rows = list(rows)
+    means = {}
+    for name in sorted({name for row in rows for name in row}):
+        absent = 0.0 if name.startswith("reward/") else None
+        values = [value for row in rows if (value := row.get(name, absent)) is not None]
+        if values:
+            means[name] = fmean(values)
+    return means

@@ -1,0 +1,137 @@
+"""A server that is asked beside the training: in a thread of its own, each answer kept, an outage no exception.
+
+What a server says is on the disk before it is used, so a resumed run asks nothing twice. When a whole batch of requests
+has failed, the server counts as away: from then on one request of each batch tries whether it is back.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+
+from lib.clock import phase
+from lib.config import Endpoint, Thinking
+from lib.errors import ApiError
+from lib.generators import Reply, ReplyError, Request, Usage
+from lib.generators.openai import RemoteModel
+from lib.replies import Remembering, Replies
+from lib.runlog import read_lines
+
+Outcome = Reply | ReplyError
+
+
+class Remote:
+    """An OpenAI-compatible server by the name of its section in the config; a context.
+
+    `stop_on_outage`: what can not be had ends the run, ApiError; else it is an outcome like another.
+    """
+
+    def __init__(
+        self,
+        section: str,
+        endpoint: Endpoint,
+        thinking: Thinking,
+        kept: Path,
+        stop_on_outage: bool,
+        warn: Callable[[str], None],
+    ):
+        self.section, self.endpoint, self.thinking, self.kept = section, endpoint, thinking, kept
+        self.stop_on_outage, self.warn = stop_on_outage, warn
+        self._is_away = False
+
+    def __enter__(self) -> "Remote":
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=self.section, daemon=True)
+        self._thread.start()
+        self._stack = contextlib.AsyncExitStack()
+        try:
+            self._do(self._open())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._do(self._stack.aclose())
+        finally:
+            self._stop()
+
+    def ask(self, requests: list[Request]) -> "Future[list[Outcome]]":
+        """The replies, some time: what follows goes on meanwhile."""
+        return asyncio.run_coroutine_threadsafe(self._ask(requests), self._loop)
+
+    def answers(self, asked: "Future[list[Outcome]]") -> list[Outcome]:
+        """Waits for what was asked. ApiError where that ends the run."""
+        with phase("waiting"):
+            return asked.result()
+
+    def _do(self, work: object) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _open(self) -> None:
+        self._patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
+        once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
+        self._scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
+        self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
+        self._patient.has_answered = self._scout.has_answered = len(self._replies) > 0
+
+    async def _ask(self, requests: list[Request]) -> list[Outcome]:
+        before = len(self._replies)
+        outcomes: list[Outcome] = []
+        if self._is_away and requests:
+            outcomes = [await self._one(requests[0], self._scout)]
+            if isinstance(outcomes[0], ReplyError):
+                rest = [ReplyError("unavailable", "the server is away, it was not asked")] * (len(requests) - 1)
+                return outcomes + rest
+        left = requests[len(outcomes) :]
+        outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
+        failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
+        was_away, self._is_away = self._is_away, bool(outcomes) and len(failed) == len(outcomes)
+        if self._is_away and before == 0 and len(self._replies) == 0:
+            raise ApiError(
+                f"{self.section}.endpoint: not one of {len(failed)} first requests was answered: {failed[0]}"
+            )
+        if self._is_away and self.stop_on_outage:
+            raise ApiError(
+                f"{self.section}.endpoint: {failed[0]}; mend the server, then --resume, or set "
+                f"{self.section}.outage: mask"
+            )
+        if self._is_away and not was_away:
+            self.warn(f"{self.section}: the server is away ({failed[0]}); training goes on without it")
+        if was_away and not self._is_away:
+            self.warn(f"{self.section}: the server is back")
+        return outcomes
+
+    async def _one(self, request: Request, model: RemoteModel) -> Outcome:
+        """A reply, kept or new. ApiError where nobody has ever been answered."""
+        try:
+            return await Remembering(model, self._replies).reply(request)
+        except ReplyError as error:
+            return error
+        except ApiError as error:  # a key that is refused, a quota that is used up, a server that is gone
+            if len(self._replies) == 0:
+                raise ApiError(f"{self.section}.{error}") from error
+            return ReplyError("refused", str(error))
+
+
+def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
+    """What the replies that are kept in some files came to, in tokens and, where the endpoint has prices, in money."""
+    usage, replies = Usage(), 0
+    for path in files:
+        for row, _, _ in read_lines(path):
+            usage += Usage(**row["value"]["usage"])
+            replies += 1
+    cost = (usage.prompt_tokens * endpoint.input_price + usage.completion_tokens * endpoint.output_price) / 1e6
+    return (
+        f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+        f"{f', {usage.reasoning_tokens:,} of them thinking' if usage.reasoning_tokens else ''}"
+        f"{f', cost {cost:.2f}' if cost else ''}"
+    )

@@ -1,0 +1,114 @@
+"""Who solved what: the policy, its opponent, both or neither; and, apart from that, what happened with help.
+
+A game is one prompt of one step: the first of the policy's answers against the opponent's one, both sampled once. So
+games do not depend on the size of a group, and an interval may take them for independent. Right means exact match.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lib.runlog import encode, write_whole
+from lib.stats import wilson
+
+CELLS = ("both", "policy_only", "opponent_only", "neither")
+
+
+def cell(policy: bool, opponent: bool) -> str:
+    """The name of an outcome."""
+    return {(True, True): "both", (True, False): "policy_only", (False, True): "opponent_only"}.get(
+        (policy, opponent), "neither"
+    )
+
+
+@dataclasses.dataclass
+class Scoreboard:
+    """Counts since the run began; saved and restored as a whole. Assisted successes never enter the games."""
+
+    both: int = 0
+    policy_only: int = 0
+    opponent_only: int = 0
+    neither: int = 0
+    unscored: int = 0  # games in which the opponent could not be had, or one of both could not be judged
+    masked_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, how many] with such games
+    assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # what became of hints, retries and solutions
+
+    def record(self, policy: Sequence[bool | None], opponent: Sequence[bool | None], step: int) -> None:
+        """Counts the games of a step; None: could not be had or judged. ValueError for lists of unequal length."""
+        if len(policy) != len(opponent):
+            raise ValueError(f"{len(policy)} outcomes of the policy and {len(opponent)} of the opponent: give as many")
+        unscored = 0
+        for mine, theirs in zip(policy, opponent, strict=True):
+            if mine is None or theirs is None:
+                unscored += 1
+            else:
+                name = cell(mine, theirs)
+                setattr(self, name, getattr(self, name) + 1)
+        if unscored:
+            self.unscored += unscored
+            first, _, steps = self.masked_steps or (step, step, 0)
+            self.masked_steps = [first, step, steps + 1]
+
+    def assist(self, counts: dict[str, int]) -> None:
+        """Adds to what became of help."""
+        self.assisted = dict(Counter(self.assisted) + Counter(counts))
+
+    @property
+    def total(self) -> int:
+        """Games that both sides played."""
+        return sum(getattr(self, name) for name in CELLS)
+
+    @property
+    def decisive(self) -> int:
+        """Games that exactly one side won."""
+        return self.policy_only + self.opponent_only
+
+    def summary(self) -> dict[str, Any]:
+        """The counts, and the rate of decisive games that the policy won, with its interval; null without any."""
+        low, high = wilson(self.policy_only, self.decisive) if self.decisive else (None, None)
+        return {
+            **{name: getattr(self, name) for name in CELLS},
+            "total": self.total,
+            "wins": self.policy_only,
+            "losses": self.opponent_only,
+            "ties": self.both + self.neither,
+            "n_decisive": self.decisive,
+            "win_rate": self.policy_only / self.decisive if self.decisive else None,
+            "win_rate_ci95": [low, high],
+            "unscored": self.unscored,
+            "steps_with_unscored": dict(zip(("first", "last", "steps"), self.masked_steps, strict=False)),
+            "assisted": dict(sorted(self.assisted.items())),
+        }
+
+    def lines(self) -> list[str]:
+        """The counts for people."""
+        counts = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in CELLS)
+        lines = [f"scoreboard of {self.total} games: {counts}"] if self.total else []
+        if self.decisive:
+            low, high = wilson(self.policy_only, self.decisive)
+            rate = self.policy_only / self.decisive
+            lines.append(f"decisive games won: {rate:.3f} [{low:.3f}, {high:.3f}], n = {self.decisive}")
+        if self.unscored:
+            first, last, steps = self.masked_steps
+            lines.append(
+                f"WARNING: the opponent was missing in {self.unscored} games of {steps} steps, between step {first} "
+                f"and step {last}; its term was masked there"
+            )
+        if self.assisted:
+            lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in sorted(self.assisted.items())))
+        return lines
+
+    def write(self, directory: Path) -> None:
+        """`scoreboard.json`, as a whole or not at all. Raises StorageError."""
+        write_whole(directory / "scoreboard.json", [encode(self.summary())])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Every field."""
+        return dataclasses.asdict(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Sets every field."""
+        for name, value in state.items():
+            setattr(self, name, value)

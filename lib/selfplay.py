@@ -1,0 +1,263 @@
+"""Opponents, games and the curriculum: what an answer of somebody else to the same question is good for.
+
+Added to the reward, r + w (r - r_opponent), an opponent does nothing: its one answer to a prompt is a constant in the
+group, and leaves with the baseline; what remains is a scale (use: additive is here to be seen failing). It carries a
+signal only through something that is not linear: a game that each answer of the group wins, ties or loses (use: win;
+with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice of prompts (use: curriculum).
+"""
+
+import random
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
+from lib.generators import Reply, Request, Turn, native
+from lib.groups import Asked, Group, Limits, Referee, question_of
+from lib.model import Policy
+from lib.prompts import ChatRenderer
+from lib.remote import Remote
+from lib.replies import key_of
+from lib.rewards import Score
+
+SEEDS = 2**31  # what every server takes
+EVALUATION = -1  # in the place of a step
+EQUAL = 1e-9  # rewards that differ by less are a tie
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """What the opponent said to a prompt; `score` is None where it could not be had or judged."""
+
+    text: str = ""
+    score: Score | None = None
+    error: str = ""
+
+    @property
+    def is_right(self) -> bool | None:
+        """None: nobody knows."""
+        return None if self.score is None else self.score.match
+
+
+@dataclass(frozen=True)
+class Played:
+    """A group, and what the opponent said to its prompt."""
+
+    group: Group
+    reaction: Reaction
+
+    @property
+    def outcome(self) -> str | None:
+        """Who solved it, where the whole group did not: `neither` or `opponent_only`; None where it did."""
+        if any(self.group.matches):
+            return None
+        return "opponent_only" if self.reaction.is_right else "neither"
+
+    @property
+    def game(self) -> tuple[bool | None, bool | None]:
+        """Whether the policy's first answer, and the opponent's, is right; None where that could not be judged."""
+        first = self.group.answers[0].score
+        return (first.match if first.scored else None), self.reaction.is_right
+
+    @property
+    def pass_rate(self) -> float:
+        """Of the group."""
+        return sum(self.group.matches) / len(self.group.answers)
+
+
+def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
+    """1 for a win, 0 for a loss. A tie of two right answers is broken: the shorter one gets 2/3, the other 1/3.
+
+    Who has the higher reward wins; of equal rewards, the right answer. Without a tie-break, or for equal lengths, a tie
+    is 1/2. Two wrong answers are never told apart by their length: they get `both_wrong`.
+    """
+    difference = mine.reward - theirs.reward
+    if abs(difference) < EQUAL:
+        difference = float(mine.match) - float(theirs.match)
+    if difference:
+        return float(difference > 0)
+    if not mine.match:
+        return settings.both_wrong
+    lengths = len(mine.answer.strip()), len(theirs.answer.strip())
+    if settings.tie_break == "none" or lengths[0] == lengths[1]:
+        return 0.5
+    return 2 / 3 if lengths[0] < lengths[1] else 1 / 3
+
+
+def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opponent | None) -> float:
+    """The reward of an answer, its game included, where the config wants that.
+
+    Where the opponent is missing, its term is a tie for the whole group: a constant, so that nobody gains or loses by
+    it, and (1 - w) stays the scale of the reward.
+    """
+    if settings is None or settings.use not in ("win", "additive"):
+        return reward
+    weight, theirs = settings.weight, reaction.score
+    if settings.use == "additive":
+        return reward + weight * (reward - (theirs.reward if theirs else reward))
+    game = game_score(score, theirs, settings) if theirs else 0.5
+    return (1 - weight) * reward + weight * game
+
+
+class Server:
+    """An opponent behind an API: each prompt is asked once in a run, and its answer kept."""
+
+    def __init__(self, config: SelfPlayConfig, remote: Remote, referee: Referee):
+        self.config, self.remote, self.referee = config, remote, referee
+
+    def begin(self, asked: list[Asked], step: int) -> "Future":
+        """Asks, and waits for nothing."""
+        settings, generation = self.config.opponent, self.config.generation
+        most = (settings.max_new_tokens or generation.max_new_tokens) + settings.thinking.budget_tokens
+        return self.remote.ask(
+            [
+                Request(each.messages, most, settings.temperature, seed_for(self.config, "opponent", each.messages))
+                for each in asked
+            ]
+        )
+
+    def end(self, begun: "Future", asked: list[Asked]) -> list[Reaction]:
+        """The answers, judged."""
+        outcomes = self.remote.answers(begun)
+        replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
+        reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
+        judged = _judged([reply.text for _, reply in replies], [asked[i] for i, _ in replies], self.referee)
+        for (i, _), reaction in zip(replies, judged, strict=True):
+            reactions[i] = reaction
+        return reactions
+
+    def refresh(self, step: int) -> None:
+        """Servers do not change."""
+
+
+class Past:
+    """An opponent from the policy's own past: a pool of snapshots of its adapter, one of which plays a step.
+
+    Answers of a snapshot are kept as long as it is in the pool. The pool and what it said are part of the train state.
+    The policy as it began (step 0) is held for evaluations after it has left the pool.
+    """
+
+    def __init__(self, config: SelfPlayConfig, policy: Policy, prompts: ChatRenderer, limits: Limits, referee: Referee):
+        self.config, self.policy, self.prompts, self.referee = config, policy, prompts, referee
+        self.limits = limits
+        self.settings: Snapshots = config.opponent.snapshots
+        self.pool: dict[int, list] = {0: policy.snapshot()}  # step -> weights
+        self.said: dict[int, dict[str, str]] = {0: {}}  # step -> prompt -> text
+
+    def begin(self, asked: list[Asked], step: int) -> int:
+        """Which snapshot plays, by seed and step alone; the policy as it began where `step` is EVALUATION."""
+        steps = sorted(self.pool)[-self.settings.keep :]
+        if step == EVALUATION:
+            return 0
+        if self.settings.pick == "latest":
+            return steps[-1]
+        return random.Random(f"{self.config.seed}/snapshot/{step}").choice(steps)
+
+    def end(self, begun: int, asked: list[Asked]) -> list[Reaction]:
+        """Its answers, judged."""
+        said = self.said[begun]
+        keys = [key_of(each.messages) for each in asked]
+        new = {key: each for key, each in zip(keys, asked, strict=True) if key not in said}
+        if new:
+            limits = self.limits
+            decoding = native.Decoding(
+                temperature=limits.temperature, stop_ids=limits.stop_ids, pad_id=limits.pad_id,
+                rows=min(len(new), limits.batch_size or len(new)),
+                columns=max(len(each.ids) for each in new.values()) + limits.max_new_tokens,
+                seed=int(key_of(self.config.seed, "snapshot", begun)[:15], 16),
+            )  # fmt: skip
+            paths = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
+            turns = {paths[key]: Turn(each.ids, limits.max_new_tokens) for key, each in new.items()}
+            with self.policy.wearing(self.pool[begun]):
+                written = native.generate(self.policy, turns, decoding)
+            said.update({key: self.prompts.text(written[(*paths[key], 0)]) for key in new})
+        return _judged([said[key] for key in keys], asked, self.referee)
+
+    def refresh(self, step: int) -> None:
+        """Takes a snapshot where one is due; the oldest leaves a pool that is full."""
+        if self.settings.every_steps and step % self.settings.every_steps == 0:
+            self.pool[step], self.said[step] = self.policy.snapshot(), {}
+            for old in sorted(self.pool)[1 : -self.settings.keep]:
+                del self.pool[old], self.said[old]
+
+    def state_dict(self) -> dict:
+        """The pool and what it said."""
+        return {"pool": self.pool, "said": self.said}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Sets both."""
+        self.pool, self.said = state["pool"], state["said"]
+
+
+def _judged(texts: list[str], asked: list[Asked], referee: Referee) -> list[Reaction]:
+    scores = referee(texts, [each.row for each in asked], [question_of(each.messages) for each in asked])
+    return [
+        Reaction(text, score if score.scored else None, "" if score.scored else "it could not be judged")
+        for text, score in zip(texts, scores, strict=True)
+    ]
+
+
+def seed_for(config: SelfPlayConfig, *parts: Any) -> int:
+    """A seed for a request that depends on what is asked, by whom and, if need be, when."""
+    return int(key_of(config.seed, *parts), 16) % SEEDS
+
+
+class CurriculumSampler:
+    """Which rows come next, drawn by what happened when they were drawn last; resumable.
+
+    A row's weight is the mean of `weights` over the outcomes that its group and the opponent's answer make: with a pass
+    rate p and an opponent that was right, p both + (1 - p) opponent_only. The rows of a batch are distinct.
+    """
+
+    def __init__(self, size: int, seed: int, weights: Curriculum):
+        self.size, self.seed, self.weights = size, seed, weights
+        self.drawn = 0
+        self.rows = [weights.unseen] * size
+
+    def take(self, count: int) -> list[int]:
+        """`count` rows, each with a chance proportional to its weight (Efraimidis and Spirakis 2006)."""
+        draw = random.Random(f"{self.seed}/{self.drawn}")
+        self.drawn += count
+        keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in self.rows]
+        chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
+        return [chosen[i % len(chosen)] for i in range(count)]
+
+    def note(self, row: int, pass_rate: float, opponent_is_right: bool | None) -> None:
+        """What happened to a row; without an opponent's answer nothing is learned about it."""
+        if opponent_is_right is None:
+            return
+        weights = self.weights
+        solved, failed = (
+            (weights.both, weights.opponent_only) if opponent_is_right else (weights.policy_only, weights.neither)
+        )
+        self.rows[row] = pass_rate * solved + (1 - pass_rate) * failed
+
+    @property
+    def epochs(self) -> float:
+        """Rows drawn, in sizes of the data set."""
+        return self.drawn / self.size
+
+    def state_dict(self) -> dict:
+        """Everything that moves."""
+        return {"drawn": self.drawn, "rows": self.rows}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Goes on exactly where `state_dict` was taken."""
+        self.drawn, self.rows = state["drawn"], list(state["rows"])
+
+
+def describe(opponent: Opponent) -> str:
+    """What the opponent is for, at start-up."""
+    if opponent.endpoint:
+        who = f"{opponent.endpoint.model} at {opponent.endpoint.base_url}"
+    elif opponent.snapshots.every_steps:
+        who = f"snapshots of the policy, one every {opponent.snapshots.every_steps} steps"
+    else:
+        who = "the policy as it began"
+    use = {
+        "scoreboard": "counted only",
+        "win": f"games weigh {opponent.weight:g} of the reward",
+        "curriculum": "its answers decide which prompts come back",
+        "additive": "its reward is subtracted",
+    }[opponent.use]
+    return f"opponent: {who}; {use}"

@@ -1,0 +1,139 @@
+"""A teacher where nobody knew: hints, which the policy tries again under, and solutions, which are data and no more.
+
+Who is helped is drawn by seed, step and prompt alone. What the policy writes under a hint is a context of its own: its
+reward is never credited to tokens that were sampled without it.
+"""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from lib.config import SelfPlayConfig
+from lib.generators import Reply, Request
+from lib.groups import Asked, Group, Referee, question_of
+from lib.hints import clean, gives_away
+from lib.prompts import ChatRenderer, filled, with_last_said
+from lib.remote import Remote
+from lib.selfplay import Played, seed_for
+
+
+@dataclass
+class Help:
+    """What came of one step's requests."""
+
+    hinted: list[Asked] = field(default_factory=list)  # prompts to be tried again
+    counts: Counter = field(default_factory=Counter)
+    rows: list[dict[str, Any]] = field(default_factory=list)  # for SFT
+    texts: list[dict[str, Any]] = field(default_factory=list)  # everything the teacher said
+    failures: list[tuple[str, Asked]] = field(default_factory=list)
+
+
+class Teacher:
+    """Asks a server for help, and lets through what the rules of lib/hints.py allow."""
+
+    def __init__(self, config: SelfPlayConfig, remote: Remote, referee: Referee, prompts: ChatRenderer):
+        self.config, self.settings = config, config.teacher
+        self.remote, self.referee, self.prompts = remote, referee, prompts
+
+    def help(self, failed: list[Played], step: int) -> Help:
+        """Hints for some of the prompts that the policy did not solve, and solutions of some."""
+        result = Help()
+        wishes = [(each, mode) for each in failed for mode in self._wishes(each, step)]
+        asked = self.remote.ask([self._request(each, mode, step) for each, mode in wishes])
+        for (each, mode), outcome in zip(wishes, self.remote.answers(asked), strict=True):
+            what = "solutions" if mode == "solve" else "hints"
+            result.counts[f"{what}_asked"] += 1
+            if not isinstance(outcome, Reply):
+                result.counts[f"{what}_failed"] += 1
+                result.failures.append((str(outcome), each.group.asked))
+            elif mode == "solve":
+                self._take_solution(each.group, outcome, result)
+            else:
+                self._take_hint(each.group, mode, outcome, result)
+        return result
+
+    def keep(self, retries: list[Group], result: Help) -> None:
+        """Counts the retries; those that are right become rows, where the config wants them collected."""
+        for group in retries:
+            result.counts["retries"] += len(group.answers)
+            result.counts["retries_right"] += sum(group.matches)
+            result.counts["solved_with_hint"] += any(group.matches)
+            if self.settings.hint.train == "collect":
+                plain = with_last_said(group.asked.messages, group.asked.plain_question)
+                result.rows += [
+                    _row(plain, answer.text, answer.score.reward, "retry")
+                    for answer in group.answers
+                    if answer.score.scored and answer.score.match
+                ]
+
+    def _wishes(self, each: Played, step: int) -> list[str]:
+        settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{each.group.asked.number}")
+        wishes = []
+        if draw.random() < getattr(settings.hint, each.outcome):
+            wishes.append(draw.choice(settings.hint.modes))
+        if draw.random() < settings.solve.probability:
+            wishes.append("solve")
+        return wishes
+
+    def _request(self, each: Played, mode: str, step: int) -> Request:
+        settings, group = self.settings, each.group
+        template, key = {
+            "hint": (settings.hint.hint_request, "teacher.hint.hint_request"),
+            "critique": (settings.hint.critique_request, "teacher.hint.critique_request"),
+            "solve": (settings.solve.request, "teacher.solve.request"),
+        }[mode]
+        attempt = group.answers[0].text
+        values = {**group.asked.row, "question": question_of(group.asked.messages), "attempt": attempt}
+        messages = [{"role": "user", "content": filled(template, values, key)}]
+        if mode == "solve":  # as the policy is asked, its system prompt included
+            messages = with_last_said(group.asked.messages, messages[0]["content"])
+        most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
+        seed = seed_for(self.config, "teacher", mode, step, messages)
+        return Request(messages, most + settings.thinking.budget_tokens, settings.temperature, seed)
+
+    def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:
+        asked, settings = group.asked, self.settings.hint
+        cleaned = clean(reply.text, settings.max_characters)
+        dropped = cleaned.dropped
+        if not dropped and self._leaks(cleaned.text, asked):
+            dropped = "answer"
+        if not dropped:
+            question = question_of(asked.messages)
+            values = {**asked.row, "question": question, "hint": cleaned.text}
+            messages = with_last_said(asked.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
+            ids = self.prompts.ids(messages)
+            if len(ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
+                dropped = "too_long"
+            else:
+                trained = asked.ids if settings.train == "off_policy" else None
+                result.hinted.append(
+                    Asked(asked.row, messages, ids, asked.number, trained, cleaned.text, plain_question=question)
+                )
+        result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
+        said = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
+        result.texts.append({"who": "teacher", "mode": mode, "prompt": question_of(asked.messages), **said})
+
+    def _leaks(self, hint: str, asked: Asked) -> bool:
+        """Whether the answer can be taken from the hint: it stands there, or the hint itself would be right."""
+        if gives_away(hint, self.referee.secrets(asked.row)):
+            return True
+        score = self.referee([hint], [asked.row], [question_of(asked.messages)])[0]
+        return score.scored and score.match
+
+    def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
+        asked = group.asked
+        score = self.referee([reply.text], [asked.row], [question_of(asked.messages)])[0]
+        if score.scored and score.match:
+            result.counts["solutions_right"] += 1
+            result.rows.append(_row(asked.messages, reply.text, score.reward, "teacher"))
+        result.texts.append(
+            {"who": "teacher", "mode": "solve", "prompt": question_of(asked.messages), "text": reply.text,
+             "match": score.match, "reward": score.components}
+        )  # fmt: skip
+
+
+def _row(messages: list[dict], text: str, reward: float, source: str) -> dict[str, Any]:
+    """A row that sft_train.py reads."""
+    chat = [*messages, {"role": "assistant", "content": text}]
+    return {"messages": chat, "reward": reward, "match": True, "source": source}

@@ -1,0 +1,82 @@
+"""GSPO with self-play: groups of answers are judged, an opponent answers too, a teacher helps where nobody knew.
+
+    python rl_train_gspo_selfplay.py --config configs/tiny_code.yaml            # on a laptop; see `make demo-selfplay`
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --dry-run   # what would happen; trains nothing
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8   # every part, in about a minute
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml        # the run; add --resume to go on with it
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --resume-adapter outputs/my-run/stage1
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml train.loss=dapo opponent.use=win
+    accelerate launch --num_processes 4 rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml
+
+Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Departures, each a key of the config:
+  1. GRPO, Dr.GRPO, DAPO, CISPO, RLOO and GSPO-token by name (`train.loss`); with `train.minibatches: 1` and
+     `train.passes: 1` every ratio is 1, and GSPO is GRPO with the mean over sequences.
+  2. An opponent's answer to a prompt is counted, makes a game of each answer, or chooses prompts (`opponent.use`).
+  3. Where nobody solved a prompt, a teacher may hint (`teacher.hint`); what the policy then writes is a group of its
+     own under the hinted prompt, or data for SFT. No reward is credited to tokens that did not earn it.
+
+Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 a server that refuses, 74 disk, 130 Ctrl-C
+and 143 SIGTERM after a checkpoint.
+"""
+
+import argparse
+from pathlib import Path
+
+import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from lib.config import SelfPlayConfig, dump, load, parser
+from lib.errors import FINISHED, run_script
+from lib.rewards import prepare
+from lib.runlog import check_directory, discard
+
+
+def main() -> int:
+    """Groups are played, helped, credited and learned from; an evaluation before, between and after."""
+    args, config = command_line()
+    prepare(config)
+    from lib.gspo import GspoRun  # torch comes after the config was found sound
+    from lib.preview import preview_selfplay
+    from lib.task import load_chat_task
+
+    if args.dry_run:
+        preview_selfplay(config)
+        return FINISHED
+    run = GspoRun(
+        load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
+        allow_change=args.allow_config_change, profile=args.profile,
+    )  # fmt: skip
+    with run.open():
+        if run.progress.due:  # "pretrain" at first
+            run.evaluate(run.progress.due)
+            run.save()
+        while run.unfinished():
+            played = run.play()
+            retries = run.assist(played)
+            credit = run.credit(played, retries)
+            run.update(played, credit)
+            if run.interrupted():
+                return run.leave()
+            run.when_due()
+        run.finish()
+        run.show_results()
+    return FINISHED
+
+
+def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
+    """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
+    options = parser(__doc__)
+    options.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
+    options.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
+    options.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
+    options.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
+    options.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
+    args = options.parse_intermixed_args()  # overrides may stand anywhere
+    config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
+    if not args.dry_run:
+        if args.smoke and not args.resume:
+            discard(config.run_dir)
+        check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
+    return args, config
+
+
+if __name__ == "__main__":
+    run_script(main)
