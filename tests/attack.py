@@ -55,13 +55,14 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rung", help="the highest rung to take (default: R4)")
     options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--limit", type=float, default=LIMIT, metavar="S", help="of a program (default: 1)")
     options.add_argument("--only", default="", help="programs whose kind/name contains this")
     options.add_argument("--json", action="store_true", help="findings as the last line")
     options.add_argument("--allow-unsafe", action="store_true")
     args = options.parse_args()
     os.environ[SECRET] = "the secret"
     with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
-        findings = attack(climb(args.rung, args.allow_unsafe)[-1].rung, Path(home), args.workers, args.only)
+        findings = attack(climb(args.rung, args.allow_unsafe)[-1].rung, Path(home), args.workers, args.only, args.limit)
     show(findings)
     if args.json:
         print(json.dumps({name: value for name, value in vars(findings).items() if name != "by_kind"}))
@@ -69,7 +70,7 @@ def main() -> int:
     return int(any(found) or not findings.attacks)
 
 
-def attack(rung, home: Path, workers: int, only: str) -> Findings:
+def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT) -> Findings:
     """Judges everything on `rung`, several programs at a time."""
     home.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
     canary = home / "canary.txt"
@@ -94,7 +95,7 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
             source = placed(what.source, home, canary)
             began = time.monotonic()
             try:
-                verdict = worker.judge(Program(source, TESTS, entry_points=("add",), timeout_s=LIMIT))
+                verdict = worker.judge(Program(source, TESTS, entry_points=("add",), timeout_s=limit))
                 names = [test.verdict for test in verdict.tests]
                 lost = ""
             except WorkerLost as error:
@@ -106,7 +107,7 @@ def attack(rung, home: Path, workers: int, only: str) -> Findings:
                 worker.close()
                 worker = Worker(rung)
             with lock:
-                record(findings, name, what, names, took)
+                record(findings, name, what, names, took, limit)
                 if not canary.exists() or canary.read_text() != "alive":
                     findings.left.append(f"{name}: the canary is changed")
                     canary.write_text("alive")
@@ -136,7 +137,7 @@ def placed(source: str, home: Path, canary: Path) -> str:
     return source
 
 
-def record(findings: Findings, name: str, what, names: list[str], took: float) -> None:
+def record(findings: Findings, name: str, what, names: list[str], took: float, limit: float) -> None:
     """One program's outcome."""
     findings.judged += 1
     if name.startswith("control/"):
@@ -152,7 +153,7 @@ def record(findings: Findings, name: str, what, names: list[str], took: float) -
         findings.unexpected.append(
             f"{name}: {' '.join(dict.fromkeys(names))}, foreseen {' '.join(sorted(what.expected))}"
         )
-    if took > LIMIT + 0.5:
+    if took > limit + 0.5:
         findings.late.append(f"{name}: {took:.2f} s")
 
 

@@ -3,6 +3,7 @@
 import copy
 import math
 import string
+import sys
 
 import pytest
 import torch
@@ -26,6 +27,12 @@ SCRATCH = {
     "characters": "0123456789+-=?. abcdefgABQR\n",
     "special_tokens": ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<|other_end|>"],
 }  # fmt: skip
+
+
+def pytest_collection_finish():
+    """What scripts are forked from begins its imports beside the first tests, where there are such scripts."""
+    if "forks" in sys.modules:
+        sys.modules["forks"].begin()
 
 
 def inputs_of(rows, scored=None, pad=0, width=None):

@@ -20,14 +20,17 @@ import os
 import re
 import secrets
 import signal
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import forks
 
 OF_ONE_CONNECTION = ("connection", "transfer-encoding")  # headers that are not passed on
 GATHERING = 0.002  # seconds in which requests join the one that came first
@@ -46,16 +49,17 @@ class Address(str):
 @contextlib.contextmanager
 def launched(script: str, *options: object) -> Iterator[Address]:
     """The address that a script of this folder listens on; the process is killed at the end."""
-    command = [sys.executable, Path(__file__).with_name(script), *options]
-    with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as process:
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder, "told.txt")
+        process = forks.script(Path(__file__).with_name(script), *options, output=told)
         try:
-            line = next((line for line in process.stdout if line.startswith("listening on ")), None)
-            assert line, f"{script} ended with {process.wait()} before it listened"
-            address = Address(line.split()[-1])
+            forks.wait_for(lambda: told.exists() and told.read_text().endswith("/v1\n"), process, told, seconds=60)
+            address = Address(told.read_text().split()[-1])
             address.pid = process.pid
             yield address
         finally:
             process.kill()
+            process.join()
 
 
 def serve(model_dir: Path, *options: object) -> contextlib.AbstractContextManager[Address]:

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
+import forks
 import pytest
 import yaml
 from conftest import chatterbox
@@ -70,7 +70,7 @@ class Task:
     """A config with its data in a folder, and what comes of running it."""
 
     def __init__(self, folder, url, count=SOME, rows=None, **config):
-        self.folder = folder
+        self.folder, self.output = folder, folder / "told.txt"
         folder.mkdir(exist_ok=True)
         rows = rows or [{"question": f"What is {number}?", "answer": "7"} for number in range(count)]
         (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -86,20 +86,24 @@ class Task:
         (folder / "config.yaml").write_text(yaml.safe_dump(self.config))
         self.run_dir = folder / "outputs" / "run"
 
-    def start(self, *options, **process):
-        command = [sys.executable, ROOT / "collect_rollouts.py", "--config", "config.yaml", *options]
-        return subprocess.Popen(
-            list(map(str, command)), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            **process,
-        )  # fmt: skip
+    def start(self, *options, script="collect_rollouts.py", config="config.yaml", **process):
+        options = "--config", config, *options
+        return forks.script(ROOT / script, *options, cwd=self.folder, output=self.output, **process)
 
     def run(self, *options, code=0, **process):
         """What it told, after it ended with this code and without a traceback."""
-        with self.start(*options, **process) as running:
-            told = running.communicate(timeout=100)[0]
-        assert running.returncode == code, told
+        return self.ended(self.start(*options, **process), code)
+
+    def ended(self, running, code, seconds=100):
+        running.join(seconds)
+        told = self.output.read_text()
+        assert running.exitcode == code, told
         assert "Traceback" not in told and "never retrieved" not in told
         return told
+
+    def reaches(self, running, rows):
+        """Waits until it has written so many, while it runs."""
+        forks.wait_for(lambda: self.written() >= rows, running, self.output)
 
     def read(self, name):
         if not (self.run_dir / name).exists():
@@ -133,14 +137,6 @@ def plain(row):
     return {**{key: value for key, value in row.items() if key != "time"}, "tool_log": calls}
 
 
-def wait_for(condition, running, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert running.poll() is None, running.communicate()[0]
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
 @pytest.fixture
 def task(url, tmp_path):
     """`task(...)` makes one in a folder of its own."""
@@ -149,9 +145,12 @@ def task(url, tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(url, tmp_path_factory):
-    """A run that nothing interrupted."""
+    """A run that nothing interrupted, started by a Python of its own."""
     task = Task(tmp_path_factory.mktemp("whole"), url, PROMPTS)
-    task.told = task.run()
+    command = [sys.executable, ROOT / "collect_rollouts.py", "--config", "config.yaml"]
+    done = subprocess.run(command, cwd=task.folder, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    task.told = done.stdout
     return task
 
 
@@ -224,9 +223,9 @@ def requests_of(row):
 
 
 def killed(running):
-    os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
-    assert running.returncode == -signal.SIGKILL
+    running.kill()
+    running.join()
+    assert running.exitcode == -signal.SIGKILL
 
 
 @pytest.fixture(scope="module")
@@ -242,10 +241,11 @@ def test_killed_at_any_moment_and_resumed(whole, task, log, keys):
     known, seen = set(), len(notes(log))
     for more in (1, 7, 0, 20, 40, 30):
         before, had = mine.written(), len(known)
-        with mine.start("--resume") as running:
-            wait_for(lambda: len(mine.replies()) > had and mine.written() >= before + more, running)  # noqa: B023
-            time.sleep(0.01 * chance.random())
-            killed(running)
+        running = mine.start("--resume")
+        forks.wait_for(lambda: len(mine.replies()) > had, running, mine.output)  # noqa: B023
+        mine.reaches(running, before + more)
+        time.sleep(0.01 * chance.random())
+        killed(running)
         time.sleep(0.2)  # until the server noticed
         assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
         known, seen = mine.replies(), len(notes(log))
@@ -260,13 +260,13 @@ def test_killed_while_all_answers_are_on_their_way(whole, task, url, log):
     mine, seen = task(), len(notes(log))
     for _ in range(4):
         before = mine.written()
-        with mine.start("--resume") as running:
-            wait_for(lambda: mine.written() >= before + 20, running)  # noqa: B023
-            with held(url):
-                time.sleep(0.3)
-                assert len(mine.replies()) == mine.written()
-                killed(running)
-                time.sleep(0.2)
+        running = mine.start("--resume")
+        mine.reaches(running, before + 20)
+        with held(url):
+            time.sleep(0.3)
+            assert len(mine.replies()) == mine.written()
+            killed(running)
+            time.sleep(0.2)
     mine.run("--resume")
     same(mine, whole)
     answered = Counter(note["seed"] for note in notes(log)[seen:] if note["status"] == 200)
@@ -279,9 +279,9 @@ def test_killed_while_rows_are_written_from_replies_alone(whole, task, log):
     (mine.run_dir / "replies.jsonl").write_bytes((whole.run_dir / "replies.jsonl").read_bytes())
     for _ in range(3):
         before = mine.written()
-        with mine.start("--resume", f"endpoint.base_url={NOBODY}") as running:
-            wait_for(lambda: mine.written() >= before + 100, running)  # noqa: B023
-            killed(running)
+        running = mine.start("--resume", f"endpoint.base_url={NOBODY}")
+        mine.reaches(running, before + 100)
+        killed(running)
     assert mine.written() < 500
     mine.run("--resume", f"endpoint.base_url={NOBODY}")
     same(mine, whole)
@@ -319,9 +319,9 @@ def test_episodes_with_tools_are_killed_and_resumed(task, log):
     known, seen = set(), len(notes(log))
     for more in (5, 30, 20):
         had = len(known)
-        with mine.start("--resume", "sandbox.allow_unsafe=true") as running:
-            wait_for(lambda: len(mine.replies()) >= had + more, running)  # noqa: B023
-            killed(running)
+        running = mine.start("--resume", "sandbox.allow_unsafe=true")
+        forks.wait_for(lambda: len(mine.replies()) >= had + more, running, mine.output)  # noqa: B023
+        killed(running)
         time.sleep(0.2)
         assert not [note for note in notes(log)[seen:] if keys[note["seed"]] in known]
         known, seen = mine.replies(), len(notes(log))
@@ -336,11 +336,11 @@ def test_episodes_with_tools_are_killed_and_resumed(task, log):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
     mine, seen = task(), len(notes(log))
-    with mine.start() as running:
-        wait_for(lambda: mine.written() > 50, running)
-        running.send_signal(number)
-        told = running.communicate(timeout=20)[0]
-    assert running.returncode == code and "Traceback" not in told and "finishing what is under way" in told
+    running = mine.start()
+    mine.reaches(running, 51)
+    os.kill(running.pid, number)
+    told = mine.ended(running, code, 20)
+    assert "finishing what is under way" in told
     assert 50 < len(mine.rows()) == len(mine.replies()) < 300 and f"{len(mine.rows())} of 300 rollouts" in told
     assert not (mine.run_dir / "selected.jsonl").exists()
     told = mine.run("--resume")
@@ -356,9 +356,9 @@ def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
 )
 def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sentence):
     mine = task()
-    with mine.start() as running:
-        wait_for(lambda: mine.written() > 50, running)
-        killed(running)
+    running = mine.start()
+    mine.reaches(running, 51)
+    killed(running)
     rows, replies = mine.rows(), mine.replies()
     with faulty(NOBODY, "--only", fault) as proxy:
         told = mine.run("--resume", f"endpoint.base_url={proxy}", code=6)
@@ -373,21 +373,15 @@ def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sente
 def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
     mine, upstream = task(), whole.config["endpoint"]["base_url"]
     with faulty(upstream, "--rate", 0) as proxy:
-        with mine.start(f"endpoint.base_url={proxy}", "endpoint.max_retries=1") as running:
-            wait_for(lambda: mine.written() > 50, running)
-            os.kill(proxy.pid, signal.SIGKILL)
-            told = running.communicate(timeout=30)[0]
-        assert running.returncode == 6 and "Traceback" not in told, told
+        running = mine.start(f"endpoint.base_url={proxy}", "endpoint.max_retries=1")
+        mine.reaches(running, 51)
+        os.kill(proxy.pid, signal.SIGKILL)
+        told = mine.ended(running, 6, 30)
         assert "64 requests in a row failed" in told and "--resume" in told
     assert 50 < len(mine.rows()) < 300 and len(mine.read("failures.jsonl")) >= 63
     with faulty(upstream, "--rate", 0) as proxy:
         mine.run("--resume", f"endpoint.base_url={proxy}")
     same(mine, whole)
-
-
-def limited(size):
-    """For a process that may write files of so many bytes."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 @pytest.mark.parametrize("name", ["replies", "rollouts"])
@@ -396,7 +390,7 @@ def test_a_file_that_cannot_grow(whole, task, name):
     assert 1.5 * per_row[0] < per_row[1]
     largest = 200 * per_row[0] if name == "replies" else 300 * int(1.2 * per_row[0])
     mine = task()
-    told = mine.run(code=74, preexec_fn=limited(largest))
+    told = mine.run(code=74, largest=largest)
     assert f"outputs/run{'/replies.jsonl' if name == 'replies' else ': rows'}" in told
     assert "free some space, then --resume" in told
     assert 50 < len(mine.rows()) < 300 and not (mine.run_dir / "selected.jsonl").exists()
@@ -431,7 +425,7 @@ def test_a_place_that_cannot_be_written(task):
 def test_an_upload_that_fails_leaves_the_rows(task):
     mine = task(3, upload={"repo_id": "me/rows"})
     hub = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": "hf_none", "HF_HOME": str(mine.folder)}
-    told = mine.run(code=2, env={**os.environ, **hub})
+    told = mine.run(code=2, environment={**os.environ, **hub})
     assert "error: upload.repo_id: 'me/rows' could not be written (" in told and "run again with --resume" in told
     assert mine.read("selected.jsonl")
 
@@ -649,8 +643,7 @@ def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory)
         "train": {"steps": 110, "batch_size": 8, "max_length": 256},
     }
     (taught.folder / "sft.yaml").write_text(yaml.safe_dump(config))
-    command = [sys.executable, ROOT / "sft_train.py", "--config", "sft.yaml"]
-    told = subprocess.run(list(map(str, command)), cwd=taught.folder, capture_output=True, text=True, check=True).stdout
+    told = taught.run(script="sft_train.py", config="sft.yaml")
     assert "</think><answer>7</answer><|im_end|>»" in told
     student = taught.folder / "outputs/student/final"
     after = task(100, endpoint=None, model={"name": str(student), "backend": "plain", "max_seq_length": 256})

@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+import forks
 import pytest
 import torch
 import yaml
@@ -129,20 +130,9 @@ def assert_same(folder: Path, straight: Straight, note: object = "") -> None:
 # -- starting train.py: forked, with everything imported
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forks():
-    """The process that has imported everything; its children are the starts."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{Path(__file__).parent}")
-        multiprocessing.set_forkserver_preload(["pytest", "train", "lib.task", "lib.score", "peft", "test_resume"])
-        yield
-
-
 def launch(folder: Path, *arguments: str, output: str = "said.txt", **plan) -> multiprocessing.Process:
-    process = multiprocessing.get_context("forkserver").Process(target=_child, args=(folder, arguments, output, plan))
-    process.start()
-    return process
+    environment = {**os.environ, **plan.get("environment", {})}
+    return forks.call(_child, arguments, plan, cwd=folder, output=output, environment=environment)
 
 
 def start(folder: Path, *arguments: str, **plan) -> int:
@@ -156,15 +146,11 @@ def said(folder: Path) -> str:
     return (folder / "said.txt").read_text()
 
 
-def _child(folder: Path, arguments: tuple[str, ...], output: str, plan: dict) -> None:
+def _child(arguments: tuple[str, ...], plan: dict) -> None:
     import train
     from lib.errors import run_script
 
-    os.chdir(folder)
-    log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(log, 1), os.dup2(log, 2)
     torch.set_num_threads(1)
-    os.environ.update(plan.get("environment", {}))
     sys.argv = ["train.py", "--config", "task.yaml", *arguments]
     moments = Moments(plan)
     try:
@@ -333,16 +319,24 @@ def test_a_broken_newest_checkpoint_falls_back_loudly(folder, straight):
 
 
 def test_signals_by_the_command_line(folder, straight):
+    """The first time of a Python of its own."""
+    command = [sys.executable, ROOT / "train.py", "--config", "task.yaml", "--resume"]
     for number, code, rows in ((signal.SIGTERM, 143, 2), (signal.SIGINT, 130, 6)):
-        with open(folder / "said.txt", "w") as output:
-            command = [sys.executable, ROOT / "train.py", "--config", "task.yaml", "--resume"]
-            process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
-        while process.poll() is None and (
+        if number == signal.SIGTERM:
+            with open(folder / "said.txt", "w") as output:
+                process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
+            ended = process.poll
+        else:
+            process = forks.script(*command[1:], cwd=folder, output="said.txt")
+            ended = lambda: process.exitcode  # noqa: B023
+        while ended() is None and (
             not (folder / RUN / "metrics.jsonl").exists() or len(rows_of(folder)) < rows or "eval" not in said(folder)
         ):
             time.sleep(0.002)
-        process.send_signal(number)
-        assert process.wait() == code, said(folder)
+        os.kill(process.pid, number)
+        while ended() is None:
+            time.sleep(0.002)
+        assert ended() == code, said(folder)
         stage, step = map(int, said(folder).split("saved at stage ")[1].split(";")[0].split(" step "))
         assert problems(folder / RUN / f"stage{stage}/step_{step}") == []
     assert start(folder, "--resume") == 0, said(folder)

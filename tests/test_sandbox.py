@@ -1260,7 +1260,7 @@ def found_by(done):
 
 
 def test_no_hostile_program_has_its_way(protected):
-    done = python("tests/attack.py", "--json", "--workers", 4, timeout=500.0, start_new_session=True)
+    done = python("tests/attack.py", "--json", "--workers", 4, "--limit", 0.5, timeout=500.0, start_new_session=True)
     findings = found_by(done)
     assert findings["rung"] == protected.rung.name
     assert findings["attacks"] >= 400
@@ -1295,7 +1295,7 @@ os.environ[attack.SECRET] = "the secret"
 attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[2:]]
 (rung,) = [rung for rung in RUNGS if rung.name == sys.argv[1]]
 with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
-    findings = attack.attack(rung, Path(home), 4, "")
+    findings = attack.attack(rung, Path(home), 4, "", 0.5)
 attack.show(findings)
 print(json.dumps(vars(findings)))
 sys.exit(bool(findings.late or findings.left))

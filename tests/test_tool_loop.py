@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import copy
 import json
-import os
 import random
 import string
-import subprocess
 import sys
 from pathlib import Path
 
+import forks
 import pytest
 import torch
 import yaml
@@ -847,11 +846,10 @@ def main(script, folder, monkeypatch, *arguments):
 @pytest.fixture(scope="module")
 def native_run(calculator):
     """The command line, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, ROOT / "collect_rollouts.py", "--config", "rollouts.yaml"],
-        cwd=calculator, capture_output=True, text=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    command = ROOT / "collect_rollouts.py", "--config", "rollouts.yaml"
+    process = forks.script(*command, cwd=calculator, output="told.txt", errors="wrong.txt")
+    process.join(120)
+    assert (process.exitcode, (calculator / "wrong.txt").read_text()) == (0, "")
     return rows_of(calculator, "native")
 
 
