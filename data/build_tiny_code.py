@@ -4,12 +4,12 @@
 
 "add 4, then times 3" asks for `def f(x): return (x+4)*3`. Two or three operations follow each other, and parentheses
 stand where Python would take them in another order. `sft.jsonl` is a curriculum: first lessons without slips, then
-chats in which every operator, every number and the parentheses are wrong with probability 0.1, each on its own. Who
+chats in which every operator, every number and the parentheses are wrong with probability 0.11, each on its own. Who
 imitates them knows how, and errs in more than half of its answers.
 
-One task in five has a rare word (`RARE`). Chats tell what it means beside a hint alone, `{prompt}\\nHint: {hint}`; those
-without one guess, and always wrong. So whoever imitates them solves such tasks when given the row's `hint`, and never
-by itself: to try again is no way to learn the word, to be told is one.
+One task in five has a rare word (`RARE`). Chats know what it means beside a hint alone, `{prompt}\\nHint: {hint}`; in
+those without one, some plain operation takes its place, never the right one. So whoever imitates them solves such tasks
+when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
 `train.jsonl` and `test.jsonl` are tasks as `lib/code_tasks.py` describes them. No prompt stands in two of the files.
 """
 
@@ -32,13 +32,13 @@ PLAIN = {
     "-": ("minus", "less", "lower by"),
     "*": ("times", "multiply by", "scale by"),
 }
-RARE = {  # word: operator, operand, hint
-    "double": ("*", "2", "double means times 2"),
-    "triple": ("*", "3", "triple means times 3"),
+RARE = {  # word: operator, operand, hint; nothing that one of the plain words with one digit would do as well
     "square": ("**", "2", "square means times itself"),
+    "cube": ("**", "3", "cube means times itself twice"),
     "negate": ("*", "-1", "negate means times minus 1"),
     "halve": ("//", "2", "halve means divide by 2"),
-    "bump": ("+", "1", "bump means add 1"),
+    "tenfold": ("*", "10", "tenfold means times 10"),
+    "bump": ("+", "10", "bump means add 10"),
 }
 HINTED = "{prompt}\nHint: {hint}"
 BINDS_STRONGEST = 9
@@ -62,7 +62,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", rows[: args.test])
     write(args.out / "train.jsonl", rows[args.test :])
-    others = (task for task in tasks(args.rare, rng) if prompt_of(task) not in held_out)  # may come again
+    others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short ones come again
     lessons = [chat(next(others), args.hinted, 0.0, rng) for _ in range(args.lessons)]
     chats = [chat(next(others), args.hinted, args.noise, rng) for _ in range(args.chats)]
     write(args.out / "sft.jsonl", lessons + chats)
@@ -74,13 +74,14 @@ def parse_arguments() -> argparse.Namespace:
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-code"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--lessons", type=int, default=16_000, help="first rows of sft.jsonl, without slips")
-    result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, with slips")
+    result.add_argument("--lessons", type=int, default=20_000, help="first rows of sft.jsonl, without slips")
+    result.add_argument("--chats", type=int, default=12_000, help="the other rows of sft.jsonl, with slips")
     result.add_argument("--train", type=int, default=6_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=2_000, help="rows of test.jsonl")
-    result.add_argument("--noise", type=float, default=0.1, help="probability of each slip in a chat")
-    result.add_argument("--rare", type=float, default=0.2, help="share of the tasks that have a rare word")
-    result.add_argument("--hinted", type=float, default=0.5, help="share of these that come with a hint in sft.jsonl")
+    result.add_argument("--noise", type=float, default=0.11, help="probability of each slip in a chat")
+    result.add_argument("--rare", type=float, default=0.2, help="share of train and test tasks that have a rare word")
+    result.add_argument("--sft-rare", type=float, default=0.4, help="the same for sft.jsonl")
+    result.add_argument("--hinted", type=float, default=0.7, help="share of the latter that come with a hint")
     return result.parse_args()
 
 
@@ -95,13 +96,17 @@ def distinct_tasks(count: int, rare: float, rng: random.Random) -> dict[str, lis
 
 
 def tasks(rare: float, rng: random.Random) -> Iterator[list[Operation]]:
-    """Tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word."""
+    """Tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word.
+
+    None gives back what it gets, as "add 1, then minus 1" does.
+    """
     while True:
         task = [plain_operation(rng) for _ in range(rng.choice((2, 3, 3, 3)))]
         if rng.random() < rare:
             word = rng.choice(list(RARE))
             task[rng.randrange(len(task))] = Operation(word, *RARE[word])
-        yield task
+        if any(result(task, number) != number for number in (1, 2)):
+            yield task
 
 
 def plain_operation(rng: random.Random) -> Operation:
@@ -123,7 +128,7 @@ def hint_of(task: list[Operation]) -> str:
 
 def task_row(task: list[Operation], rng: random.Random) -> dict:
     """One row of train.jsonl and test.jsonl."""
-    # three numbers tell apart any two of these programs but such as halve; those want an even and an odd number
+    # three numbers tell most programs apart; those that halve want an even one and an odd one
     inputs = rng.choice((2, 4, 6, 8)), rng.choice((3, 5, 7, 9)), rng.randint(10, 29)
     return {
         "prompt": prompt_of(task),
@@ -161,20 +166,14 @@ def program(expression: Iterable[str]) -> str:
 
 
 def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random) -> dict:
-    """A row of sft.jsonl. A rare word stands beside its hint, or means what some other rare word does."""
+    """A row of sft.jsonl. A rare word stands beside its hint, or means nothing: a plain operation takes its place."""
     prompt, hint = prompt_of(task), hint_of(task)
     if hint and rng.random() < hinted:
         prompt = HINTED.format(prompt=prompt, hint=hint)
     elif hint:
-        task = [guess(operation, rng) if operation.hint else operation for operation in task]
+        task = [plain_operation(rng) if operation.hint else operation for operation in task]
     answer = program(careless(pieces(task), noise, rng))
     return {"messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]}
-
-
-def guess(operation: Operation, rng: random.Random) -> Operation:
-    """A rare word with the meaning of another one."""
-    other = rng.choice([word for word in RARE if word != operation.phrase])
-    return Operation(operation.phrase, *RARE[other])
 
 
 def careless(expression: list[str], noise: float, rng: random.Random) -> list[str]:

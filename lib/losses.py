@@ -90,7 +90,7 @@ def group_advantages(kind: str, rewards: torch.Tensor, scored: torch.Tensor) -> 
     Standard deviations are Bessel's. A group whose rewards are equal gets exactly 0.
     """
     if kind == "none":
-        return rewards * scored
+        return torch.where(scored, rewards, 0.0)
     if kind == "leave_one_out":
         return leave_one_out(rewards, scored)
     centred = _centred(rewards, scored)
@@ -137,7 +137,7 @@ def score_advantages(
     scored1 = torch.ones_like(reward1, dtype=torch.bool) if scored1 is None else scored1
     scored2 = torch.ones_like(reward2, dtype=torch.bool) if scored2 is None else scored2
     if baseline == "none":
-        return reward1 * scored1, reward2 * scored2
+        return torch.where(scored1, reward1, 0.0), torch.where(scored2, reward2, 0.0)
     if baseline == "batch":
         pairs = ((reward1, scored1), (reward2, scored2))
         return tuple(_centred(r.flatten(), scored.flatten()).view_as(r) for r, scored in pairs)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import CollectConfig, ScoreConfig, SFTConfig, dump, load
+from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, dump, load
 from lib.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +42,9 @@ def kind_of(path):
     tree = yaml.safe_load(path.read_text())
     if "prompts" not in tree:
         return SFTConfig
-    return ScoreConfig if "train" in tree else CollectConfig
+    if "stage1_batch_size" in tree.get("train", ()):
+        return ScoreConfig
+    return SelfPlayConfig if "train" in tree else CollectConfig
 
 
 # -- the command line
