@@ -10,13 +10,15 @@ imitates them knows how, and errs in more than half of its answers.
 One task in five has a rare word (`RARE`). Chats know what it means beside a hint alone, `{prompt}\\nHint: {hint}`; in
 those without one, some plain operation takes its place, never the right one. So whoever imitates them solves such tasks
 when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
-`train.jsonl` and `test.jsonl` are tasks as `lib/code_tasks.py` describes them. No prompt stands in two of the files.
+`train.jsonl` and `test.jsonl` are tasks as `lib/code_tasks.py` describes them; no prompt stands in two of these three
+files. `teacher.jsonl` teaches another model to give hints.
 """
 
 import argparse
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +56,7 @@ class Operation(NamedTuple):
 
 
 def main() -> None:
-    """Writes sft.jsonl, train.jsonl and test.jsonl."""
+    """Writes sft.jsonl, train.jsonl, test.jsonl and teacher.jsonl."""
     args = parse_arguments()
     rng = random.Random(args.seed)
     held_out = distinct_tasks(args.train + args.test, args.rare, rng)
@@ -66,6 +68,7 @@ def main() -> None:
     lessons = [chat(next(others), args.hinted, 0.0, rng) for _ in range(args.lessons)]
     chats = [chat(next(others), args.hinted, args.noise, rng) for _ in range(args.chats)]
     write(args.out / "sft.jsonl", lessons + chats)
+    write(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test tasks")
 
 
@@ -78,6 +81,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--chats", type=int, default=12_000, help="the other rows of sft.jsonl, with slips")
     result.add_argument("--train", type=int, default=6_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=2_000, help="rows of test.jsonl")
+    result.add_argument("--teacher", type=int, default=4_000, help="rows of teacher.jsonl")
     result.add_argument("--noise", type=float, default=0.11, help="probability of each slip in a chat")
     result.add_argument("--rare", type=float, default=0.2, help="share of train and test tasks that have a rare word")
     result.add_argument("--sft-rare", type=float, default=0.4, help="the same for sft.jsonl")
@@ -174,6 +178,12 @@ def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random)
         task = [plain_operation(rng) if operation.hint else operation for operation in task]
     answer = program(careless(pieces(task), noise, rng))
     return {"messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]}
+
+
+def lesson_for_teacher(task: list[Operation]) -> dict:
+    """A row of teacher.jsonl: a task, and the hint to it; one without a rare word gets advice that always holds."""
+    turns = [("user", prompt_of(task)), ("assistant", hint_of(task) or "mind the order")]
+    return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
 def careless(expression: list[str], noise: float, rng: random.Random) -> list[str]:
