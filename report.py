@@ -4,8 +4,8 @@
     python report.py outputs/tiny-arithmetic outputs/tiny-arithmetic-1    # seeds side by side: outputs/report.html
     python report.py outputs/a outputs/b --out compare.html
 
-It reads config.yaml, metrics.jsonl, evaluations.jsonl and generations.jsonl; a run that is still going, or that was cut
-off, is shown as far as it came. Training never reads what is written here.
+It reads config.yaml, metrics.jsonl, evaluations.jsonl, generations.jsonl and, of self-play, scoreboard.json; a run that
+is still going, or that was cut off, is shown as far as it came. Training never reads what is written here.
 """
 
 import argparse
@@ -13,8 +13,9 @@ import html
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -24,16 +25,9 @@ import yaml
 from lib.console import WHEN, duration
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.runlog import read_jsonl
-from lib.stats import mean_interval
+from lib.stats import mean_interval, wilson
 
-RATES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "i_to_c": "i→c", "c_to_i": "c→i"}
-KINDS = {  # what the second attempt did: match1, match2, how many are shown
-    "corrected": (False, True, 3),
-    "broken": (True, False, 2),
-    "kept": (True, True, 1),
-    "missed twice": (False, False, 1),
-}
-LONGEST_TEXT = 1200  # characters of one attempt that are shown
+LONGEST_TEXT = 1200  # characters of one text that are shown
 
 # Matplotlib writes these colours into the picture, where they become CSS variables: the page decides light or dark.
 COLOURS = {"ink": "#010101", "muted": "#020202", "grid": "#030303", "one": "#040404", "two": "#050505",
@@ -68,11 +62,13 @@ class Run:
     """What a run directory holds, every row with its `global_step`."""
 
     folder: Path
+    kind: "Kind"
     config: dict
     metrics: list[dict]
     evaluations: list[dict]
-    examples: list[tuple[str, dict | None, dict]]  # kind, the texts before training, the texts now
+    scoreboard: dict
     damaged: int  # lines that could not be read
+    examples: tuple[tuple[str, dict | None, dict], ...] = ()  # outcome, the texts before training, the texts now
 
     @property
     def name(self) -> str:
@@ -80,9 +76,11 @@ class Run:
 
     @property
     def milestones(self) -> list[dict]:
-        """The evaluations that make the table: before training and after each stage; without any, the last one."""
-        sound = [row for row in self.evaluations if all(is_number(row.get(f"acc_attempt{i}")) for i in (1, 2))]
-        return [row for row in sound if row["when"] in WHEN] or sound[-1:]
+        """The evaluations that make the table: before training and after each stage, or the last one."""
+        needed, is_staged = self.kind.accuracies, self.kind.is_staged
+        sound = [row for row in self.evaluations if needed and all(is_number(row.get(key)) for key in needed)]
+        kept = [row for row in sound if row["when"] in WHEN]
+        return kept if kept and (is_staged or kept[-1] is sound[-1]) else kept + sound[-1:]
 
     @property
     def boundaries(self) -> list[int]:
@@ -97,7 +95,7 @@ class Run:
             return "nothing trained yet"
         last = self.metrics[-1]
         if last["step"] < last.get("steps", 0):
-            stage = f"stage {last['stage']}, " if "stage" in last else ""
+            stage = f"stage {last['stage']}, " if self.kind.is_staged and "stage" in last else ""
             return f"{stage}step {last['step']} of {last['steps']} so far"
         return f"{last['global_step']} steps"
 
@@ -107,41 +105,55 @@ def read_run(folder: Path) -> Run:
     config_path = folder / "config.yaml"
     config = yaml.safe_load(config_path.read_text(encoding="utf-8")) if config_path.exists() else None
     streams, damaged = {}, 0
-    for name in ("metrics", "evaluations"):
-        path = folder / f"{name}.jsonl"
+    for name in ("metrics.jsonl", "evaluations.jsonl", "scoreboard.json"):
+        path = folder / name
         rows, bad = read_jsonl(path) if path.exists() else ([], 0)
-        streams[name], damaged = rows, damaged + bad
+        streams[path.stem], damaged = rows, damaged + bad
     metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if isinstance(row.get("step"), int)]
     offsets = {row["stage"]: row["global_step"] - row["step"] for row in metrics if "stage" in row}
     if 1 in offsets:  # stage II has not begun, but its first evaluation may be there
         offsets.setdefault(2, next(row.get("steps", 0) for row in metrics if row.get("stage") == 1))
     evaluations = [
-        {**row, "global_step": row["step"] + offsets.get(row.get("stage", 1), 0)}
+        {**row, **more_of(row), "global_step": row["step"] + offsets.get(row.get("stage", 1), 0)}
         for row in streams["evaluations"]
         if isinstance(row.get("step"), int) and "when" in row
     ]
-    run = Run(folder, config if isinstance(config, dict) else {}, metrics, evaluations, [], damaged)
+    board = (streams["scoreboard"] or [{}])[-1]
+    kind, config = kind_of(metrics + evaluations), config if isinstance(config, dict) else {}
+    run = Run(folder, kind, config, metrics, evaluations, board, damaged)
     examples, bad = pick_examples(run)
-    return Run(folder, run.config, metrics, evaluations, examples, damaged + bad)
+    return replace(run, examples=tuple(examples), damaged=damaged + bad)
+
+
+def more_of(row: dict) -> dict:
+    """What an evaluation of groups says between the lines: pass@k of the largest k, and how sure the opponent's is."""
+    more = {}
+    last = (row.get("pass_at_k") or [{}])[-1]
+    if last.get("k", 1) > 1:
+        more = {f"pass@{last['k']}": last.get("pass"), f"pass@{last['k']}_ci95": last.get("pass_ci95")}
+    if row.get("games") and is_number(row.get("opponent_acc")):
+        more["opponent_acc_ci95"] = list(wilson(round(row["opponent_acc"] * row["games"]), row["games"]))
+    return more
 
 
 def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
-    """A few texts of the last evaluation beside those of the first, by what the second attempt did; damaged lines."""
+    """A few texts of the last evaluation beside those of the first, by their outcome; damaged lines."""
     path = run.folder / "generations.jsonl"
     if not run.milestones or not path.exists():
         return [], 0
-
-    def moment(row: dict) -> tuple:
-        return tuple(row.get(key) for key in ("when", "stage", "step"))
-
-    first, last = moment(run.milestones[0]), moment(run.milestones[-1])
     rows, damaged = read_jsonl(path)
-    before = {row.get("prompt"): row for row in reversed(rows) if moment(row) == first}
-    now = [row for row in rows if moment(row) == last and "match1" in row and "match2" in row]
+
+    def texts(evaluation: dict) -> list[dict]:
+        moment = {key: evaluation.get(key) for key in ("when", "stage", "step")}
+        return run.kind.pairs([row for row in rows if all(row.get(key) == moment[key] for key in moment)])
+
+    first, last = run.milestones[0], run.milestones[-1]
+    before = {row.get("prompt"): row for row in reversed(texts(first))} if first is not last else {}
+    now = [row for row in texts(last) if "match1" in row and "match2" in row]
     picked = []
-    for kind, (match1, match2, count) in KINDS.items():
+    for outcome, (match1, match2, count) in run.kind.outcomes.items():
         found = [row for row in now if (row["match1"], row["match2"]) == (match1, match2)]
-        picked += [(kind, before.get(row.get("prompt")) if first != last else None, row) for row in found[:count]]
+        picked += [(outcome, before.get(row.get("prompt")), row) for row in found[:count]]
     return picked, damaged
 
 
@@ -150,35 +162,18 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
 
 def one_run(run: Run) -> str:
     """Summary, table, curves, texts, config."""
-    body = [heading(run.name, summary(run)), facts(run)]
+    told = run.kind.summary(run.milestones) if run.milestones else f"{run.kind.nothing}: {run.status}."
+    body = [heading(run.name, told), facts(run)]
     if run.milestones:
-        body.append(section("Held-out answers", table([(None, run.milestones)]), table_note(run.milestones[-1])))
-    body += curves([run])
+        body.append(held_out(run.kind, [(None, run.milestones)], run.milestones[-1]))
+    body += scoreboards([run]) + curves([run])
     if run.examples:
-        body.append(section("Texts", "".join(example(*each) for each in run.examples), texts_note(run)))
+        body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
         dumped = yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True, width=100)
         text = f"<pre class=config>{html.escape(dumped)}</pre>"
         body.append(section("Config", text, "As resolved; running it again repeats the run."))
     return page(run.name, body, run.damaged)
-
-
-def summary(run: Run) -> str:
-    """What came out, in a sentence or two."""
-    if not run.milestones:
-        return f"No evaluation of both attempts: {run.status}."
-    last = run.milestones[-1]
-    text = f"Attempt 2 answers {percent(last['acc_attempt2'])} of the held-out questions, attempt 1 "
-    text += percent(last["acc_attempt1"])
-    if len(run.milestones) > 1:
-        first = run.milestones[0]
-        text += f"; before training it was {percent(first['acc_attempt2'])} and {percent(first['acc_attempt1'])}"
-    low, high = last.get("delta_ci95") or (None, None)
-    if all(map(is_number, (low, high, last.get("delta")))):
-        sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
-        text += f". A second look {sign}: {100 * last['delta']:+.1f} points, "
-        text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
-    return text + "."
 
 
 def facts(run: Run) -> str:
@@ -194,10 +189,15 @@ def facts(run: Run) -> str:
     total = sum(spent.values())
     ordered = sorted(spent.items(), key=lambda item: -item[1])
     shares = ", ".join(f"{name} {value / total:.0%}" for name, value in ordered if value >= 0.005 * total)
+    servers = [(config.get(name) or {}).get("endpoint") or {} for name in ("opponent", "teacher")]
+    opponent, teacher = (server.get("model") for server in servers)
     items = {
         "model": (config.get("model") or {}).get("name") or "from random weights",
         "data": (config.get("dataset") or {}).get("name"),
         "reward": (config.get("reward") or {}).get("fn"),
+        "loss": (config.get("train") or {}).get("loss"),
+        "opponent": opponent or ("the policy's past" if config.get("opponent") else None),
+        "teacher": teacher,
         "seed": config.get("seed"),
         "trained": run.status,
         "tokens written": f"{tokens:,}" if tokens else None,
@@ -208,21 +208,24 @@ def facts(run: Run) -> str:
     return f"<dl class=facts>{cells}</dl>"
 
 
-def table(groups: list[tuple[str | None, list[dict]]]) -> str:
+def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]], last: dict) -> str:
     """One line per evaluation: every rate above its 95 % interval. A group has a title where there are several."""
+    columns = kind.columns([row for _, rows in groups for row in rows])
     lines = []
     for title, rows in groups:
         if title:
-            lines.append(f"<tr class=group><th colspan=7>{html.escape(title)}</th></tr>")
+            lines.append(f"<tr class=group><th colspan={len(columns) + 2}>{html.escape(title)}</th></tr>")
         for row in rows:
             label = WHEN.get(row["when"]) or row.get("label") or f"step {row['global_step']}"
-            cells = "".join(f"<td>{cell(row, key)}</td>" for key in RATES)
-            lines.append(f"<tr><th>{html.escape(label)}</th>{cells}<td class=n>{row.get('n', '')}</td></tr>")
-    head = "".join(f"<th>{name}</th>" for name in RATES.values())
-    return (
-        f"<div class=wide><table><thead><tr><th></th>{head}<th>n</th></tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+            cells = "".join(f"<td>{cell(row, key)}</td>" for key in columns)
+            cells += f"<td class=n>{html.escape(str(row.get('n', '')))}</td>"
+            lines.append(f"<tr><th>{html.escape(label)}</th>{cells}</tr>")
+    at = f" at temperature {last['temperature']:g}" if is_number(last.get("temperature")) else ""
+    note = (
+        f"Exact match{at}, {last.get('n', '?')} answers to {last.get('prompts', '?')} questions that training never "
+        f"sees; in brackets 95 % intervals. {kind.legend(last)}"
     )
+    return section("Held-out answers", table([*columns.values(), ("n", "muted")], lines), note)
 
 
 def cell(row: dict, key: str) -> str:
@@ -235,36 +238,71 @@ def cell(row: dict, key: str) -> str:
     return f"{row[key]:{sign}.3f}" + (f"<small>[{interval}]</small>" if interval else "")
 
 
-def table_note(row: dict) -> str:
-    """How the numbers of the table were taken."""
-    at = f" at temperature {row['temperature']:g}" if is_number(row.get("temperature")) else ""
+def scoreboards(runs: list[Run]) -> list[str]:
+    """The section of games in training, of a missing opponent, and of help; nothing where nobody else took part."""
+    cells = ("both", "policy_only", "opponent_only", "neither")
+    lines, told = [], ""
+    for run in runs:
+        board, label = run.scoreboard, f"{run.name}: " if len(runs) > 1 else ""
+        counts = [board[key] for key in cells if is_number(board.get(key))]
+        if len(counts) == len(cells) and sum(counts):
+            line = "".join(f"<td>{count}<small>{percent(count / sum(counts))}</small></td>" for count in counts)
+            line += f"<td>{cell(board, 'win_rate')}</td><td class=n>{sum(counts)}</td>"
+            lines.append(f"<tr><th>{html.escape(run.name if label else 'in training')}</th>{line}</tr>")
+        if board.get("unscored"):
+            first, last, steps = (board.get("steps_with_unscored", {}).get(key) for key in ("first", "last", "steps"))
+            text = f"{label}The opponent was missing in {board['unscored']} games of {steps} steps, "
+            text += f"between step {first} and {last}; its term was masked there."
+            told += f"<p class=warning>{html.escape(text)}</p>"
+        if board.get("assisted"):
+            told += f"<p>{html.escape(label + help_in_words(board['assisted']))}</p>"
+    heads = [(name.replace("_", " "), "muted") for name in (*cells, "games_won", "games")]
+    note = (
+        "Who solved a prompt of a step: the policy's first answer against the opponent's one. Games won: policy only, "
+        "as a share of policy only and opponent only; in brackets its 95 % interval."
+    )
+    content = table(heads, lines) if lines else ""
+    return [section("Scoreboard", content + told, note if lines else "")] if content + told else []
+
+
+def help_in_words(assisted: dict) -> str:
+    """What became of a teacher's hints and solutions."""
+    counts = Counter(assisted)
+    dropped = sum(counts[name] for name in counts if name.startswith("hints_dropped_"))
+    failed = counts["hints_failed"] + counts["solutions_failed"]
     return (
-        f"Exact match{at}, {row.get('n', '?')} answers to {row.get('prompts', '?')} questions that training never "
-        "sees; in brackets 95 % intervals. i→c: wrong at first, then right; c→i: right at first, then wrong; "
-        "delta = i→c − c→i."
+        f"A teacher was asked for {counts['hints_asked']} hints and {counts['solutions_asked']} solutions; {failed} "
+        f"could not be had. {counts['hints_used']} hints were used and {dropped} dropped; under them "
+        f"{counts['retries_right']} of {counts['retries']} retries were right, and {counts['solved_with_hint']} "
+        f"prompts were solved that had not been. {counts['solutions_right']} solutions were right."
     )
 
 
-def example(kind: str, before: dict | None, now: dict) -> str:
-    """One question with the attempts before training and now."""
+def example(kind: "Kind", outcome: str, before: dict | None, now: dict) -> str:
+    """One question with the texts before training, of those who learn, and the texts now."""
     columns = []
     label = WHEN.get(now["when"]) or f"step {now['step']}"
-    for title, row in (("before training", before), (label, now)):
+    for title, row, count in (("before training", before, len(kind.accuracies)), (label, now, len(kind.speakers))):
         if row is not None:
-            said = "".join(attempt(row, number) for number in (1, 2))
+            said = "".join(
+                attempt(kind.speakers[i], row, i + 1)
+                for i in range(count)
+                if row.get(f"attempt{i + 1}", "") is not None
+            )
             columns.append(f"<div><h4>{title if before else ''}</h4>{said}</div>")
-    question, target = html.escape(clip(now.get("prompt", ""))), html.escape(clip(now.get("target", "")))
+    question = html.escape(clip(now.get("prompt", "")))
+    target = f"<p>target <b>{html.escape(clip(now['target']))}</b></p>" if "target" in now else ""
     return (
-        f"<article class=example><header><span class='kind {kind.split()[0]}'>{kind}</span>"
-        f"<pre>{question}</pre><p>target <b>{target}</b></p></header><div class=pair>{''.join(columns)}</div></article>"
+        f"<article class=example><header><span class='kind {outcome.split()[0]}'>{outcome}</span>"
+        f"<pre>{question}</pre>{target}</header><div class=pair>{''.join(columns)}</div></article>"
     )
 
 
-def attempt(row: dict, number: int) -> str:
-    """One attempt's text, marked right or wrong."""
+def attempt(speaker: str, row: dict, number: int) -> str:
+    """One text, marked right or wrong."""
     right = bool(row.get(f"match{number}"))
     return (
-        f"<div class='attempt {'right' if right else 'wrong'}'><span>attempt {number} {'✓' if right else '✗'}</span>"
+        f"<div class='attempt {'right' if right else 'wrong'}'><span>{speaker} {'✓' if right else '✗'}</span>"
         f"<pre>{html.escape(clip(row.get(f'attempt{number}', '')))}</pre></div>"
     )
 
@@ -281,21 +319,18 @@ def texts_note(run: Run) -> str:
 
 def several_runs(runs: list[Run]) -> str:
     """Tables and curves of all, their mean, and what differs in their configs."""
+    kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
+    runs = [replace(run, kind=kind) for run in runs]
     rows = mean_rows(runs)
     names = ", ".join(run.name for run in runs)
     if len(rows) > 1:
-        before, now = rows[0], rows[-1]
-        names += (
-            f". In the mean, attempt 2 answers {percent(now['acc_attempt2'])} of the held-out questions and attempt 1 "
-            f"{percent(now['acc_attempt1'])}; before training it was {percent(before['acc_attempt2'])} and "
-            f"{percent(before['acc_attempt1'])}."
-        )
+        names += f". In the mean, {kind.summary(rows, is_mean=True)}"
     body = [heading(f"{len(runs)} runs", names)]
     if rows:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.milestones) for run in runs]
-        body.append(section("Held-out answers", table(groups), table_note(runs[0].milestones[-1])))
-    body += curves(runs)
+        body.append(held_out(kind, groups, runs[0].milestones[-1]))
+    body += scoreboards(runs) + curves(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
 
@@ -303,16 +338,17 @@ def several_runs(runs: list[Run]) -> str:
 def mean_rows(runs: list[Run]) -> list[dict]:
     """The mean over runs of every milestone that all of them have; Student's interval with a run as the unit."""
     rows = []
+    columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
     for when in WHEN:
         found = [row for run in runs for row in run.milestones if row["when"] == when]
         if len(found) != len(runs):
             continue
         means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
-        for key in RATES:
+        for key in columns:
             values = [row[key] for row in found if is_number(row.get(key))]
-            if values:
+            if len(values) == len(runs):
                 means[key] = fmean(values)
-            if len(set(values)) > 1:  # runs from one base share its evaluation: that is no certainty
+            if key in means and len(set(values)) > 1:  # runs from one base share its evaluation: that is no certainty
                 floor = -1 if key == "delta" else 0
                 means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
         rows.append(means)
@@ -323,17 +359,13 @@ def differences(runs: list[Run]) -> str:
     """A table of the config keys in which the runs differ."""
     flats = [flat(run.config) for run in runs]
     keys = dict.fromkeys(key for each in flats for key in each)
-    head = "".join(f"<th>{html.escape(run.name)}</th>" for run in runs)
     lines = []
     for key in keys:
         values = [each.get(key, "–") for each in flats]
         if len(set(values)) > 1:
             cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
             lines.append(f"<tr><th>{html.escape(key)}</th>{cells}</tr>")
-    return (
-        f"<div class=wide><table class=keys><thead><tr><th></th>{head}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
+    return table([(run.name, "muted") for run in runs], lines, "keys")
 
 
 def flat(tree: dict, prefix: str = "") -> dict[str, str]:
@@ -406,6 +438,32 @@ TRAINING = (
     Chart("Truncation", "Answers that ran out of tokens before they ended.",
           of_attempts("truncated"), floor=0, percent=True),
 )  # fmt: skip
+PLAY_HELD_OUT = (
+    Chart("Accuracy on held-out questions", f"Exact match of single answers; {BANDS}.",
+          {"acc": ("pass@1", "two"), "opponent_acc": ("opponent", "one")}, evaluations, percent=True, hero=True),
+    Chart("Games won on held-out questions", f"Of those that one side won; {BANDS}.",
+          {"win_rate": ("won", "good")}, evaluations, floor=0, percent=True),
+    Chart("Games in training", "Share of a step's games that the policy won, and that its opponent won.",
+          {"wins": ("won", "good"), "losses": ("lost", "bad")}, floor=0, percent=True),
+)  # fmt: skip
+PLAY_TRAINING = (
+    Chart("Accuracy in training", "Right answers, and prompts with at least one; the bold line is a moving mean.",
+          {"acc": ("right", "two"), "solved": ("solved", "good")}, percent=True),
+    Chart("Reward in training", "As the reward function returns it, before games and baseline.",
+          {"reward": ("reward", "two")}),
+    Chart("Equal groups", "Prompts whose answers all earn the same: they teach nothing.",
+          {"equal_groups": ("equal", "two")}, floor=0, percent=True),
+    Chart("Clipped", "Tokens that the clip range keeps from learning: below it what was bad, above it what was good.",
+          {"clipped_low": ("below", "bad"), "clipped_high": ("above", "good")}, floor=0, percent=True),
+    Chart("Distance of an update", "Mean log ratio of an answer's tokens, new over old policy: percentiles 5 and 95.",
+          {"log_ratio_p5": ("5 %", "bad"), "log_ratio_p95": ("95 %", "good")}),
+    Chart("Entropy", "In nats per token.", {"entropy": ("entropy", "two")}, floor=0),
+    Chart("Distance from the base model", "KL in nats per token, logarithmic.", {"kl": ("kl", "two")}, log=True),
+    Chart("Length", "Tokens per answer, the end token included.",
+          {"length": ("answer", "two"), "thinking_tokens": ("thinking", "one")}, floor=0),
+    Chart("Truncation", "Answers that ran out of tokens before they ended.",
+          {"truncated": ("cut off", "two")}, floor=0, percent=True),
+)  # fmt: skip
 IMITATION = (
     Chart("Loss", "Mean cross-entropy of the trained tokens, in nats.",
           {"loss": ("loss", "two")}),
@@ -416,10 +474,8 @@ IMITATION = (
 
 def curves(runs: list[Run]) -> list[str]:
     """The sections of pictures; a picture without data is left out."""
-    is_score = any("acc_attempt1" in row for run in runs for row in run.metrics + run.evaluations)
-    sections = {"Learning": HELD_OUT, "Training": TRAINING} if is_score else {"Training": IMITATION}
     body = []
-    for title, charts in sections.items():
+    for title, charts in runs[0].kind.charts.items():
         figures = "".join(figure(chart, runs) for chart in charts if not repeats_accuracy(chart, runs))
         if figures:
             body.append(section(title, f"<div class=figures>{figures}</div>"))
@@ -428,9 +484,9 @@ def curves(runs: list[Run]) -> list[str]:
 
 def repeats_accuracy(chart: Chart, runs: list[Run]) -> bool:
     """Whether this is the picture of a reward that is nothing but exact match."""
-    if "reward_attempt2" not in chart.series:
-        return False
-    return all(row.get("reward_attempt2") == row.get("acc_attempt2") for run in runs for row in run.metrics)
+    reward = list(chart.series)[-1]
+    accuracy = reward.replace("reward", "acc")
+    return reward != accuracy and all(row.get(reward) == row.get(accuracy) for run in runs for row in run.metrics)
 
 
 def figure(chart: Chart, runs: list[Run]) -> str:
@@ -561,6 +617,117 @@ def as_inline(svg: str, title: str) -> str:
     return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(title)}"', 1)
 
 
+# Kinds of runs
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the runs of one script are shown."""
+
+    accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
+    nothing: str  # what there is no evaluation of
+    summary: Callable[..., str]  # the milestones, and whether they are means of several runs, as a sentence
+    columns: Callable[[list[dict]], dict[str, tuple[str, str]]]  # of a table of evaluations: key, heading, colour
+    legend: Callable[[dict], str]  # of that table, by its last evaluation
+    charts: dict[str, tuple[Chart, ...]]
+    speakers: tuple[str, ...]  # who wrote the texts of an example
+    outcomes: dict[str, tuple[bool, bool, int]]  # of its two texts: which are right, how many examples are shown
+    pairs: Callable[[list[dict]], list[dict]] = list  # makes rows with attempt1 and attempt2 of generations.jsonl's
+    is_staged: bool = True
+
+
+def corrects(rows: list[dict], is_mean: bool = False) -> str:
+    """What a second attempt is good for."""
+    now, before = rows[-1], rows[0]
+    start, joint = ("attempt 2", " and") if is_mean else ("Attempt 2", ",")
+    text = f"{start} answers {percent(now['acc_attempt2'])} of the held-out questions{joint} attempt 1 "
+    text += percent(now["acc_attempt1"])
+    if len(rows) > 1:
+        text += f"; before training it was {percent(before['acc_attempt2'])} and {percent(before['acc_attempt1'])}"
+    low, high = (not is_mean and now.get("delta_ci95")) or (None, None)
+    if all(map(is_number, (low, high, now.get("delta")))):
+        sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
+        text += f". A second look {sign}: {100 * now['delta']:+.1f} points, "
+        text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
+    return text + "."
+
+
+def plays(rows: list[dict], is_mean: bool = False) -> str:
+    """What was learned, and whether it beats the opponent."""
+    now, before = rows[-1], rows[0]
+    went = f"went from {percent(before['acc'])} to" if len(rows) > 1 else "is"
+    text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
+    if is_number(now.get("win_rate")):
+        text += f". Against its opponent the policy won {percent(now['win_rate'])} of the games there that one side won"
+        ends = now.get("win_rate_ci95") or ()
+        text += f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if len(ends) == 2 else ""
+    return text + "."
+
+
+def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
+    """pass@1, pass@k and the games, as far as there are any."""
+    passes = [key for row in rows for key in row if key.startswith("pass@") and not key.endswith("_ci95")]
+    looks = {"acc": ("pass@1", "two"), **{key: (key, "muted") for key in passes}}
+    looks |= {"win_rate": ("games won", "muted"), "opponent_acc": ("opponent", "one")}
+    return {key: look for key, look in looks.items() if any(is_number(row.get(key)) for row in rows)}
+
+
+def legend_of_play(row: dict) -> str:
+    """What a game is, and how many there were."""
+    text = "pass@k: one of k answers at least is right."
+    wins, losses = row.get("wins"), row.get("losses")
+    if is_number(wins) and is_number(losses):
+        text += f" Games won: of those that one side won, here {wins + losses} of {row.get('games', '?')}, by the "
+        text += "policy's first answer against the opponent's one. Opponent: how many of its answers are right."
+    if row.get("missing_games"):
+        text += f" {row['missing_games']} games more could not be judged, or the opponent was missing."
+    return text
+
+
+def games(rows: list[dict]) -> list[dict]:
+    """One row per prompt: the policy's first answer, and the opponent's as a second; it agrees where there is none."""
+    said: dict[str, dict] = {"policy": {}, "opponent": {}}
+    for row in rows:
+        said.get(row.get("who"), {}).setdefault(row.get("prompt"), row)
+    pairs = []
+    for prompt, mine in said["policy"].items():
+        theirs = said["opponent"].get(prompt, {} if said["opponent"] else {"match": mine.get("match")})
+        pair = {f"match{i}": row.get("match") for i, row in ((1, mine), (2, theirs))}
+        pairs.append({**mine, **pair, "attempt1": mine.get("text", ""), "attempt2": theirs.get("text")})
+    return pairs
+
+
+SCORE = Kind(
+    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
+    columns=lambda rows: {
+        "acc_attempt1": ("attempt 1", "one"), "acc_attempt2": ("attempt 2", "two"), "delta": ("delta", "muted"),
+        "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
+    },
+    legend=lambda row: "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i.",
+    charts={"Learning": HELD_OUT, "Training": TRAINING}, speakers=("attempt 1", "attempt 2"),
+    outcomes={
+        "corrected": (False, True, 3), "broken": (True, False, 2), "kept": (True, True, 1),
+        "missed twice": (False, False, 1),
+    },
+)  # fmt: skip
+SELF_PLAY = Kind(
+    accuracies=("acc",), nothing="No evaluation yet", summary=plays, columns=columns_of_play, legend=legend_of_play,
+    charts={"Learning": PLAY_HELD_OUT, "Training": PLAY_TRAINING}, speakers=("policy", "opponent"),
+    outcomes={
+        "won": (True, False, 2), "lost": (False, True, 2), "unsolved": (False, False, 2), "solved": (True, True, 1),
+    },
+    pairs=games, is_staged=False,
+)  # fmt: skip
+IMITATES = replace(SCORE, accuracies=(), charts={"Training": IMITATION})  # no questions, no texts
+KINDS = (SCORE, SELF_PLAY, IMITATES)
+
+
+def kind_of(rows: list[dict]) -> Kind:
+    """The first kind all of whose accuracies are in the rows: without any, these are of SFT."""
+    keys = {key for row in rows for key in row}
+    return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
+
+
 def is_number(value: object) -> bool:
     """A finite number: the log writes null for the others."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
@@ -592,6 +759,15 @@ def heading(title: str, text: str) -> str:
 def section(title: str, content: str, note: str = "") -> str:
     """A titled part of the page."""
     return f"<section><h2>{title}</h2>{content}{f'<p class=note>{html.escape(note)}</p>' if note else ''}</section>"
+
+
+def table(heads: list[tuple[str, str]], lines: list[str], look: str = "rates") -> str:
+    """Lines under headings, each with its colour."""
+    head = "".join(f"<th class={colour}>{html.escape(name)}</th>" for name, colour in heads)
+    return (
+        f"<div class=wide><table class={look}><thead><tr><th></th>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
 
 
 def page(title: str, body: list[str], damaged: int) -> str:
@@ -628,8 +804,8 @@ th, td { text-align: right; padding: .5rem .7rem; border-bottom: 1px solid var(-
   vertical-align: top; }
 th { font-weight: 500; } tr > :first-child { text-align: left; padding-left: 0; } tr > :last-child { padding-right: 0; }
 thead th, td.n { color: var(--muted); font-size: .875rem; }
-thead th:nth-child(2) { color: var(--one); } thead th:nth-child(3) { color: var(--two); }
-.keys thead th { color: var(--muted) !important; } .keys td { white-space: normal; overflow-wrap: anywhere; }
+thead .one { color: var(--one); } thead .two { color: var(--two); }
+.keys td { white-space: normal; overflow-wrap: anywhere; }
 td small { display: block; color: var(--muted); font-size: .78rem; }
 tr.group th { padding-top: 1.4rem; font-weight: 600; }
 .figures { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 2rem 2rem; }
@@ -643,7 +819,8 @@ svg { width: 100%; height: auto; overflow: visible; } svg text { font-family: sy
 .example header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .3rem 1.1rem; margin-bottom: .8rem; }
 .example header p { margin: 0; color: var(--muted); font-size: .875rem; } .example header b { color: var(--ink); }
 .kind { font-size: .8rem; font-weight: 600; } 
-.corrected, .kept { color: var(--good); } .broken, .missed { color: var(--bad); }
+.corrected, .kept, .won, .solved { color: var(--good); } .broken, .missed, .lost, .unsolved { color: var(--bad); }
+.warning { border-left: 3px solid; padding-left: .7rem; color: var(--bad); font-weight: 600; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1rem 1.6rem; }
 pre { margin: 0; font: .85rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 .attempt { border-left: 3px solid; padding-left: .7rem; margin-bottom: .6rem; } .attempt pre { color: var(--ink); }

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -196,6 +197,170 @@ def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsy
     assert "0.664" not in mean and "0.664" in page.text  # only one run has finished
     differing = page.text[page.text.index("What differs") :]
     assert "seed" in differing and "model.name" not in differing
+
+
+def play_evaluation(when, number, acc, wins, losses, **more):
+    row = {"when": when, "stage": 1, "step": number, "n": 400, "prompts": 100, "temperature": 0.7, "acc": acc}
+    row |= {"acc_ci95": [acc - 0.04, acc + 0.03], "opponent_acc": 0.4, "win_rate": wins / (wins + losses)}
+    row |= {"games": 100, "wins": wins, "losses": losses, "missing_games": 0, "win_rate_ci95": [0.611, 0.899]}
+    passes = [{"k": k, "pass": acc + 0.1 * i, "pass_ci95": [0.123, 0.987]} for i, k in enumerate((1, 2, 4))]
+    return row | {"pass_at_k": passes} | more
+
+
+def play_step(number, **more):
+    row = {"stage": 1, "step": number, "steps": 4, "global_step": number, "acc": 0.4, "reward": 0.4, "solved": 0.6}
+    row |= {"wins": 0.25, "losses": 0.125, "equal_groups": 0.5, "clipped_low": 0.0, "clipped_high": 0.125, "kl": 0.0}
+    row |= {"log_ratio_p5": -0.01, "log_ratio_p50": 0.0, "log_ratio_p95": 0.01, "entropy": 0.3, "length": 9.0}
+    return row | {"truncated": 0.0, "tokens": 500, "seconds_generate": 1.0} | more
+
+
+def wrote(who, when, number, prompt, match, text):
+    return {"when": when, "stage": 1, "step": number, "who": who, "prompt": prompt, "text": text, "match": match}
+
+
+SCOREBOARD = {
+    "both": 10, "policy_only": 6, "opponent_only": 2, "neither": 22, "total": 40, "win_rate": 0.75,
+    "win_rate_ci95": [0.409, 0.929], "unscored": 0, "steps_with_unscored": {}, "assisted": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def play(tmp_path):
+    """A finished run of self-play of 4 steps."""
+    folder = tmp_path / "outputs" / "play"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump({"seed": 0, "opponent": {"endpoint": {"model": "<i>rival"}}}))
+    write(folder, "metrics", [play_step(n) for n in range(1, 5)])
+    write(folder, "evaluations", [
+        play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.521, 25, 15),
+        play_evaluation("after_training", 4, 0.603, 32, 8),
+    ])  # fmt: skip
+    last = [
+        ("policy", "P<1>", True, "won <script>alert(1)</script>"), ("policy", "P<1>", False, "a second sample"),
+        ("policy", "P2", False, "lost"), ("policy", "P3", False, "</pre>both wrong"), ("policy", "P4", True, "alone"),
+        ("policy", "P5", None, "not judged"), ("opponent", "P<1>", False, "theirs <b>1"),
+        ("opponent", "P2", True, "theirs 2"), ("opponent", "P3", False, "theirs 3"), ("opponent", "P4", None, ""),
+        ("opponent", "P5", False, "theirs 5"),
+    ]  # fmt: skip
+    write(folder, "generations", [
+        wrote("policy", "pretrain", 0, "P<1>", False, "early"), wrote("opponent", "pretrain", 0, "P<1>", False, "same"),
+        wrote("policy", "train", 1, "P2", True, "in training"), wrote("teacher", "train", 1, "P2", None, "a hint"),
+        *(wrote(who, "after_training", 4, *rest) for who, *rest in last),
+    ])  # fmt: skip
+    write(folder, "scoreboard", [SCOREBOARD])
+    (folder / "scoreboard.jsonl").rename(folder / "scoreboard.json")
+    return folder
+
+
+def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
+    page = page_of(monkeypatch, play)
+    text = " ".join(page.text)
+    assert "Pass@1 on held-out questions went from 40.2 % to 60.3 %. Against its opponent the policy won 80.0 %" in text
+    assert "won, 95 % interval 61.1 to 89.9." in text
+    heads = page.text[page.text.index("pass@1") :]
+    assert heads[:5] == ["pass@1", "pass@4", "games won", "opponent", "n"]
+    row = heads[heads.index("after training") :]
+    assert row[1:10] == [
+        "0.603", "[.563 .633]", "0.803", "[.123 .987]", "0.800", "[.611 .899]", "0.400",
+        "[.309 .498]", "400",  # 40 of 100: Wilson's interval
+    ]  # fmt: skip
+    assert "0.521" not in page.text and "here 40 of 100" in text and "400 answers to 100 questions" in text
+    board = page.text[page.text.index("in training") :]
+    assert board[1:12] == ["10", "25.0 %", "6", "15.0 %", "2", "5.0 %", "22", "55.0 %", "0.750", "[.409 .929]", "40"]
+    assert "was missing" not in text and "A teacher" not in text and "<i>rival" in page.text and "4 steps" in page.text
+
+
+def test_self_play_has_its_curves(play, monkeypatch):
+    def shown():
+        return [value for key, value in page_of(monkeypatch, play).attributes if key == "aria-label"]
+
+    all_but_kl = [
+        "Accuracy on held-out questions", "Games won on held-out questions", "Games in training",
+        "Accuracy in training", "Equal groups", "Clipped", "Distance of an update", "Entropy", "Length", "Truncation",
+    ]  # fmt: skip
+    assert shown() == all_but_kl  # neither a KL that is always 0, nor a reward that is nothing but accuracy
+    write(play, "metrics", [play_step(n, kl=0.1 * (n - 1), reward=0.5) for n in range(1, 5)])
+    assert set(shown()) - set(all_but_kl) == {"Distance from the base model", "Reward in training"}
+
+
+def test_texts_of_games_stand_beside_those_before_training_and_are_only_text(play, monkeypatch):
+    page = page_of(monkeypatch, play)
+    html = (play / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in html and "<b>1" not in html and "<i>rival" not in html and html.count("</pre>both") == 0
+    texts = page.text[page.text.index("Texts") + 1 : page.text.index("Config")]
+    assert texts[:-1] == [
+        "won", "P<1>", "before training", "policy ✗", "early", "after training",
+        "policy ✓", "won <script>alert(1)</script>", "opponent ✗", "theirs <b>1",
+        "lost", "P2", "policy ✗", "lost", "opponent ✓", "theirs 2",
+        "unsolved", "P3", "policy ✗", "</pre>both wrong", "opponent ✗", "theirs 3",
+    ]  # fmt: skip  # nothing where one of both could not be judged
+
+
+def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
+    missing = {"unscored": 7, "steps_with_unscored": {"first": 2, "last": 4, "steps": 3}}
+    assisted = {
+        "hints_asked": 9, "hints_used": 5, "hints_dropped_code": 1, "hints_dropped_answer": 2, "hints_failed": 1,
+        "retries": 20, "retries_right": 4, "solved_with_hint": 3, "solutions_asked": 6, "solutions_right": 2,
+    }  # fmt: skip
+    (play / "scoreboard.json").write_text(json.dumps(SCOREBOARD | missing | {"assisted": assisted}))
+    write(play, "evaluations", [play_evaluation("after_training", 4, 0.6, 32, 8, missing_games=5)])
+    page = page_of(monkeypatch, play)
+    assert ("class", "warning") in page.attributes
+    assert (
+        "The opponent was missing in 7 games of 3 steps, between step 2 and 4; its term was masked there." in page.text
+    )
+    text = " ".join(page.text)
+    assert (
+        "A teacher was asked for 9 hints and 6 solutions; 1 could not be had. 5 hints were used and 3 dropped" in text
+    )
+    assert "under them 4 of 20 retries were right, and 3 prompts were solved that had not been. 2 solutions" in text
+    assert "5 games more could not be judged, or the opponent was missing." in text
+
+
+def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
+    write(play, "metrics", [play_step(n) for n in (1, 2)])
+    with open(play / "metrics.jsonl", "ab") as file:
+        file.write(b'{"stage": 1, "st')
+    write(play, "evaluations", [play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.5, 5, 3)])
+    (play / "scoreboard.json").write_text('{"both": 1')
+    page = page_of(monkeypatch, play)
+    assert "step 2 of 4 so far" in page.text and "step 2" in page.text and "Scoreboard" not in page.text
+    assert any("from 40.2 % to 50.0 %" in text for text in page.text)
+    assert any("2 damaged lines" in text for text in page.text)
+    (play / "scoreboard.json").unlink()
+    write(play, "metrics", [{"stage": 1, "step": 1, "steps": 4, "acc": 0.5, "length": 3.0}])
+    write(play, "evaluations", [
+        {"when": "pretrain", "stage": 1, "step": 0, "acc": 0.25, "pass_at_k": [{"k": 1, "pass": 0.25}]},
+        {"when": "step", "stage": 1, "step": 1, "acc": None, "pass_at_k": None, "win_rate": None},
+    ])  # fmt: skip
+    write(play, "generations", [wrote("policy", "pretrain", 0, "P", False, "mine"), {"when": "pretrain"}])
+    page = page_of(monkeypatch, play)
+    assert "Pass@1 on held-out questions is 25.0 %." in page.text and "games won" not in page.text
+    texts = page.text[page.text.index("Texts") : page.text.index("Config")]
+    assert texts[1:-1] == ["unsolved", "P", "policy ✗", "mine"]
+    (play / "evaluations.jsonl").unlink()
+    assert "No evaluation yet: step 1 of 4 so far." in page_of(monkeypatch, play).text
+
+
+def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
+    other = play.with_name("play-1")
+    shutil.copytree(play, other)
+    write(other, "evaluations", [
+        play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("after_training", 4, 0.703, 24, 16),
+    ])  # fmt: skip
+    monkeypatch.setattr("sys.argv", ["report.py", str(play), str(other)])
+    assert report.main() == 0
+    page = Page((play.parent / "report.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text)
+    assert "play, play-1. In the mean, pass@1 on held-out questions went from 40.2 % to 65.3 %" in text
+    mean = page.text[page.text.index("mean of 2 runs, with the interval over runs") : page.text.index("play, seed 0")]
+    assert mean[1:6] == ["pretrain", "0.402", "0.602", "0.375", "0.400"]  # the runs agree: that has no interval
+    assert "[.018 1.000]" in mean  # 0.653 -+ 12.706 * 0.05, cut at 1
+    board = page.text[page.text.index("Scoreboard") :]
+    assert "play" in board and "play-1" in board and board.count("0.750") == 2
+    write(other, "evaluations", [])
+    monkeypatch.setattr("sys.argv", ["report.py", str(other), str(play)])
+    assert report.main() == 0  # one of them has only begun
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path, monkeypatch):
