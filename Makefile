@@ -15,11 +15,13 @@ SUFFIX = $(if $(filter-out 0,$(SEED)),-$(SEED))
 BASE = outputs/tiny-base$(SUFFIX)
 STUDENT = outputs/tiny-student$(SUFFIX)
 DATA := data/generated/tiny-arithmetic
+CODE_BASE = outputs/tiny-code-base$(SUFFIX)
+CODE_DATA := data/generated/tiny-code
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-distill test setup smoke report lint clean
+.PHONY: help demo demo-selfplay demo-distill test setup smoke report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +36,17 @@ demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and
 	$(RUN_PYTHON) report.py outputs/tiny-arithmetic$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+demo-selfplay: export OMP_NUM_THREADS ?= 2
+demo-selfplay: setup $(CODE_DATA)/sft.jsonl ## a tiny model learns to write programs that pass their tests, minutes on a laptop; SEED=n
+	@start=$$(date +%s); set -e; \
+	[ -d $(CODE_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_code_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(CODE_BASE)); \
+	$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_code.yaml --resume \
+	    seed=$(SEED) run_name=tiny-code$(SUFFIX) model.name=$(CODE_BASE)/final; \
+	$(RUN_PYTHON) report.py outputs/tiny-code$(SUFFIX); \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo-selfplay: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
 # the teacher is the demo's base, the student a smaller one; SIGKILL, because a server that is told to stop takes its time
 demo-distill: export OMP_NUM_THREADS ?= 2
@@ -69,10 +82,14 @@ test: setup ## run the tests
 
 setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
 
-smoke: setup $(DATA)/sft.jsonl ## every part of the loop on 8 examples, in about a minute
+smoke: setup $(DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both loops on 8 examples, in about a minute
 	@$(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --smoke 8
 	@$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --smoke 8 model.name=outputs/tiny-base-smoke/final
 	@$(RUN_PYTHON) report.py outputs/tiny-arithmetic-smoke
+	@$(RUN_PYTHON) sft_train.py --config configs/tiny_code_base.yaml --smoke 8
+	@$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_code.yaml --smoke 8 \
+	    model.name=outputs/tiny-code-base-smoke/final
+	@$(RUN_PYTHON) report.py outputs/tiny-code-smoke
 
 report: setup ## one page about RUN=outputs/..., or several runs side by side
 	@$(RUN_PYTHON) report.py $(RUN)
@@ -87,6 +104,9 @@ clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
 
 $(DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA)
+
+$(CODE_DATA)/sft.jsonl: | setup
+	@$(RUN_PYTHON) data/build_tiny_code.py --out $(CODE_DATA)
 
 # An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
 # was made by hand is kept and brought up to date.

@@ -1,12 +1,14 @@
-"""Held-out accuracy of both attempts, with intervals: of a run, of an adapter, or of the base model.
+"""Held-out accuracy with intervals, of two attempts or of single answers: of a run, an adapter, or the base model.
 
     python evaluate.py --config configs/gsm8k.yaml                                      # the base model
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
     python evaluate.py --config configs/gsm8k.yaml --adapter outputs/score-gsm8k/stage1/step_50
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
+    python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
 
+A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answers, and its opponent is not asked.
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
@@ -18,14 +20,18 @@ import argparse
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import Eval, ScoreConfig, load, parser
+from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
+
+LEGEND = "exact match; below each value its 95 % interval"
 
 
 def main() -> int:
@@ -35,12 +41,15 @@ def main() -> int:
     from lib.checkpoint import load_adapter  # torch comes after the config was found sound
     from lib.console import Screen
     from lib.distributed import make_accelerator
-    from lib.evaluation import evaluate, majority_votes, pass_at_k
-    from lib.task import load_task
+    from lib.task import load_chat_task, load_task
 
     accelerator = make_accelerator(config.tracking.model_copy(update={"backend": "none"}), config.run_dir)
     screen = Screen(accelerator.is_main_process)
-    task = load_task(config, screen.say)
+    if isinstance(config, ScoreConfig):
+        load_any, measure, tables = load_task, partial(both_attempts, majority=args.majority), tables_of_attempts
+    else:
+        load_any, measure, tables = load_chat_task, single_answers, table_of_answers
+    task = load_any(config, screen.say)
     if adapter:
         load_adapter(task.policy.model, adapter)
     for note in task.notes:
@@ -48,29 +57,55 @@ def main() -> int:
     rows = []
     for temperature in args.temperature:
         settings = settings_for(config.eval, args, temperature)
-        samples = settings.samples_per_prompt
-        numbers, rollouts = evaluate(
-            task.policy, task.prompts, task.test, config.dataset.target_field, task.judge,
-            task.sampling(temperature, samples), settings, accelerator,
-            on_progress=lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
+        row = described(config, adapter, settings) | measure(
+            task, settings, accelerator,
+            lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
         )  # fmt: skip
-        row = described(config, adapter, settings) | numbers
-        if samples > 1:
-            row["pass_at_k"] = pass_at_k(rollouts, samples, accelerator)
-        if samples > 1 and args.majority:
-            same = matchers.get(config.reward.match)
-            row["majority"] = majority_votes(rollouts, samples, same, accelerator)
         rows.append(row)
         if args.output and accelerator.is_main_process:
             append(args.output, row)
     screen.heading(f"{adapter or 'base'} of {config.model.name}")
-    screen.say("\n".join(accuracy_table(rows)))
-    for row in rows:
-        screen.say("\n".join(samples_table(row)))
+    screen.say("\n".join(tables(rows)))
     return FINISHED
 
 
-def command_line() -> tuple[argparse.Namespace, ScoreConfig, Path | None]:
+def both_attempts(
+    task: object, settings: Eval, accelerator: object, on_progress: Callable[[int, int], None], majority: bool
+) -> dict:
+    """The numbers of a task of train.py: first answers and their corrections."""
+    from lib.evaluation import evaluate, majority_votes, pass_at_k
+
+    config, samples = task.config, settings.samples_per_prompt
+    row, rollouts = evaluate(
+        task.policy, task.prompts, task.test, config.dataset.target_field, task.judge,
+        task.sampling(settings.temperature, samples), settings, accelerator, on_progress,
+    )  # fmt: skip
+    if samples > 1:
+        row["pass_at_k"] = pass_at_k(rollouts, samples, accelerator)
+    if samples > 1 and majority:
+        row["majority"] = majority_votes(rollouts, samples, matchers.get(config.reward.match), accelerator)
+    return row
+
+
+def single_answers(task: object, settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]) -> dict:
+    """The numbers of a task of rl_train_gspo_selfplay.py: the policy's answers alone, no opponent is asked."""
+    from lib.evaluation import evaluate_groups, in_parts
+    from lib.groups import Referee, answer_all
+    from lib.ledger import numbers_of
+
+    samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
+    referee = Referee(task.judge, task.config.dataset.target_field)
+
+    def answer(rows: list[tuple[int, dict]], generator: object) -> list:
+        asked = [task.asked(*each) for each in rows]
+        return answer_all(task.policy, task.prompts, asked, samples, referee, limits, generator)
+
+    groups = in_parts(answer, list(enumerate(task.test)), settings, task.policy.device, accelerator, on_progress)
+    answers = [[numbers_of(each) for each in group.answers] for group in groups]
+    return evaluate_groups(answers, [], settings, accelerator)
+
+
+def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Path | None]:
     """The options, the config with its overrides, and the adapter's folder. ConfigError for every mistake in them."""
     options = parser(__doc__, smoke=False)
     which = options.add_mutually_exclusive_group()
@@ -84,7 +119,12 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig, Path | None]:
     options.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     args = options.parse_args()
-    config = load(ScoreConfig, args.config, args.overrides)
+    config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
+    if args.majority and isinstance(config, SelfPlayConfig):
+        raise ConfigError(
+            f"--majority votes over second attempts, and {args.config} is a config of single answers: leave it out, "
+            "--samples alone gives pass@k"
+        )
     samples = args.samples or config.eval.samples_per_prompt
     if args.majority and (samples < 2 or not any(args.temperature)):
         raise ConfigError(
@@ -141,11 +181,12 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
     return defaults.model_copy(update=changes)
 
 
-def described(config: ScoreConfig, adapter: Path | None, settings: Eval) -> dict:
+def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settings: Eval) -> dict:
     """What was measured: the first fields of the row, `when`, `stage` and `step` as in a run's evaluations.jsonl."""
     where, base = position(adapter), adapter is None
     stage, step = where or (0, math.inf)
-    label = f"after_stage{stage}" if step == math.inf else "step"
+    end = f"after_stage{stage}" if isinstance(config, ScoreConfig) else "after_training"
+    label = end if step == math.inf else "step"
     return {
         "schema": 1,
         "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
@@ -170,6 +211,23 @@ def append(path: Path, row: dict) -> None:
         file.write(json.dumps(clean, ensure_ascii=False) + "\n")
 
 
+def table_of_answers(rows: list[dict]) -> list[str]:
+    """pass@1, pass@2, pass@4, ... at each temperature, each above its 95 % interval."""
+    table = []
+    for row in rows:
+        numbers = {"pass@1": row["acc"], "pass@1_ci95": row["acc_ci95"]}
+        for part in row["pass_at_k"][1:]:
+            numbers |= {f"pass@{part['k']}": part["pass"], f"pass@{part['k']}_ci95": part["pass_ci95"]}
+        table.append((name_of(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
+    lines = aligned(["", *max((keys for _, _, keys in table), key=len)], table)
+    return [*lines, *(counted(row, f"{row['truncated']:.1%} truncated") for row in rows), LEGEND]
+
+
+def tables_of_attempts(rows: list[dict]) -> list[str]:
+    """The table of both attempts, then pass@k and the votes of each temperature."""
+    return [*accuracy_table(rows), *(line for row in rows for line in samples_table(row))]
+
+
 def accuracy_table(rows: list[dict]) -> list[str]:
     """Both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
     keys = ["acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"]
@@ -177,8 +235,8 @@ def accuracy_table(rows: list[dict]) -> list[str]:
     lines = aligned(header, [(name_of(row), row, keys) for row in rows])
     for row in rows:
         cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated"
-        lines.append(f"{name_of(row)}: n = {row['n']} answers to {row['prompts']} held-out questions, {cut}")
-    return [*lines, "exact match; below each value its 95 % interval"]
+        lines.append(counted(row, cut))
+    return [*lines, LEGEND]
 
 
 def samples_table(row: dict) -> list[str]:
@@ -193,6 +251,11 @@ def samples_table(row: dict) -> list[str]:
         lines += ["", f"majority votes at {name_of(row)}: 2K first attempts, or K first attempts and their corrections"]
         lines += aligned(["", "parallel", "sequential", "gain"], votes)
     return lines
+
+
+def counted(row: dict, cut: str) -> str:
+    """How much was measured."""
+    return f"{name_of(row)}: n = {row['n']} answers to {row['prompts']} held-out questions, {cut}"
 
 
 def name_of(row: dict) -> str:

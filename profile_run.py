@@ -197,10 +197,10 @@ def with_headroom(tokens: float) -> int:
 def memory(config: ScoreConfig) -> list[str]:
     """Lines of the estimate that --dry-run shows."""
     from lib.model import load_skeleton
-    from lib.preview import memory
+    from lib.preview import memory_of_tree
 
     skeleton, _ = load_skeleton(config.model)
-    return memory(skeleton, config).splitlines()
+    return memory_of_tree(skeleton, config).splitlines()
 
 
 def texts_of(rollout: object, target_field: str) -> dict:

@@ -2,7 +2,8 @@
 
 Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
 
-    ours    lib.score.Score on a config, by the calls of train.py's loop, stage II
+    ours    lib.score.Score on a config, by the calls of train.py's loop, stage II; where a case has no second attempts,
+            lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
 """
@@ -33,7 +34,7 @@ class Case:
     model: str
     prompts: int  # P
     attempts: int  # K1
-    revisions: int  # K2
+    revisions: int  # K2; 0: answers of one attempt, and no KL
     length: int  # tokens of the longest completion
     prompt_tokens: int
     micro_batch_tokens: int  # ours
@@ -224,17 +225,28 @@ def score_config(case: Case, folder: Path):
     ])  # fmt: skip
 
 
-def ours(case: Case, folder: Path, meter: Meter) -> None:
-    """The loop of train.py, stage II."""
+def selfplay_config(case: Case, folder: Path):
+    """The same for single answers: GSPO, one optimizer step in each."""
+    from lib.config import SelfPlayConfig, load
+
+    return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
+        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", "opponent=null",
+        f"model.max_seq_length={case.prompt_tokens + case.length}", f"dataset.name={folder / 'data.jsonl'}",
+        "dataset.test_split_size=1", "prompts.user='{question}'", "reward.fn=parity",
+        "reward.answer_extractor=identity", f"generation.max_prompt_length={case.prompt_tokens}",
+        f"generation.max_new_tokens={case.length}",
+        f"train.batch_size={case.prompts}", f"train.group_size={case.attempts}", "train.minibatches=1",
+        f"train.micro_batch_tokens={case.micro_batch_tokens}", "train.steps=1000000", "train.checkpoint_every=0",
+        "eval.every_steps=0", f"optimizer.learning_rate={RATE}",
+    ])  # fmt: skip
+
+
+def of_given_lengths(case: Case, policy) -> None:
+    """From now on completions have the lengths of the case, and no end token."""
     from lib import task
     from lib.generators import native
-    from lib.registry import rewards
-    from lib.score import Score
 
-    rewards.register("parity")(parity)
-    config = score_config(case, folder)
-    made = task.load_task(config)
-    never = made.policy.language_model.config.vocab_size
+    never = policy.language_model.config.vocab_size
     task.stop_ids = lambda *_: frozenset({never})
     lengths = {2: case.drawn(case.firsts), 3: case.drawn(case.seconds)}  # by the length of a path
     new = native._Rows.new
@@ -246,7 +258,42 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
         return rows
 
     native._Rows.new = limited
-    touch(made.policy)
+    touch(policy)
+
+
+def gspo(case: Case, folder: Path, meter: Meter) -> None:
+    """The loop of rl_train_gspo_selfplay.py."""
+    from lib.gspo import GspoRun
+    from lib.registry import rewards
+    from lib.task import load_chat_task
+
+    rewards.register("parity")(parity)
+    made = load_chat_task(selfplay_config(case, folder))
+    of_given_lengths(case, made.policy)
+    run = GspoRun(made)
+    run.progress.due = None
+    with run.open():
+        meter.ready()
+        while not run.interrupted():
+            meter.begin()
+            played = run.play()
+            sampled = seconds()
+            run.update(played, run.credit(played, run.assist(played)))
+            written = [answer.completion.ids for each in played for answer in each.group.answers]
+            meter.end(sampled - meter.start, len(written), sum(map(len, written)))
+
+
+def ours(case: Case, folder: Path, meter: Meter) -> None:
+    """The loop of train.py, stage II, or that of self-play."""
+    if not case.revisions:
+        gspo(case, folder, meter)
+    from lib.registry import rewards
+    from lib.score import Score
+    from lib.task import load_task
+
+    rewards.register("parity")(parity)
+    made = load_task(score_config(case, folder))
+    of_given_lengths(case, made.policy)
     run = Score(made, start_stage=2)
     run.progress.due = None
     with run.open():
@@ -426,7 +473,8 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         dataloader_pin_memory=False, max_steps=1_000_000, learning_rate=RATE, lr_scheduler_type="constant",
         per_device_train_batch_size=rows, gradient_accumulation_steps=case.completions // rows,
         steps_per_generation=generated // rows, num_generations=group,
-        max_completion_length=case.length, temperature=1.0, beta=BETA,
+        max_completion_length=case.length, temperature=1.0,
+        **({"beta": BETA} if case.revisions else {"importance_sampling_level": "sequence", "loss_type": "grpo"}),
         gradient_checkpointing=False, bf16=torch.cuda.is_available(), use_vllm=False,
     )  # fmt: skip
     # a LoraConfig, not a PeftModel: TRL would copy the adapter of that one and run the copy as the reference

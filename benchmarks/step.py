@@ -2,6 +2,7 @@
 
     python benchmarks/step.py                               # tiny and wide models on a CPU; Qwen3-0.6B's on a GPU
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
+    python benchmarks/step.py --model tiny-gspo             # a step of GSPO, 32 prompts x 8; qwen3-0.6b-gspo on a GPU
     python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
@@ -56,6 +57,10 @@ CASES = {  # tiny: the batch of the demo
                     naive_rows=64, trl_rows=80),
     "wide": Case("wide", prompts=4, attempts=2, revisions=2, length=48, prompt_tokens=32, micro_batch_tokens=1024,
                  naive_rows=8, trl_rows=12),
+    "tiny-gspo": Case("tiny", prompts=32, attempts=8, revisions=0, length=24, prompt_tokens=13, micro_batch_tokens=4096,
+                      naive_rows=64, trl_rows=64),
+    "qwen3-0.6b-gspo": Case("qwen3-0.6b", prompts=32, attempts=8, revisions=0, length=512, prompt_tokens=64,
+                            micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
     "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
                        micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
 }  # fmt: skip
@@ -167,12 +172,13 @@ def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
 
 def compare(case: Case, pairs: int, console: Console) -> None:
     """Runs all contenders on a case and prints its tables."""
-    taken: dict[str, list[dict]] = {name: [] for name in CONTENDERS}
+    names = CONTENDERS if case.revisions else tuple(name for name in CONTENDERS if name != "naive")
+    taken: dict[str, list[dict]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
         folder = Path(temporary)
         console.print(f"{case.model}: setting up ...")
         sizes = prepare(case, folder)
-        with started(CONTENDERS, folder) as children:
+        with started(names, folder) as children:
             for turn in range(pairs):
                 for name, child in children.items():
                     taken[name].append(child.step())
@@ -183,8 +189,9 @@ def compare(case: Case, pairs: int, console: Console) -> None:
         if done != {(case.completions, case.tokens)}:
             raise SystemExit(f"{name} did {done} completions and tokens, expected {case.completions}, {case.tokens}")
     console.print(step_table(case, taken))
-    console.print(part_table("rollouts alone", case, taken, "rollout"))
-    console.print(part_table("updates alone", case, taken, "update"))
+    if "naive" in taken:
+        console.print(part_table("rollouts alone", case, taken, "rollout"))
+        console.print(part_table("updates alone", case, taken, "update"))
     if torch.cuda.is_available():
         console.print(floor_table(case, sizes, taken["ours"]))
 
@@ -278,8 +285,8 @@ def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
     moved = steps * 2 * (sizes.layers + sizes.head) + sizes.cached * (first + second)
     # tokens of the shared part and of the revisions; forward of policy 2 and of reference 2, gradient by activations 2
     # per parameter, none by the frozen weights; the head sees scored tokens alone; adapters and attention left out
-    passed = case.firsts * case.prompt_tokens + case.tokens
-    flops = 6 * (sizes.layers * passed + sizes.head * case.tokens)
+    passed = (case.firsts if case.revisions else case.prompts) * case.prompt_tokens + case.tokens
+    flops = (6 if case.revisions else 4) * (sizes.layers * passed + sizes.head * case.tokens)
     bandwidth, throughput = copy_bandwidth(), matmul_throughput()
     speeds = f"{bandwidth / 1e12:.2f} TB/s copied, {throughput / 1e12:.0f} TFLOP/s multiplied in bfloat16"
     table = table_of(f"{case.model}: floors by {speeds}", "floor s", "ours s", "ours / floor")
@@ -345,7 +352,7 @@ def main() -> None:
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
-    on_gpu = ["qwen3-0.6b"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
+    on_gpu = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
     cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
     chatter.disable_progress_bar()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file

@@ -9,7 +9,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 from urllib.parse import urlsplit
 
 import yaml
@@ -369,7 +369,12 @@ class Thinking(Section):
     budget_tokens: Annotated[int, Field(ge=0)] = 0  # on top of max_new_tokens
     open_tag: Name = "<think>"
     close_tag: Name = "</think>"
-    keep: bool = True  # rows carry the reasoning, between the tags, for SFT to learn
+
+
+class KeptThinking(Thinking):
+    """Reasoning of rollouts."""
+
+    keep: bool = True  # rows carry it, between the tags, for SFT to learn
 
 
 class ChatSampling(Section):
@@ -379,7 +384,7 @@ class ChatSampling(Section):
     temperature: Weight = 1.0  # 0 is greedy
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # of an endpoint only
     max_new_tokens: Count = 1024  # of one reply
-    thinking: Thinking = Thinking()
+    thinking: KeptThinking = KeptThinking()
     batch_size: Count = 64  # of a local model: replies decoded at once, at most
 
     @property
@@ -732,6 +737,14 @@ class SelfPlayConfig(RunConfig):
         if self.opponent and (self.opponent.endpoint is None) == (self.opponent.snapshots is None):
             keys = ("opponent.endpoint", "opponent.snapshots")
             yield keys, "give one of the two: a server, or snapshots of the policy"
+        if self.opponent and self.opponent.snapshots:
+            if self.opponent.thinking != Thinking():
+                keys = ("opponent.thinking", "opponent.snapshots")
+                yield keys, "a snapshot thinks as the policy does: remove it, and use generation.thinking"
+            need = gen.max_prompt_length + (self.opponent.max_new_tokens or 0)
+            if need > limit:
+                keys = ("opponent.max_new_tokens", "generation.max_prompt_length", "model.max_seq_length")
+                yield keys, f"max_prompt_length + opponent.max_new_tokens = {need} exceeds {limit}: lower the latter"
         if self.opponent and self.opponent.endpoint:
             yield from _conflicts_of_endpoint("opponent", self.opponent.endpoint, self.opponent.thinking)
         if self.teacher:
@@ -866,12 +879,20 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def load(kind: type[Config], path: Path, overrides: list[str] = (), smoke: int | None = None) -> Config:
+KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig)
+
+
+def load(
+    kinds: type[Config] | tuple[type[Config], ...], path: Path, overrides: list[str] = (), smoke: int | None = None
+) -> Config:
     """The validated config of `path`, with overrides and then `--smoke` applied.
 
-    Raises ConfigError with one line per mistake: file and line, dotted key, what was got and what to do.
+    Of several kinds it is the one that knows most of the file's keys, and of equals the first. Raises ConfigError: one
+    line per mistake, with file and line, dotted key, what was got and what to do; or one for the config of a script
+    that is not meant.
     """
     tree, lines, mistakes = _read(path)
+    kind = _kind_of(tree, kinds if isinstance(kinds, tuple) else (kinds,), path)
     for text in overrides:
         mistakes += _override(tree, lines, text)
     config, found = _validate(kind, tree)
@@ -931,6 +952,33 @@ def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
         raise ConfigError(f"{path}:{line}: not YAML: {error.problem}; check indentation and quotes") from error
     finally:
         loader.dispose()
+
+
+def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Config]:
+    """Which of `kinds` a file is. ConfigError where each has unknown keys, and the config of another script has none.
+
+    So a typo stays a typo. What is missing does not count: that is told by its name.
+    """
+    kind = min(kinds, key=lambda each: _strangers(each, tree))
+    owner = next((each for each in KINDS if not _strangers(each, tree)), kind)
+    if _strangers(kind, tree) and owner is not kind:
+        scripts = " or ".join(each.__doc__ for each in kinds)
+        raise ConfigError(
+            f"{path}: this is a config of {owner.__doc__}, expected one of {scripts}: give such a file, or start "
+            f"{owner.__doc__}"
+        )
+    return kind
+
+
+def _strangers(kind: type[BaseModel], tree: dict) -> int:
+    """How many keys of a tree a section does not know, those of its sections included."""
+    count = 0
+    for key, value in tree.items():
+        if key not in kind.model_fields:
+            count += 1
+        elif isinstance(value, dict) and (section := _section_of(kind.model_fields[key])):
+            count += _strangers(section, value)
+    return count
 
 
 def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicates: list[tuple[Any, str]]) -> None:
@@ -1046,7 +1094,7 @@ def _owner(kind: type[BaseModel], path: list[str]) -> type[BaseModel] | None:
 def _section_of(field: Any) -> type[BaseModel] | None:
     """The Section class that a field holds, also behind `| None`."""
     for option in (field.annotation, *getattr(field.annotation, "__args__", ())):
-        if isinstance(option, type) and issubclass(option, BaseModel):
+        if get_origin(option) is None and isinstance(option, type) and issubclass(option, BaseModel):  # Python 3.10
             return option
     return None
 

@@ -6,6 +6,7 @@ that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ from lib.prompts import TwoTurnPrompts
 from lib.rewards import Judge
 from lib.rollout import Rollout, Sampling, two_attempts
 
-ROWS_AT_ONCE = 512  # prompts between two lines of progress
+ROWS_AT_ONCE = 512  # prompts that are answered together, and between two lines of progress
+Row, Answered = TypeVar("Row"), TypeVar("Answered")
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,38 @@ def evaluate(
     sampling: Sampling,
     settings: Eval,
     accelerator: Accelerator,
-    on_progress=lambda done, of: None,
+    on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> tuple[dict, list[Rollout]]:
-    """One row of metrics over the first `max_examples` rows, and this process's rollouts.
-
-    Draws from a generator of its own, so that an evaluation never moves the training's randomness.
-    """
-    generator = torch.Generator(policy.device).manual_seed(settings.seed + accelerator.process_index)
-    mine = share(rows[: settings.max_examples], accelerator)
-    rollouts: list[Rollout] = []
-    for start in range(0, len(mine), ROWS_AT_ONCE):
-        part = mine[start : start + ROWS_AT_ONCE]
-        rollouts += two_attempts(policy, prompts, part, target_field, judge, sampling, generator)
-        on_progress(start + len(part), len(mine))
+    """One row of metrics over the first `max_examples` rows, and this process's rollouts."""
+    rollouts = in_parts(
+        lambda part, generator: two_attempts(policy, prompts, part, target_field, judge, sampling, generator),
+        rows, settings, policy.device, accelerator, on_progress,
+    )  # fmt: skip
     per_rollout = [_numbers(rollout) for rollout in rollouts]
     everything = collect(per_rollout, accelerator)
     return summarise(_answers(everything, sampling.attempts), sampling.temperature), rollouts
+
+
+def in_parts(
+    answer: Callable[[list[Row], torch.Generator], list[Answered]],
+    rows: list[Row],
+    settings: Eval,
+    device: torch.device,
+    accelerator: Accelerator,
+    on_progress: Callable[[int, int], None] = lambda done, of: None,
+) -> list[Answered]:
+    """What `answer` makes of this process's share of the first `max_examples` rows, some at a time.
+
+    Draws from a generator of its own, so that an evaluation never moves the training's randomness.
+    """
+    generator = torch.Generator(device).manual_seed(settings.seed + accelerator.process_index)
+    mine = share(rows[: settings.max_examples], accelerator)
+    answered: list[Answered] = []
+    for start in range(0, len(mine), ROWS_AT_ONCE):
+        part = mine[start : start + ROWS_AT_ONCE]
+        answered += answer(part, generator)
+        on_progress(start + len(part), len(mine))
+    return answered
 
 
 def _numbers(rollout: Rollout) -> tuple:

@@ -18,7 +18,7 @@ from lib.clock import phase
 from lib.config import Opponent, SamplerCorrection, SelfPlayConfig
 from lib.config import Teacher as TeacherSettings
 from lib.distributed import collect, highest, make_accelerator, share, total
-from lib.evaluation import evaluate_groups
+from lib.evaluation import evaluate_groups, in_parts
 from lib.groups import Answer, Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of
 from lib.losses import (
@@ -32,7 +32,6 @@ from lib.losses import (
     sampler_weights,
 )
 from lib.model import Policy
-from lib.prompts import chat_of
 from lib.remote import Remote, spent
 from lib.replies import key_of
 from lib.rollout import MicroBatch, micro_batches
@@ -47,7 +46,6 @@ from lib.trainer import Trainer, learning_rate
 
 FRONTIER = ("neither", "opponent_only")  # rows that the policy did not solve, by whether the opponent did
 FILES = (*STREAMS, "sft", *(f"frontier/{name}" for name in FRONTIER))
-ROWS_AT_ONCE = 512  # prompts of an evaluation that are sampled together
 
 
 def steps_of(config: SelfPlayConfig, rows: int) -> int:
@@ -202,7 +200,7 @@ class GspoRun(Trainer):
             drawn = self.sampler.take(max(missing, self.accelerator.num_processes))  # each has a part
             asked = [self._asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
             played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
-            telling = [len(set(self._rewards(each))) > 1 for each in played]
+            telling = [len(set(self._trained_rewards(each))) > 1 for each in played]
             missing = train.batch_size - sum(collect(telling, self.accelerator))
             if missing <= 0:
                 break
@@ -292,14 +290,13 @@ class GspoRun(Trainer):
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl."""
         settings = self.config.eval
-        limits = self._limits(settings.temperature)
-        generator = torch.Generator(self.accelerator.device)
-        generator.manual_seed(settings.seed + self.accelerator.process_index)
-        rows = share(list(enumerate(self.task.test[: settings.max_examples])), self.accelerator)
-        played: list[Played] = []
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            asked = [self._asked(*each) for each in rows[start : start + ROWS_AT_ONCE]]
-            played += self._games(asked, settings.samples_per_prompt, limits, generator, EVALUATION)
+        limits, samples = self._limits(settings.temperature), settings.samples_per_prompt
+
+        def answer(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
+            return self._games([self._asked(*each) for each in rows], samples, limits, generator, EVALUATION)
+
+        rows, device = list(enumerate(self.task.test)), self._bare_policy().device
+        played = in_parts(answer, rows, settings, device, self.accelerator)
         row = {"when": when, "stage": 1, "step": self.progress.step}
         row |= evaluate_groups(
             [[numbers_of(answer) for answer in each.group.answers] for each in played],
@@ -356,14 +353,7 @@ class GspoRun(Trainer):
         return self.accelerator.unwrap_model(self.policy)
 
     def _limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
-        generation = self.config.generation
-        return Limits(
-            temperature=temperature,
-            max_new_tokens=max_new_tokens or generation.most_tokens,
-            stop_ids=self.task.stops,
-            pad_id=self.task.tokenizer.pad_token_id,
-            batch_size=generation.batch_size,
-        )
+        return self.task.limits(temperature, max_new_tokens)
 
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
         rank = self.accelerator.process_index
@@ -372,8 +362,7 @@ class GspoRun(Trainer):
         return Remote(section, settings.endpoint, settings.thinking, kept, stops, self.screen.warn)
 
     def _asked(self, number: int, row: dict[str, Any]) -> Asked:
-        messages = chat_of(row, self.config.prompts)
-        return Asked(row, messages, self.task.prompts.ids(messages), number)
+        return self.task.asked(number, row)
 
     def _games(
         self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int
@@ -435,6 +424,11 @@ class GspoRun(Trainer):
 
     def _is_trained(self, answer: Answer) -> bool:
         return answer.score.scored and (answer.completion.finished or not self.config.train.mask_truncated)
+
+    def _trained_rewards(self, each: Played) -> list[float]:
+        """Those of the answers that are trained: where they are all equal, a group has nothing to tell."""
+        rewards = zip(self._rewards(each), each.group.answers, strict=True)
+        return [reward for reward, answer in rewards if self._is_trained(answer)]
 
     def _advantages(self, rewards: list[list[float]], trained: list[list[bool]]) -> list[list[float]]:
         """By group and answer; some kinds look at the groups of all processes."""
@@ -581,7 +575,7 @@ class GspoRun(Trainer):
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
         answers = [numbers_of(answer, thinking, tokenizer) for each in played for answer in each.group.answers]
         answers = collect(answers, self.accelerator)
-        groups = collect([group_numbers(each, self._rewards(each)) for each in played], self.accelerator)
+        groups = collect([group_numbers(each, self._trained_rewards(each)) for each in played], self.accelerator)
         return {
             "stage": 1,
             "step": self.progress.step,

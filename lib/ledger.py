@@ -59,12 +59,12 @@ def numbers_of(
 
 
 def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]:
-    """A prompt in numbers; `rewards` are those that are trained on, games included."""
+    """A prompt in numbers; `rewards` are those that are trained on, games included, and may be none."""
     mine, theirs = each.game
     is_game = mine is not None and theirs is not None
     return {
-        "reward_std": pstdev(rewards),
-        "equal_groups": float(len(set(rewards)) == 1),
+        "reward_std": pstdev(rewards) if rewards else 0.0,
+        "equal_groups": float(len(set(rewards)) <= 1),
         "solved": float(any(each.group.matches)),
         "opponent_acc": None if theirs is None else float(theirs),
         "wins": float(mine and not theirs) if is_game else None,

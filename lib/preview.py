@@ -33,7 +33,7 @@ def preview(config: ScoreConfig) -> None:
         "one example": _example(train[0], prompts, config),
         "plan": _plan(config, len(train), len(test)),
         "tokens": _tokens(train, prompts, config),
-        "memory, estimated": _memory_of_tree(skeleton, config),
+        "memory, estimated": memory_of_tree(skeleton, config),
     }
     _show(parts, screen)
 
@@ -158,7 +158,8 @@ def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> 
     return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated in training: at most {total / 1e6:.1f} M tokens"
 
 
-def _memory_of_tree(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
+def memory_of_tree(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
+    """The same for two attempts, whose answers and lengths the config tells."""
     gen, train = config.generation, config.train
     batch = max(train.stage1_batch_size, train.stage2_batch_size)
     rows = batch * train.attempts_per_prompt * train.revisions_per_attempt

@@ -1,7 +1,7 @@
 """A server that is asked beside the training: in a thread of its own, each answer kept, an outage no exception.
 
-What a server says is on the disk before it is used, so a resumed run asks nothing twice. When a whole batch of requests
-has failed, the server counts as away: from then on one request of each batch tries whether it is back.
+What a server says is on the disk before it is used, so a resumed run asks nothing twice. When all new requests of a
+batch have failed, the server counts as away: from then on one new request of each batch tries whether it is back.
 """
 
 import asyncio
@@ -77,28 +77,39 @@ class Remote:
         self._loop.close()
 
     async def _open(self) -> None:
-        self._patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
+        patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
-        self._scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
+        scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
         self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
-        self._patient.has_answered = self._scout.has_answered = len(self._replies) > 0
+        patient.has_answered = scout.has_answered = len(self._replies) > 0
+        self._patient, self._scout = Remembering(patient, self._replies), Remembering(scout, self._replies)
 
     async def _ask(self, requests: list[Request]) -> list[Outcome]:
-        before = len(self._replies)
+        """The outcome of each. What is kept says nothing about whether the server is away."""
+        is_kept = [self._patient.knows(request) for request in requests]
+        new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
+        return [
+            await self._patient.reply(request) if kept else next(new)
+            for request, kept in zip(requests, is_kept, strict=True)
+        ]
+
+    async def _ask_anew(self, requests: list[Request]) -> list[Outcome]:
+        if not requests:
+            return []
         outcomes: list[Outcome] = []
-        if self._is_away and requests:
+        if self._is_away:
             outcomes = [await self._one(requests[0], self._scout)]
-            if isinstance(outcomes[0], ReplyError):
+            if _is_gone(outcomes[0]):
                 rest = [ReplyError("unavailable", "the server is away, it was not asked")] * (len(requests) - 1)
                 return outcomes + rest
         left = requests[len(outcomes) :]
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
-        was_away, self._is_away = self._is_away, bool(outcomes) and len(failed) == len(outcomes)
-        if self._is_away and before == 0 and len(self._replies) == 0:
+        if len(failed) == len(outcomes) and len(self._replies) == 0:
             raise ApiError(
                 f"{self.section}.endpoint: not one of {len(failed)} first requests was answered: {failed[0]}"
             )
+        was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
         if self._is_away and self.stop_on_outage:
             raise ApiError(
                 f"{self.section}.endpoint: {failed[0]}; mend the server, then --resume, or set "
@@ -110,16 +121,21 @@ class Remote:
             self.warn(f"{self.section}: the server is back")
         return outcomes
 
-    async def _one(self, request: Request, model: RemoteModel) -> Outcome:
-        """A reply, kept or new. ApiError where nobody has ever been answered."""
+    async def _one(self, request: Request, model: Remembering) -> Outcome:
+        """A new reply, or why there is none. ApiError where nobody has ever been answered."""
         try:
-            return await Remembering(model, self._replies).reply(request)
+            return await model.reply(request)
         except ReplyError as error:
             return error
         except ApiError as error:  # a key that is refused, a quota that is used up, a server that is gone
             if len(self._replies) == 0:
                 raise ApiError(f"{self.section}.{error}") from error
-            return ReplyError("refused", str(error))
+            return ReplyError("unavailable", str(error))
+
+
+def _is_gone(outcome: Outcome) -> bool:
+    """Whether this speaks of a server that is away; a request that it refuses for its content does not."""
+    return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 
 def spent(files: Iterable[Path], endpoint: Endpoint) -> str:

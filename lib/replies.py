@@ -96,10 +96,17 @@ class Remembering:
     def __init__(self, generator: ChatGenerator, replies: Replies):
         self.generator, self.replies, self.name = generator, replies, generator.name
 
+    def knows(self, request: Request) -> bool:
+        """Whether its reply is kept."""
+        return self._key(request) in self.replies
+
     async def reply(self, request: Request) -> Reply:
         """As the generator's own."""
 
         async def make() -> dict:
             return (await self.generator.reply(request)).as_dict()
 
-        return Reply.from_dict(await self.replies.once(key_of("reply", self.name, vars(request)), make))
+        return Reply.from_dict(await self.replies.once(self._key(request), make))
+
+    def _key(self, request: Request) -> str:
+        return key_of("reply", self.name, vars(request))

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lib.config import ScoreConfig, SelfPlayConfig
 from lib.data import Splits, load_splits
 from lib.errors import ConfigError
+from lib.groups import Asked, Limits
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
 from lib.rewards import Judge
@@ -43,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class ChatTask:
-    """Everything that rl_train_gspo_selfplay.py needs before its first token."""
+    """Everything that rl_train_gspo_selfplay.py and evaluate.py need before their first token."""
 
     config: SelfPlayConfig
     splits: Splits
@@ -62,6 +64,22 @@ class ChatTask:
     def stops(self) -> frozenset[int]:
         """The ids that end an answer."""
         return stop_ids(self.policy.language_model, self.tokenizer)
+
+    def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
+        """How to sample answers with this task's budgets."""
+        generation = self.config.generation
+        return Limits(
+            temperature=temperature,
+            max_new_tokens=max_new_tokens or generation.most_tokens,
+            stop_ids=self.stops,
+            pad_id=self.tokenizer.pad_token_id,
+            batch_size=generation.batch_size,
+        )
+
+    def asked(self, number: int, row: dict[str, Any]) -> Asked:
+        """The prompt of a row."""
+        messages = chat_of(row, self.config.prompts)
+        return Asked(row, messages, self.prompts.ids(messages), number)
 
 
 def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, dump, load
+from lib.config import CollectConfig, ScoreConfig, ScoreTrain, SelfPlayConfig, SFTConfig, dump, load
 from lib.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -312,6 +312,29 @@ def test_a_scalar_means_what_people_expect(tmp_path, text, key, value):
 def test_overrides_win_and_the_last_of_them_most(tmp_path):
     config = loaded(tmp_path, GOOD, "train.alpha=3", "train.alpha=4", "eval.max_examples=7")
     assert (config.train.alpha, config.eval.max_examples, config.train.beta1) == (4, 7, 0.01)
+
+
+# -- which script a config is for
+
+SINGLE = GOOD.replace("self_correction: Again.", "hinted: '{hint}'").replace("alpha", "group_size")
+BOTH = (SelfPlayConfig, ScoreConfig)
+
+
+def test_of_two_kinds_it_is_the_one_that_knows_the_keys(tmp_path):
+    assert isinstance(loaded(tmp_path, GOOD, kind=BOTH), ScoreConfig)
+    assert isinstance(loaded(tmp_path, SINGLE, kind=BOTH), SelfPlayConfig)
+    with pytest.raises(ConfigError, match=r"task\.yaml:10: train\.alhpa: unknown key; did you mean 'alpha'\?$"):
+        loaded(tmp_path, GOOD.replace("alpha", "alhpa"), kind=BOTH)
+
+
+def test_a_config_of_another_script_is_told_only_where_that_knows_all_keys(tmp_path):
+    (line,) = mistakes(tmp_path, SINGLE)
+    assert line.startswith("task.yaml: this is a config of rl_train_gspo_selfplay.py, expected one of train.py: ")
+    assert len(mistakes(tmp_path, SINGLE + "  stepz: 3\n")) == 4  # self_correction is missing, three keys are unknown
+    assert mistakes(tmp_path, GOOD.replace("  self_correction: Again.\n", "").replace("alpha: 2", "seed: 2")) == [
+        "task.yaml:6: prompts.self_correction: is missing and has no default: add it",
+        "task.yaml:9: train.seed: unknown key; known here: " + ", ".join(ScoreTrain.model_fields),
+    ]
 
 
 # -- what is shipped

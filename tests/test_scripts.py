@@ -23,6 +23,7 @@ from conftest import chatterbox
 import collect_rollouts
 import evaluate
 import profile_run
+import rl_train_gspo_selfplay
 import train
 from lib.clock import PHASES
 from lib.config import ScoreConfig, load
@@ -57,6 +58,14 @@ RIDDLES = {
     "train": {"stage1_steps": 8, "stage2_steps": 8, "stage1_batch_size": 8, "stage2_batch_size": 8, "beta2": 0.01},
     "eval": {"max_examples": 48, "temperature": 1.0, "samples_per_prompt": 4},
 }  # fmt: skip
+GUESSES = {
+    **RIDDLES,
+    "run_name": "guesses",
+    "prompts": {"system": "Guess.", "user": "{riddle}?"},
+    "generation": {"max_prompt_length": 64, "max_new_tokens": 8},
+    "opponent": {"snapshots": {}, "temperature": 1.0},
+    "train": {"steps": 4, "batch_size": 8, "group_size": 4, "minibatches": 2, "loss": "grpo", "checkpoint_every": 2},
+}  # fmt: skip
 NUMBERS = [number * 37 % 96 for number in range(96)]  # 0 to 95, mixed
 SCORES = """
 def warm(predictions, solution, extractor):
@@ -81,6 +90,18 @@ def riddles(sevens, tmp_path_factory):
         patch.syspath_prepend(str(folder))
         assert call(patch, train, "--config", "riddles.yaml") == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def guesses(riddles):
+    """A run of self-play on the same riddles, in the same folder."""
+    model = yaml.safe_load((riddles / "riddles.yaml").read_text())["model"]
+    (riddles / "guesses.yaml").write_text(yaml.safe_dump(GUESSES | {"model": model}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(riddles)
+        patch.syspath_prepend(str(riddles))
+        assert call(patch, rl_train_gspo_selfplay, "--config", "guesses.yaml") == 0
+    return riddles / "outputs/guesses"
 
 
 @pytest.fixture
@@ -250,6 +271,73 @@ def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, monkeyp
     same = set(then) - {"time", "stage", "step"}
     assert {"when", "n", "acc_attempt1", "delta_ci95", "c_to_i", "mcnemar_p"} <= same
     assert {key: again[key] for key in same} == {key: then[key] for key in same}
+
+
+def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch, capsys):
+    write_answers(tmp_path, ["7"] * 20 + ["8"] * 20 + ["9"] * 10 + ["1"])
+    overrides = [f"dataset.name={tmp_path / 'rows.jsonl'}", "dataset.target_field=answer", "reward.fn=exact_match",
+                 "dataset.test_split_size=50", "prompts.user='{question}'"]  # fmt: skip
+    options = ["--temperature", 0, 1, "--samples", 16, "--max-examples", 50, "--output", tmp_path / "o.jsonl"]
+    assert call(monkeypatch, evaluate, "--config", "guesses.yaml", *overrides, *options) == 0
+    greedy, sampled = read(tmp_path / "o.jsonl")
+    about = ["when", "adapter", "temperature", "n", "prompts", "samples", "acc", "truncated", "unscored"]
+    assert [greedy[key] for key in about] == ["pretrain", None, 0, 50, 50, 1, 0.4, 0, 0]
+    assert [each["pass"] for each in greedy["pass_at_k"]] == [0.4]
+    assert (sampled["n"], sampled["prompts"], sampled["temperature"], sampled["seed"]) == (800, 50, 1, 0)
+    assert not {"games", "delta", "majority"} & set(sampled)
+    assert sampled["length"] == 6  # four tags, the digit, the end
+    # four standard errors each, as above
+    assert sampled["acc"] == pytest.approx(0.4 * 0.75 + 0.4 * 0.25, abs=0.055)
+    at = {row["k"]: row["pass"] for row in sampled["pass_at_k"]}
+    assert list(at) == [1, 2, 4, 8, 16]
+    assert at[1] == pytest.approx(sampled["acc"])
+    assert at[16] == pytest.approx(0.4 + 0.4 * (1 - 0.75**16), abs=0.036)
+    shown = capsys.readouterr().out.splitlines()
+    table = shown.index(
+        next(line for line in shown if line.split() == ["pass@1", *(f"pass@{k}" for k in list(at)[1:])])
+    )
+    assert shown[table + 1].split() == ["greedy", "0.400"]
+    assert shown[table + 3].split() == ["temperature", "1", *(f"{value:.3f}" for value in at.values())]
+    assert "temperature 1: n = 800 answers to 50 held-out questions, 0.0% truncated" in shown
+
+
+def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path, monkeypatch):
+    arguments = ["--config", guesses / "config.yaml", "--temperature", 1, "--output", tmp_path / "o.jsonl"]
+    assert call(monkeypatch, evaluate, *arguments, "--run", guesses) == 0
+    assert call(monkeypatch, evaluate, *arguments, "--adapter", guesses / "stage1/step_2") == 0
+    again, before = read(tmp_path / "o.jsonl")
+    assert (again["adapter"], again["samples"]) == (str(guesses / "stage1"), 4)
+    then = read(guesses / "evaluations.jsonl")[-1]
+    games = {"games", "wins", "losses", "missing_games", "opponent_acc", "win_rate", "win_rate_ci95"}
+    same = set(then) - games - {"time", "step"}
+    assert {"when", "stage", "n", "acc", "acc_ci95", "pass_at_k", "reward", "truncated"} <= same
+    assert {key: again[key] for key in same} == {key: then[key] for key in same}
+    assert (before["when"], before["step"]) == ("step", 2)
+    assert before["reward"] != again["reward"]
+
+
+def test_no_majority_of_single_answers(inside, guesses, monkeypatch):
+    with pytest.raises(
+        ConfigError, match=r"second attempts, and guesses\.yaml is a config of single answers: leave it out"
+    ):
+        call(monkeypatch, evaluate, "--config", "guesses.yaml", "--majority", "--samples", 4)
+
+
+@pytest.mark.parametrize(
+    ("script", "config", "owner", "expected"),
+    [
+        (train, "guesses.yaml", "rl_train_gspo_selfplay.py", "train.py"),
+        (profile_run, "guesses.yaml", "rl_train_gspo_selfplay.py", "train.py"),
+        (rl_train_gspo_selfplay, "riddles.yaml", "train.py", "rl_train_gspo_selfplay.py"),
+        (evaluate, ROOT / "configs/sft_code.yaml", "sft_train.py", "rl_train_gspo_selfplay.py or train.py"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_config_of_another_script_is_one_sentence(inside, guesses, monkeypatch, script, config, owner, expected):
+    with pytest.raises(ConfigError) as caught:
+        call(monkeypatch, script, "--config", config)
+    assert str(caught.value).startswith(f"{config}: this is a config of {owner}, expected one of {expected}: ")
+    assert "\n" not in str(caught.value)
 
 
 def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):

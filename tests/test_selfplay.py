@@ -1,0 +1,658 @@
+"""Opponents, games, help and credit, on tiny real models; whole runs with servers stand in test_selfplay_runs.py."""
+
+import contextlib
+import copy
+import itertools
+import json
+import math
+import random
+from collections import Counter
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+import torch
+import yaml
+from accelerate import Accelerator
+from conftest import after
+from scipy.stats import binomtest
+
+from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.errors import ConfigError
+from lib.evaluation import evaluate_groups
+from lib.generators import Completion, Reply, ReplyError
+from lib.groups import Answer, Asked, Group, answer_sequences
+from lib.gspo import GspoRun, flat, notes_on
+from lib.losses import group_advantages
+from lib.prompts import ChatRenderer
+from lib.registry import Judged
+from lib.remote import Remote
+from lib.rewards import Score
+from lib.rollout import micro_batches
+from lib.scoreboard import Scoreboard
+from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
+from lib.task import load_chat_task
+
+SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
+TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"
+ALWAYS = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.digits_with_help")
+CONFIG = {
+    "run_name": "tiny",
+    "model": {"backend": "plain", "max_seq_length": 128},
+    "dataset": {"name": "rows.jsonl", "test_split_size": 6},
+    "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
+    "reward": {"fn": "test_selfplay.share_of_digits"},
+    "generation": {"max_prompt_length": 8, "max_new_tokens": 8},
+    "lora": {"r": 4, "alpha": 8},
+    "optimizer": {"learning_rate": 1e-4},
+    "train": {"steps": 3, "batch_size": 4, "group_size": 4, "minibatches": 2},
+    "eval": {"max_examples": 4, "samples_per_prompt": 2},
+}
+numbers = itertools.count()
+
+
+def share(text):
+    return sum(map(str.isdigit, text)) / max(len(text), 1)
+
+
+def share_of_digits(predictions):
+    return [Judged({"digits": share(text)}, match=share(text) >= 0.4) for text in predictions]
+
+
+def digits_with_help(predictions, prompts):
+    shares = [share(text) if "add" in prompt else 0.0 for text, prompt in zip(predictions, prompts, strict=True)]
+    return [Judged({"digits": value}, match=value > 0) for value in shares]
+
+
+def unsure(predictions):
+    return [Judged({"digits": share(text)}, match=False, scored="a" not in text) for text in predictions]
+
+
+def nothing(predictions):
+    return [0.1] * len(predictions)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, tiny_folder):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
+    return tmp_path
+
+
+def move(policy, size, seed=1):
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in policy.trainable:
+            parameter += size * torch.randn(parameter.shape, generator=draw)
+
+
+@contextlib.contextmanager
+def opened(*overrides, moved=0.0):
+    """A run in a directory of its own; `moved` takes the adapter away from its start."""
+    config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
+    run = GspoRun(load_chat_task(config, say=lambda text: None))
+    move(run.policy, moved)
+    with run.open():
+        yield run
+
+
+def logged(run, stream):
+    return [json.loads(line) for line in (run.config.run_dir / f"{stream}.jsonl").read_text().splitlines()]
+
+
+def weights(run):
+    return torch.cat([parameter.detach().flatten().clone() for parameter in run.policy.trainable])
+
+
+def step(run):
+    played = run.play()
+    return run.update(played, run.credit(played, run.assist(played)))
+
+
+def answers_of(groups):
+    return [answer for group in groups for answer in group.answers]
+
+
+def score(reward, match=False, answer="", scored=True):
+    return Score(reward, {"reward": reward}, match, answer, scored)
+
+
+class Says:
+    """In the place of lib.remote.Remote: says these texts in turn, or fails where one is None."""
+
+    def __init__(self, *texts):
+        self.texts, self.requests = itertools.cycle(texts), []
+
+    def ask(self, requests):
+        self.requests += requests
+        return [next(self.texts) for _ in requests]
+
+    def answers(self, asked):
+        return [ReplyError("timeout", "too late") if text is None else Reply(text) for text in asked]
+
+
+# -- games
+
+
+def test_a_game_by_hand():
+    play = Opponent(snapshots={}, use="win")
+    short, long, wrong = score(1, True, "12"), score(1, True, "12.00"), score(1, False, "1")
+    cases = [
+        (score(0.7), score(0.2, True), 1.0), (score(0.2, True), score(0.7), 0.0),  # the reward decides first
+        (short, wrong, 1.0), (wrong, long, 0.0),  # of equal rewards, the right answer
+        (short, long, 2 / 3), (long, short, 1 / 3), (short, score(1, True, " 34 "), 0.5),
+        (score(0, answer="1"), score(0, answer="12345"), 0.5), (score(0.1 + 0.2), score(0.3), 0.5),
+    ]  # fmt: skip
+    for mine, theirs, expected in cases:
+        assert game_score(mine, theirs, play) == expected
+        assert game_score(theirs, mine, play) == pytest.approx(1 - expected)
+    assert game_score(short, long, play.model_copy(update={"tie_break": "none"})) == 0.5
+    wrong_ones = [score(0, answer="x" * length) for length in range(4)]
+    strict = play.model_copy(update={"both_wrong": 0.25})
+    assert {game_score(*pair, strict) for pair in itertools.product(wrong_ones, repeat=2)} == {0.25}
+
+
+def rewards_of(scores, theirs, **settings):
+    opponent = Opponent(snapshots={}, **settings) if settings else None
+    return torch.tensor([[played_reward(each.reward, each, Reaction(score=theirs), opponent) for each in scores]])
+
+
+def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
+    scores = [score(r, r > 0.5, "1") for r in (0.0, 0.25, 0.75, 1.0)]
+    everyone = torch.ones(1, 4, dtype=torch.bool)
+
+    def advantages(kind, theirs, **settings):
+        return group_advantages(kind, rewards_of(scores, theirs, **settings), everyone)
+
+    for kind, scale in (("group_std", 1.0), ("group", 1.2), ("leave_one_out", 1.2)):
+        plain = advantages(kind, None)
+        for theirs in (score(0.0), score(0.5), score(1.0, True)):
+            additive = advantages(kind, theirs, use="additive", weight=0.2)
+            torch.testing.assert_close(additive, scale * plain, rtol=1e-3, atol=1e-6)
+    for kind, scale in (("group_std", 1.0), ("group", 0.7), ("leave_one_out", 0.7)):  # an opponent that is missing
+        masked = advantages(kind, None, use="win", weight=0.3)
+        torch.testing.assert_close(masked, scale * advantages(kind, None), rtol=1e-3, atol=1e-6)
+    assert rewards_of(scores, score(0.5), use="win", weight=0.2)[0].tolist() == pytest.approx([0, 0.2, 0.8, 1.0])
+    assert rewards_of(scores, None, use="win", weight=0.2)[0, 0] == pytest.approx(0.1)  # missing is a tie
+    for use in ("scoreboard", "curriculum"):
+        assert torch.equal(rewards_of(scores, score(1.0), use=use), rewards_of(scores, None))
+
+
+def test_the_scoreboard_counts(tmp_path):
+    board = Scoreboard()
+    assert board.summary()["win_rate"] is None and board.summary()["win_rate_ci95"] == [None, None]
+    board.record([True, True, False, False, None, True], [True, False, True, False, True, None], step=3)
+    board.record([True, False], [False, False], step=4)
+    board.record([None], [None], step=7)
+    assert (board.both, board.policy_only, board.opponent_only, board.neither) == (1, 2, 1, 2)
+    assert (board.total, board.decisive, board.unscored, board.masked_steps) == (6, 3, 3, [3, 7, 2])
+    board.assist({"hints_used": 2, "retries": 4}), board.assist({"retries": 1})
+    assert board.assisted == {"hints_used": 2, "retries": 5} and board.total == 6
+    board.write(tmp_path)
+    written = json.loads((tmp_path / "scoreboard.json").read_text())
+    assert written == board.summary() and [path.name for path in tmp_path.iterdir()] == ["scoreboard.json"]
+    assert written["win_rate"] == pytest.approx(2 / 3)
+    for wins, losses in [(2, 1), (0, 1), (1, 0), (5, 3), (0, 40), (40, 0), (311, 290)]:
+        found = Scoreboard(policy_only=wins, opponent_only=losses, both=7).summary()["win_rate_ci95"]
+        expected = binomtest(wins, wins + losses).proportion_ci(method="wilson")
+        assert found == pytest.approx([expected.low, expected.high], abs=1e-12)
+    assert written["ties"] == 3 and written["steps_with_unscored"] == {"first": 3, "last": 7, "steps": 2}
+    assert "decisive games won: 0.667" in board.lines()[1]
+    again = Scoreboard()
+    again.load_state_dict(json.loads(json.dumps(board.state_dict())))
+    assert again == board
+    with pytest.raises(ValueError, match="2 outcomes of the policy and 1 of the opponent"):
+        board.record([True, False], [True], step=8)
+    assert again == board
+
+
+def test_an_evaluation_by_hand():
+    def number(acc):
+        return {"acc": acc, "reward": acc, "length": 2.0, "truncated": 0.0, "unscored": float(acc is None)}
+
+    answers = [[number(1.0), number(0.0)], [number(None), number(0.0)], [number(1.0), number(1.0)]]
+    games = [(True, False), (None, True), (True, True)]
+    row = evaluate_groups(answers, games, Eval(temperature=0.5), Accelerator(cpu=True))
+    assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
+    assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
+    assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
+    assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
+    assert "games" not in evaluate_groups(answers, [], Eval(), Accelerator(cpu=True))
+
+
+# -- which prompts come next
+
+
+def test_the_curriculum_goes_on_where_its_state_was_taken():
+    sampler, dice = CurriculumSampler(12, 0, Curriculum()), random.Random(0)
+    for _ in range(5):
+        for row in sampler.take(4):
+            sampler.note(row, dice.random(), dice.choice([True, False, None]))
+    again = CurriculumSampler(12, 0, Curriculum())
+    again.load_state_dict(json.loads(json.dumps(sampler.state_dict())))
+    batches = [sampler.take(5) for _ in range(20)]
+    assert batches == [again.take(5) for _ in range(20)]
+    assert all(len(set(batch)) == 5 for batch in batches) and sampler.epochs == 10
+    assert batches != [CurriculumSampler(12, 1, Curriculum()).take(5) for _ in range(20)]
+
+
+def test_the_curriculum_draws_by_weight():
+    sampler = CurriculumSampler(20, 3, Curriculum(opponent_only=4, both=0.5, policy_only=1, neither=0))
+    before = list(sampler.rows)
+    sampler.note(0, 0.5, None)
+    assert sampler.rows == before == [2.0] * 20  # nobody knows: nothing is learned
+    sampler.note(0, 0.75, True), sampler.note(1, 0.25, False)
+    assert sampler.rows[:2] == [0.75 * 0.5 + 0.25 * 4, 0.25]
+    for row in range(20):
+        sampler.note(row, float(row >= 10), opponent_is_right=True)  # ten were lost, ten were won by both
+    drawn = Counter(row < 10 for _ in range(4000) for row in sampler.take(1))
+    assert drawn[True] / 4000 == pytest.approx(4 / 4.5, abs=0.02)  # four standard deviations
+    for row in range(15):
+        sampler.note(row, 0.0, opponent_is_right=False)
+    assert all(row >= 15 for _ in range(300) for row in sampler.take(5))  # a weight of 0 waits
+    assert sorted(sampler.take(20)) == list(range(20)) and sorted(sampler.take(6))[1:] == list(range(15, 20))
+    assert Counter(sampler.take(45)).most_common(1)[0][1] == 3  # more than there are: all, again and again
+
+
+# -- opponents
+
+
+def asked_of(run, count=4):
+    return [run._asked(i, row) for i, row in enumerate(run.task.train[:count])]
+
+
+def texts(reactions):
+    return [reaction.text for reaction in reactions]
+
+
+def test_the_past_answers_as_it_was(folder):
+    past = ("opponent.snapshots.every_steps=1", "opponent.snapshots.keep=2", "opponent.temperature=0")
+    with opened(*past, moved=0.3) as run:
+        opponent, asked = run.opponent, asked_of(run, 8)
+        randomness = torch.get_rng_state(), run.generator.get_state()
+        before = texts(opponent.end(0, asked[:6]))
+        assert len(opponent.said[0]) == 6 and all(before)
+        opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
+        assert texts(opponent.end(0, asked[5:8]))[:1] == ["kept"] and len(opponent.said[0]) == 8  # asked once, each
+        move(run.policy, 0.3, seed=2)
+        opponent.refresh(1)
+        opponent.said[0] = {}
+        assert texts(opponent.end(0, asked[:6])) == before != texts(opponent.end(1, asked[:6]))
+        assert all(map(torch.equal, (torch.get_rng_state(), run.generator.get_state()), randomness))
+
+        state = copy.deepcopy(opponent.state_dict())
+        limits = run._limits(0.0)
+        again = Past(run.config, run.policy, run.task.prompts, limits, run.referee)
+        again.load_state_dict(state)
+        move(run.policy, 0.3, seed=3)
+        for number in (0, 1):
+            assert texts(again.end(number, asked)) == texts(opponent.end(number, asked))
+        assert again.said == opponent.said
+
+
+def test_the_pool_keeps_the_start_and_the_last_ones(folder):
+    with opened("opponent.snapshots={every_steps: 2, keep: 3}") as run:
+        opponent, pools = run.opponent, {}
+        for number in range(1, 13):
+            opponent.refresh(number)
+            pools[number] = sorted(opponent.pool)
+        assert (pools[1], pools[2], pools[5]) == ([0], [0, 2], [0, 2, 4])
+        assert pools[12] == [0, 8, 10, 12] == sorted(opponent.said)
+        picked = [opponent.begin([], number) for number in range(60)]
+        assert set(picked) == {8, 10, 12} and picked == [opponent.begin([], number) for number in range(60)]
+        assert opponent.begin([], EVALUATION) == 0
+        opponent.settings = opponent.settings.model_copy(update={"pick": "latest"})
+        assert {opponent.begin([], number) for number in range(9)} == {12}
+    with opened("opponent.snapshots={}") as run:
+        run.opponent.refresh(4)
+        assert (list(run.opponent.pool), run.opponent.begin([], 9)) == ([0], 0)
+
+
+def test_wearing_gives_every_weight_back(make_policy):
+    policy, other = make_policy(moved=0.1), make_policy(moved=0.3)
+    before, text = policy.snapshot(), after([5, 6, 7], [8, 9, 10])
+    own, theirs = policy(text)[0].detach(), other(text)[0].detach()
+    with pytest.raises(RuntimeError), policy.wearing(other.snapshot()):
+        assert torch.equal(policy(text)[0], theirs) and not torch.allclose(own, theirs, atol=1e-3)
+        raise RuntimeError
+    assert all(map(torch.equal, policy.snapshot(), before)) and torch.equal(policy(text)[0], own)
+    with pytest.raises(ValueError), policy.wearing(before[:-1]):
+        pass
+    assert all(map(torch.equal, policy.snapshot(), before))
+
+
+def test_a_server_is_asked_the_same_of_a_prompt_for_ever(folder):
+    with opened(f"opponent.endpoint={json.dumps(SERVER)}", "opponent.thinking.budget_tokens=3") as run:
+        server, asked = run.opponent, asked_of(run, 3)
+        server.remote = Says("123", None, "abc")
+        reactions = server.end(server.begin(asked, 0), asked)
+        assert texts(reactions) == ["123", "", "abc"] and "too late" in reactions[1].error
+        assert [reaction.is_right for reaction in reactions] == [True, None, False]
+        server.begin(asked, 7)
+        first = server.remote.requests[:3]
+        assert server.remote.requests[3:] == first and len({request.seed for request in first}) == 3
+        assert first[0].messages == asked[0].messages and first[0].max_tokens == 11
+
+
+def test_asking_nothing_says_nothing_of_a_server_that_is_away(tmp_path):
+    told = []
+    with Remote("teacher", Endpoint(**SERVER), Thinking(), tmp_path / "replies.jsonl", True, told.append) as remote:
+        remote._is_away = True
+        assert remote.answers(remote.ask([])) == [] == told and remote._is_away
+
+
+# -- sequences
+
+
+def test_branches_and_texts_of_their_own_score_alike(make_policy):
+    policy, dice, groups, places = make_policy(moved=0.3), random.Random(0), [], []
+    number = 0
+    for _ in range(4):
+        prompt, other = ([dice.randrange(4, 34) for _ in range(dice.randint(2, 9))] for _ in range(2))
+        ids = [[dice.randrange(4, 34) for _ in range(dice.randint(1, 6))] for _ in range(4)]
+        answers = [Answer(Completion(own, [0.0] * len(own), True), "", score(0)) for own in ids]
+        groups.append(Group(Asked({}, [], prompt, trained_ids=other if len(groups) == 2 else None), answers))
+        places.append([number + i if dice.random() < 0.8 else -1 for i in range(4)])
+        number += 4
+    trained = [place for own in places for place in own if place >= 0]
+    assert 0 < len(trained) < number
+    found = []
+    for pays, budget in ((True, 1000), (False, 1000), (False, 1), (True, 30)):
+        scores = {}
+        items = answer_sequences(groups, places, lambda trunk, branches, pays=pays: pays)
+        for batch in micro_batches(items, budget, 0, torch.device("cpu")):
+            logps = policy(batch.inputs)[0].tolist()
+            for place, token, logp in zip(batch.rollout.tolist(), batch.token.tolist(), logps, strict=True):
+                assert scores.setdefault(place, {}).setdefault(token, logp) == logp
+        found.append(scores)
+    assert groups[2].prompt == groups[2].asked.trained_ids
+    for scores in found:
+        assert sorted(scores) == trained
+        for place, own in scores.items():
+            group = groups[place // 4]
+            expected = policy(after(group.prompt, group.answers[place % 4].completion.ids))[0]
+            assert [own[token] for token in range(len(expected))] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+# -- credit
+
+
+def test_every_answer_has_its_own_advantage(folder):
+    with opened("train.minibatches=3") as run:
+        played = run.play()
+        credit = run.credit(played, [])
+        answers, groups = answers_of(credit.groups), credit.groups
+        for i, answer in enumerate(answers):
+            rewards = [each.score.reward for each in groups[i // 4].answers]
+            expected = (answer.score.reward - fmean(rewards)) / (stdev(rewards) + 1e-4)
+            assert credit.advantage[i].item() == pytest.approx(expected, abs=1e-5)
+            assert credit.weight[i].item() == pytest.approx(1 / len(answer.completion.ids))
+            start, logps = int(credit.start[i]), answer.completion.logps
+            assert credit.sampled_logp[start : start + len(logps)].tolist() == pytest.approx(logps)
+        learned = [i for i, own in enumerate(credit.learned) if any(own)]
+        assert len(learned) >= 3 and flat(credit.parts) == learned and credit.divisor == pytest.approx(16 / 3)
+        found = {}
+        for pays in (True, False):
+            for item in (item for part in credit.parts for item in credit.sequences(part, lambda *_, p=pays: p)):
+                for span in item.spans:
+                    found.setdefault(span.rollout, []).append(span.ids)
+                    assert item.ids[: span.before + 1] == groups[span.rollout // 4].prompt
+        assert found == {i: [answers[i].completion.ids] * 2 for i, is_on in enumerate(flat(credit.learned)) if is_on}
+
+
+def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
+    with opened(moved=0.2) as run:
+        played = run.play()
+        credit = run.credit(played, [])
+        old = run._old_logp(credit)
+        first = flat([batch for part in credit.parts[:1] for batch in [list(run._batches(credit, part))]])
+        places = torch.cat([credit.tokens_of(batch) for batch in first])
+        assert old[places].isnan().all()
+        run._accumulate(credit, credit.parts[0], old, is_first=True)
+        is_learned = torch.repeat_interleave(
+            torch.tensor(flat(credit.learned)), torch.tensor([len(a.completion.ids) for a in answers_of(credit.groups)])
+        )
+        assert torch.equal(old.isnan(), ~is_learned)
+        torch.testing.assert_close(old[is_learned], credit.sampled_logp[is_learned], rtol=0, atol=1e-4)
+
+
+def after_a_step(*overrides, shares=None, moved=0.2):
+    with opened(*overrides, moved=moved) as run:
+        if shares is not None:
+            run.policy.sharing_pays = lambda trunk, branches: shares
+        row = step(run)
+        return weights(run), row
+
+
+def test_neither_micro_batches_nor_branches_change_the_update(folder):
+    for more in ((), ("train.loss=dapo", "train.beta=0.1", "train.passes=2")):
+        expected, _ = after_a_step(*more, "train.micro_batch_tokens=4000", shares=False)
+        for tokens, shares in ((40, False), (40, True), (4000, True)):
+            found, _ = after_a_step(*more, f"train.micro_batch_tokens={tokens}", shares=shares)
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+def test_with_one_step_per_batch_gspo_is_grpo(folder):
+    losses = ("gspo", "gspo_token", "grpo")
+    found = [after_a_step(f"train.loss={loss}", "train.minibatches=1")[0] for loss in losses]
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=0, atol=1e-6)
+    apart = after_a_step("train.loss=grpo", "train.minibatches=4", "optimizer.learning_rate=0.05")[0]
+    assert not torch.allclose(apart, after_a_step("train.minibatches=4", "optimizer.learning_rate=0.05")[0], atol=1e-3)
+
+
+def test_equal_rewards_teach_nothing(folder):
+    with opened("reward.fn=test_selfplay.nothing", moved=0.2) as run:
+        before = weights(run)
+        rows = [step(run) for _ in range(2)]
+        assert torch.equal(weights(run), before) and run.progress.identical_rewards == 2
+        assert [(row["updates"], row["learned"], row["equal_groups"], row["prompts"]) for row in rows] == [
+            (0, 0, 1, 4)
+        ] * 2
+    with opened("reward.fn=test_selfplay.nothing", "train.beta=0.1", moved=0.2) as run:
+        before = weights(run)
+        assert step(run)["learned"] == 16 and not torch.equal(weights(run), before)  # the reference pulls
+
+
+def test_prompts_that_teach_nothing_are_replaced(folder):
+    resample = ("train.equal_groups=resample", "train.max_resamples=2")
+    with opened(*resample, "reward.fn=test_selfplay.nothing") as run:
+        assert len(run.play()) == 4 * 3
+    with opened(*resample) as run:
+        played = run.play()
+        assert len(played) == 4 and run.credit(played, []).divisor == 8
+
+
+def test_what_was_not_judged_or_not_finished_is_not_trained(folder):
+    with opened("reward.fn=test_selfplay.unsure", "train.advantage=group", "train.batch_size=8") as run:
+        credit = run.credit(run.play(), [])
+        answers, learned = answers_of(credit.groups), flat(credit.learned)
+        unscored = [i for i, answer in enumerate(answers) if not answer.score.scored]
+        assert unscored and not any(learned[i] for i in unscored) and (credit.advantage[unscored] == 0).all()
+        trained = {span.rollout for part in credit.parts for item in credit.sequences(part, lambda *_: True)
+                   for span in item.spans}  # fmt: skip
+        assert trained == {i for i, is_on in enumerate(learned) if is_on}
+        for i, answer in enumerate(answers):
+            rewards = [a.score.reward for a in answers[i // 4 * 4 : i // 4 * 4 + 4] if a.score.scored]
+            if i not in unscored:  # they are in nobody's baseline
+                assert credit.advantage[i].item() == pytest.approx(answer.score.reward - fmean(rewards), abs=1e-6)
+    with opened("train.mask_truncated=true", "train.batch_size=8") as run:
+        credit = run.credit(run.play(), [])
+        finished = [answer.completion.finished for answer in answers_of(credit.groups)]
+        assert 0 < sum(finished) < len(finished)
+        assert all(f for f, is_on in zip(finished, flat(credit.learned), strict=True) if is_on)
+
+
+def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
+    """All that was judged earned the same: the 0 of what was not must not look like a difference."""
+    with opened("train.mask_truncated=true") as run:
+        completion = Completion([5, 6], [0.0, 0.0], True)
+        answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
+        each = Played(Group(run._asked(0, run.task.train[0]), answers), Reaction())
+        assert len(set(run._trained_rewards(each))) == 1
+        other = Group(each.group.asked, [*answers[:3], Answer(completion, "", score(1))])
+        assert len(set(run._trained_rewards(Played(other, Reaction())))) == 2
+
+
+def test_the_last_tokens_of_the_budget_cost(folder):
+    with opened("train.overlong_buffer=4") as run:
+        for each in run.play():
+            for answer, reward in zip(each.group.answers, run._rewards(each), strict=True):
+                price = {5: 0.25, 6: 0.5, 7: 0.75, 8: 1.0}.get(len(answer.completion.ids), 0.0)
+                assert reward == pytest.approx(answer.score.reward - price)
+
+
+@pytest.mark.parametrize("kl", ["k3", "k2", "exact", "k1_in_reward"])
+def test_every_kl_begins_at_zero_and_pulls_later(folder, kl):
+    choices = (f"train.kl={kl}", "train.beta=0.5", "train.minibatches=1")
+    still, row = after_a_step(*choices, moved=0)
+    assert row["kl"] == pytest.approx(0, abs=1e-6) and math.isfinite(row["loss"])
+    torch.testing.assert_close(still, after_a_step("train.minibatches=1", moved=0)[0], rtol=0, atol=1e-5)
+    moved, row = after_a_step(*choices)
+    assert kl == "k1_in_reward" or row["kl"] > 1e-3
+    assert not torch.equal(moved, after_a_step("train.minibatches=1")[0])
+
+
+# -- help
+
+
+def helped(run, *texts):
+    """Played, retries and their credit, where the teacher says these texts."""
+    run.teacher.remote = Says(*texts)
+    played = run.play()
+    retries = run.assist(played)
+    return played, retries, run.credit(played, retries)
+
+
+def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
+    with opened(TEACHER, *ALWAYS, "teacher.hint.train=on_policy", "teacher.hint.retries=3", moved=0.2) as run:
+        played, retries, credit = helped(run, "add a bad bag.")
+        assert (len(retries), {len(group.answers) for group in retries}) == (4, {3})
+        assert (credit.advantage[:16] == 0).all() and not any(flat(credit.learned[:4]))
+        for i, (each, group) in enumerate(zip(played, retries, strict=True)):
+            assert group.asked.messages[-1]["content"] == f"{each.group.asked.row['question']} add a bad bag."
+            rewards = torch.tensor([[answer.score.reward for answer in group.answers]])
+            own = group_advantages("group_std", rewards, torch.ones(1, 3, dtype=torch.bool))[0]
+            torch.testing.assert_close(credit.advantage[16 + 3 * i : 19 + 3 * i], own, rtol=0, atol=1e-6)
+        items = [item for part in credit.parts for item in credit.sequences(part, lambda *_: False)]
+        assert items and all(item.ids[:2] != [] and span.rollout >= 16 for item in items for span in item.spans)
+        for item in items:
+            (span,) = item.spans
+            assert item.ids[: span.before + 1] == retries[(span.rollout - 16) // 3].asked.ids
+        before, board = weights(run), copy.deepcopy(run.scoreboard)
+        row = run.update(played, credit)
+        assert row["sampler_gap"] < 1e-4 and not torch.equal(weights(run), before)
+        assert board.assisted["hints_used"] == 4 and board.assisted["retries"] == 12 and board.total == 0
+
+
+def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
+    """As if `more` nats of every token had been gained since: without them, few ratios reach the cap."""
+    with opened(TEACHER, *ALWAYS, "teacher.hint.train=off_policy", moved=0.1) as run:
+        _, retries, credit = helped(run, "add a bad bag.")
+        assert credit.distilled.tolist() == [False] * 16 + [True] * 16
+        found = []
+        batches = [batch for part in credit.parts for batch in run._batches(credit, part)]
+        for batch, more in itertools.product(batches, (0.0, 1.0)):
+            places, answer = credit.tokens_of(batch), batch.rollout
+            old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]
+            weight = run._sampler_weights(old, sampled, credit.distilled[answer], answer)
+            for number in answer.unique().tolist():
+                completion = answers_of(retries)[number - 16].completion
+                plain = after(run._asked(0, retries[number // 4 - 4].asked.row).ids, completion.ids)
+                gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
+                found.append(min(gained.sum().exp().item(), 2))
+                assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
+        assert min(found) < 1 and max(found) == 2
+
+
+def test_collected_retries_are_data_and_no_more(folder):
+    with opened(TEACHER, *ALWAYS, "teacher.solve.probability=1", moved=0.2) as run:
+        before = weights(run)
+        played, retries, credit = helped(run, "add a bad bag.", "12")  # a hint, a solution, a hint, ...
+        run.update(played, credit)
+        assert retries == [] and torch.equal(weights(run), before)
+        counts, rows = run.scoreboard.assisted, logged(run, "sft")
+        assert (counts["hints_used"], counts["solutions_asked"], counts.get("solutions_right", 0)) == (4, 4, 0)
+        assert len(rows) == counts["retries_right"] > 0 and {row["source"] for row in rows} == {"retry"}
+        questions = {each.group.asked.row["question"] for each in played}
+        assert {row["messages"][0]["content"] for row in rows} <= questions  # as it was asked without a hint
+        assert all(share(row["messages"][-1]["content"]) > 0 for row in rows)
+        solve = [request for request in run.teacher.remote.requests if request.max_tokens == 8]
+        assert [request.messages for request in solve] == [each.group.asked.messages for each in played]
+
+
+def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
+    with opened(TEACHER, *ALWAYS, "dataset.target_field=answer", "train.batch_size=1", "train.minibatches=1") as run:
+        for text, why in (("def f(x): return x", "dropped_code"), ("add a bad bag. " * 20, "dropped_too_long"),
+                          ("add it.", "used"), ("42", "dropped_empty"), (None, "failed")):  # fmt: skip
+            _, retries, _ = helped(run, text)
+            assert run.scoreboard.assisted[f"hints_{why}"] == 1 and retries == []
+        run.teacher.remote = Says("add b to get 12.")
+        for secret, expected in (("12", "answer"), ("13", None)):
+            asked = run._asked(0, {"question": "7+5", "answer": secret})
+            answers = [Answer(Completion([5], [0.0], True), "", score(0))]
+            found = run.teacher.help([Played(Group(asked, answers), Reaction())], step=0)
+            assert found.texts[0]["dropped"] == expected and len(found.hinted) == (expected is None)
+
+
+def test_the_failed_alone_are_helped_by_chance(folder):
+    with opened(TEACHER, "teacher.hint={neither: 0.5, opponent_only: 0}") as run:
+        run.teacher.remote = Says("add.")
+        asked, answers = asked_of(run, 19), [Answer(Completion([5], [0.0], True), "", score(0))]
+        neither = [Played(Group(each, answers), Reaction()) for each in asked]
+        lost = [Played(each.group, Reaction(score=score(1, True))) for each in neither]
+        won = Played(Group(asked[0], [Answer(answers[0].completion, "", score(1, True))]), Reaction())
+        assert (neither[0].outcome, lost[0].outcome, won.outcome) == ("neither", "opponent_only", None)
+        assert run.teacher.help(lost, 0).hinted == []
+        chosen = [[a.number for a in run.teacher.help(neither, number).hinted] for number in (0, 0, *range(1, 20))]
+        assert chosen[0] == chosen[1] != chosen[2]  # by seed, step and prompt
+        assert sum(map(len, chosen[1:])) / (19 * 20) == pytest.approx(0.5, abs=0.1)
+
+
+# -- the config
+
+
+def test_all_conflicts_are_told_at_once(folder):
+    mistakes = ["train.minibatches=5", "train.overlong_buffer=8", "generation.max_prompt_length=125",
+                "opponent.use=win", "prompts.messages_field=chat", "prompts.system=x", "teacher.endpoint.base_url=http://me:pw@x/v1",
+                "teacher.endpoint.model=x"]  # fmt: skip
+    with pytest.raises(ConfigError) as caught:
+        load(SelfPlayConfig, Path("tiny.yaml"), mistakes)
+    expected = ["exceeds model.max_seq_length = 128", "4 prompts do not make 5 minibatches", "a buffer of 8 tokens",
+                "a server, or snapshots of the policy", "takes the place of both prompts",
+                "use endpoint.api_key_env"]  # fmt: skip
+    lines = str(caught.value).splitlines()
+    assert all(any(each in line for line in lines) for each in expected) and len(lines) == len(expected)
+
+
+@pytest.mark.parametrize("examples", [1, 3, 50])
+def test_a_smoke_run_of_a_sound_config_is_sound(folder, examples):
+    more = ["generation.max_new_tokens=100", "generation.thinking.budget_tokens=10", "train.overlong_buffer=90"]
+    config = load(SelfPlayConfig, Path("tiny.yaml"), [*more, "opponent.snapshots={}", TEACHER], smoke=examples)
+    assert SelfPlayConfig(**yaml.safe_load(dump(config))) == config and list(config.conflicts()) == []
+    assert (config.train.steps, config.train.batch_size) == (2, min(examples, 4))
+
+
+def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
+    with pytest.raises(ConfigError, match=r"generation\.thinking\.enabled: the chat template writes the same"):
+        ChatRenderer(tokenizer, {}).switch_thinking(True)
+    monkeypatch.setattr(tokenizer, "chat_template", "{% if enable_thinking %}<think>{% endif %}1")
+    for enabled, expected in ((True, ["<think>", "1"]), (False, ["1"])):
+        prompts = ChatRenderer(tokenizer, {})
+        prompts.switch_thinking(enabled)
+        ids = prompts.ids([{"role": "user", "content": "x"}])
+        assert tokenizer.convert_ids_to_tokens(ids) == expected
+
+
+def test_notes_tell_what_settings_come_to(folder):
+    def notes(*overrides):
+        return list(notes_on(load(SelfPlayConfig, Path("tiny.yaml"), list(overrides))))
+
+    assert notes() == [] == notes("train.loss=grpo", "train.clip=[0.2, 0.2]")
+    assert (
+        "every ratio is 1" in notes("train.minibatches=1")[0] and notes("train.minibatches=1", "train.passes=2") == []
+    )
+    assert "will hardly ever clip" in notes("train.clip=[0.2, 0.2]")[0]
+    assert "it has no effect" in notes("opponent={snapshots: {}, use: additive}")[0]
