@@ -53,6 +53,7 @@ def main() -> int:
             retries = run.assist(played)
             credit = run.credit(played, retries)
             run.update(played, credit)
+            run.refresh(played)
             if run.interrupted():
                 return run.leave()
             run.when_due()

@@ -8,7 +8,7 @@ config        YAML in, validated objects out; all mistakes at once
 parsing       tags, boxed answers, numbers: what a text says
 stats         intervals, a paired test, pass@k
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
-losses        KL estimators, baselines, the SCoRe losses: sums, never means
+losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
 clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
@@ -53,6 +53,8 @@ tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
-gspo          the steps of self-play: play, assist, credit, update, evaluate
+recipe        what a config of self-play comes to: its steps, its loss, and what to know before
+credit        what each answer earns, and what that does to its tokens
+gspo          the steps of self-play: play, assist, credit, update, refresh
 preview       what a run would do, without training
 """

@@ -694,8 +694,8 @@ class GspoTrain(TrainLoop):
     length_norm: Literal["sequence", "constant", "token"] | None = None  # as in SCoRe
     beta: Weight = 0.0  # KL weight; 0 needs no reference
     kl: KlKind = "k3"
-    equal_groups: Literal["keep", "resample"] = "keep"  # resample: prompts whose answers all earn the same are replaced
-    max_resamples: Count = 3  # rounds of drawing in place of them
+    resample_rounds: Annotated[int, Field(ge=0)] = 0  # DAPO's dynamic sampling: as often, at most, others are drawn for
+    # prompts whose answers all earn the same
     overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
     mask_truncated: bool = False  # true: answers that were cut off are not trained
     sampler_correction: SamplerCorrection | None = None

@@ -62,7 +62,7 @@ class Screen:
             )
         )
 
-    def game(self, row: dict, steps_left: int) -> None:
+    def single_step(self, row: dict, steps_left: int) -> None:
         """The line of one step of self-play."""
         self._steps_seen += 1
         left = (time.monotonic() - self._started) / self._steps_seen * steps_left

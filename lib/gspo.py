@@ -7,7 +7,6 @@ lib/selfplay.py.
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,114 +14,29 @@ import torch
 
 from lib.checkpoint import load_adapter
 from lib.clock import phase
-from lib.config import Opponent, SamplerCorrection, SelfPlayConfig
+from lib.config import Opponent, SamplerCorrection
 from lib.config import Teacher as TeacherSettings
+from lib.credit import Credit, advantages_of, flat, is_trained, numbered, rewards_of, trained_rewards
 from lib.distributed import collect, highest, make_accelerator, share, total
 from lib.evaluation import evaluate_groups, in_parts
-from lib.groups import Answer, Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
-from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of
-from lib.losses import (
-    RECIPES,
-    Recipe,
-    group_advantages,
-    kl_per_token,
-    length_weights,
-    overlong_penalty,
-    policy_loss,
-    sampler_weights,
-)
+from lib.groups import Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
+from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
+from lib.losses import kl_per_token, length_weights, policy_loss, sampler_weights
 from lib.model import Policy
+from lib.recipe import notes_on, recipe_of, steps_of
 from lib.remote import Remote, spent
 from lib.replies import key_of
-from lib.rollout import MicroBatch, micro_batches
+from lib.rollout import MicroBatch, Sequence, micro_batches
 from lib.runlog import STREAMS, read_jsonl
 from lib.sampler import Sampler
-from lib.scoreboard import Scoreboard
-from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, Server, describe, played_reward
-from lib.stats import percentiles
+from lib.scoreboard import FRONTIER, Frontier, Scoreboard
+from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, Server, describe
 from lib.task import ChatTask
 from lib.teacher import Teacher
 from lib.trainer import Trainer, learning_rate
 
-FRONTIER = ("neither", "opponent_only")  # rows that the policy did not solve, by whether the opponent did
-FILES = (*STREAMS, "sft", *(f"frontier/{name}" for name in FRONTIER))
-
-
-def steps_of(config: SelfPlayConfig, rows: int) -> int:
-    """The steps of a run; epochs are turned into steps over `rows` training rows."""
-    train = config.train
-    return train.steps or math.ceil(train.epochs * rows / train.batch_size)
-
-
-def recipe_of(config: SelfPlayConfig) -> Recipe:
-    """The loss, with what the config changes in it."""
-    train = config.train
-    return RECIPES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
-
-
-def notes_on(config: SelfPlayConfig) -> Iterator[str]:
-    """What a user should know about the settings before the first step."""
-    train, recipe = config.train, recipe_of(config)
-    updates = train.minibatches * train.passes
-    if updates == 1:
-        yield (
-            f"one optimizer step per batch of answers: every ratio is 1, nothing is ever clipped, and {train.loss} is "
-            "a plain policy gradient here; train.minibatches of 2 or more, or train.passes, make it what it is"
-        )
-    low, high = recipe.clip
-    if recipe.ratio.startswith("sequence") and updates > 1 and max(low, high) > 0.01:
-        yield (
-            f"train.clip: [{low:g}, {high:g}] will hardly ever clip: the ratio of a sequence is a geometric mean of "
-            "the ratios of its tokens and stays close to 1; the paper's values are 3e-4 and 4e-4"
-        )
-    if config.opponent and config.opponent.use == "additive":
-        yield "opponent.use: additive is a constant for each group, which a baseline removes: it has no effect"
-
-
-class Seen:
-    """Keys that have been there before; part of the train state."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, None] = {}
-
-    def is_new(self, key: str) -> bool:
-        """True the first time."""
-        return key not in self._keys and self._keys.setdefault(key) is None
-
-    def state_dict(self) -> dict:
-        """The keys, in their order."""
-        return {"keys": list(self._keys)}
-
-    def load_state_dict(self, state: dict) -> None:
-        """Sets them."""
-        self._keys = dict.fromkeys(state["keys"])
-
-
-@dataclass(frozen=True)
-class Credit:
-    """The n answers of a step, numbered from 0 over `groups`; what multiplies their tokens' loss; who learns when."""
-
-    groups: list[Group]
-    advantage: torch.Tensor  # (n,)
-    weight: torch.Tensor  # (n,) length normalisation
-    learned: list[list[bool]]  # by group and answer: what has a gradient
-    distilled: torch.Tensor  # (n,) bool: sampled under another prompt than it is trained under
-    start: torch.Tensor  # (n,) where an answer's tokens begin in a row of the tokens of all answers
-    sampled_logp: torch.Tensor  # (tokens of all answers,) as the sampler had them
-    parts: list[list[int]]  # the groups of each minibatch
-    divisor: float  # answers of one optimizer step, over all processes
-
-    def sequences(self, part: list[int], pays) -> list:
-        """What one minibatch trains."""
-        numbers, number = [], 0
-        for own in self.learned:
-            numbers.append([number + i if is_on else -1 for i, is_on in enumerate(own)])
-            number += len(own)
-        return answer_sequences([self.groups[i] for i in part], [numbers[i] for i in part], pays)
-
-    def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
-        """Where the tokens of a micro-batch stand in the row of all answers' tokens, (N,)."""
-        return self.start[batch.rollout] + batch.token
+FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
+SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")  # of a micro-batch
 
 
 class GspoRun(Trainer):
@@ -146,7 +60,7 @@ class GspoRun(Trainer):
         self.steps = steps_of(config, len(task.train))
         self.recipe = recipe_of(config)
         self.referee = Referee(task.judge, config.dataset.target_field)
-        self.scoreboard, self.frontier = Scoreboard(), Seen()
+        self.scoreboard, self.frontier = Scoreboard(), Frontier()
         size, opponent = len(task.train), config.opponent
         self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
         if opponent and opponent.use == "curriculum":
@@ -189,18 +103,18 @@ class GspoRun(Trainer):
     def play(self) -> list[Played]:
         """The next prompts, a group of the policy's answers to each, and the opponent's one; judged and counted.
 
-        With `equal_groups: resample`, more are drawn in place of prompts whose answers all earn the same.
+        With `resample_rounds`, others are drawn beside prompts whose answers all earn the same.
         """
         train = self.config.train
         self.clock.start()
         limits = self._limits(self.config.generation.temperature)
         played: list[Played] = []
         missing = train.batch_size
-        for _ in range(1 + (train.max_resamples if train.equal_groups == "resample" else 0)):
+        for _ in range(1 + train.resample_rounds):
             drawn = self.sampler.take(max(missing, self.accelerator.num_processes))  # each has a part
             asked = [self._asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
             played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
-            telling = [len(set(self._trained_rewards(each))) > 1 for each in played]
+            telling = [len(set(trained_rewards(each, self.config))) > 1 for each in played]
             missing = train.batch_size - sum(collect(telling, self.accelerator))
             if missing <= 0:
                 break
@@ -231,24 +145,34 @@ class GspoRun(Trainer):
 
     def credit(self, played: list[Played], retries: list[Group]) -> Credit:
         """Advantages within groups, and what of all answers is trained, in which optimizer step."""
-        train, device = self.config.train, self.accelerator.device
+        config, train, device = self.config, self.config.train, self.accelerator.device
         groups = [each.group for each in played] + retries
-        rewards = [self._rewards(each) for each in played]
-        rewards += [self._rewards(Played(group, Reaction())) for group in retries]
+        completions = [answer.completion for group in groups for answer in group.answers]
+        lengths = torch.tensor([float(len(completion.ids)) for completion in completions])
+        every_length = torch.tensor(collect(lengths.tolist(), self.accelerator))
+        weight = length_weights(self.recipe.length_norm, lengths, config.generation.most_tokens, every_length)
+        rewards = [rewards_of(each, config) for each in [*played, *(Played(group) for group in retries)]]
         if train.kl == "k1_in_reward" and train.beta:
-            rewards = self._less_kl(groups, rewards)
-        trained = [[self._is_trained(answer) for answer in group.answers] for group in groups]
-        advantages = self._advantages(rewards, trained)
-        learned = [  # where nothing pulls, no forward is needed
+            penalties = iter((weight * self._kl_in_reward(groups)).tolist())
+            rewards = [[reward - next(penalties) for reward in own] for own in rewards]
+        trained = [[is_trained(answer, train) for answer in group.answers] for group in groups]
+        advantages = advantages_of(self.recipe.advantage, rewards, trained, self.accelerator)
+        pulled = [  # where nothing pulls, no forward is needed
             [is_on and (advantage != 0 or self._kl_in_loss) for is_on, advantage in zip(*pair, strict=True)]
             for pair in zip(trained, advantages, strict=True)
         ]
-        counted = [len(own) for own in learned if any(own) or train.equal_groups == "keep"]
-        return self._credit(
+        learned = [i for i, own in enumerate(pulled) if any(own)]
+        counted = [len(group.answers) for i, group in enumerate(groups) if i in learned or not train.resample_rounds]
+        off_policy = [group.asked.trained_ids is not None for group in groups for _ in group.answers]
+        return Credit(
             groups,
+            numbers=numbered(pulled),
             advantage=torch.tensor(flat(advantages), dtype=torch.float32, device=device),
-            learned=learned,
-            parts=split([i for i, own in enumerate(learned) if any(own)], train.minibatches),
+            weight=weight.to(device),
+            off_policy=torch.tensor(off_policy, dtype=torch.bool, device=device),
+            start=(lengths.cumsum(0) - lengths).long().to(device),
+            sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
+            parts=[learned[i :: train.minibatches] for i in range(train.minibatches)],  # retries stand last: dealt out
             divisor=max(1, sum(collect(counted, self.accelerator))) / train.minibatches,
         )
 
@@ -265,7 +189,7 @@ class GspoRun(Trainer):
                 lambda part=part, is_first=not updates: self._accumulate(credit, part, old_logp, is_first),
                 rate=learning_rate(self.config.optimizer, self.progress.step, self.steps),
                 max_grad_norm=self.config.optimizer.max_grad_norm,
-                expects_gradient=self._anywhere(pulls(credit, part)),
+                expects_gradient=self._anywhere(credit.must_pull(part)),
             )
             updates.append(numbers)
         self.progress.step += 1
@@ -273,19 +197,22 @@ class GspoRun(Trainer):
         if every and self.progress.step % every == 0 and self.progress.step != self.steps:
             self.progress.due = "step"
         self.note_rewards(all_identical=not self._anywhere(bool((credit.advantage != 0).any())))
+        row = self._metrics(played, credit) | updates_in_one(updates)
+        seconds = self.clock.lap()
+        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        self.log_step(row)
+        self._write_scoreboard()
+        self.screen.single_step(row, self.steps - self.progress.step)
+        return row
+
+    def refresh(self, played: list[Played]) -> None:
+        """The curriculum learns who solved what, and the pool of snapshots gets one where it is due."""
         if isinstance(self.sampler, CurriculumSampler):
             outcomes = [(each.group.asked.number, each.pass_rate, each.reaction.is_right) for each in played]
             for outcome in collect(outcomes, self.accelerator):
                 self.sampler.note(*outcome)
         if self.opponent:
             self.opponent.refresh(self.progress.step)
-        row = self._metrics(played, credit) | self._summed_up(updates)
-        seconds = self.clock.lap()
-        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
-        self.log_step(row)
-        self._write_scoreboard()
-        self.screen.game(row, self.steps - self.progress.step)
-        return row
 
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl."""
@@ -407,61 +334,16 @@ class GspoRun(Trainer):
         if (self.opponent or self.teacher) and self.accelerator.is_main_process:
             self.scoreboard.write(self.config.run_dir)
 
-    # -- credit
+    # -- learning
 
     @property
     def _kl_in_loss(self) -> bool:
         return self.config.train.beta > 0 and self.config.train.kl != "k1_in_reward"
 
-    def _rewards(self, each: Played) -> list[float]:
-        """What each answer of a group earns: reward, game, and the price of its last tokens."""
-        train, budget = self.config.train, self.config.generation.most_tokens
-        return [
-            played_reward(answer.score.reward, answer.score, each.reaction, self.config.opponent)
-            + overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
-            for answer in each.group.answers
-        ]
-
-    def _is_trained(self, answer: Answer) -> bool:
-        return answer.score.scored and (answer.completion.finished or not self.config.train.mask_truncated)
-
-    def _trained_rewards(self, each: Played) -> list[float]:
-        """Those of the answers that are trained: where they are all equal, a group has nothing to tell."""
-        rewards = zip(self._rewards(each), each.group.answers, strict=True)
-        return [reward for reward, answer in rewards if self._is_trained(answer)]
-
-    def _advantages(self, rewards: list[list[float]], trained: list[list[bool]]) -> list[list[float]]:
-        """By group and answer; some kinds look at the groups of all processes."""
-        ranks = collect([(rewards, trained)], self.accelerator)
-        every_reward, every_trained = (flat([rank[i] for rank in ranks]) for i in (0, 1))
-        before = sum(len(rank[0]) for rank in ranks[: self.accelerator.process_index])
-        width = max((len(own) for own in every_reward), default=0)
-        padded = torch.tensor([own + [0.0] * (width - len(own)) for own in every_reward])
-        scored = torch.tensor([own + [False] * (width - len(own)) for own in every_trained])
-        values = group_advantages(self.recipe.advantage, padded, scored).tolist()
-        return [values[before + i][: len(own)] for i, own in enumerate(rewards)]
-
-    def _credit(self, groups: list[Group], **parts: Any) -> Credit:
-        """What the answers themselves say, beside `parts`."""
-        device = self.accelerator.device
-        completions = [answer.completion for group in groups for answer in group.answers]
-        lengths = torch.tensor([float(len(completion.ids)) for completion in completions])
-        every_length = torch.tensor(collect(lengths.tolist(), self.accelerator))
-        weight = length_weights(self.recipe.length_norm, lengths, self.config.generation.most_tokens, every_length)
-        distilled = [group.asked.trained_ids is not None for group in groups for _ in group.answers]
-        return Credit(
-            groups,
-            weight=weight.to(device),
-            distilled=torch.tensor(distilled, dtype=torch.bool, device=device),
-            start=(lengths.cumsum(0) - lengths).long().to(device),
-            sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
-            **parts,
-        )
-
-    # -- learning
-
     def _batches(self, credit: Credit, part: list[int]) -> Iterator[MicroBatch]:
-        items = credit.sequences(part, self._bare_policy().sharing_pays)
+        return self._packed(credit.sequences(part, self._bare_policy().sharing_pays))
+
+    def _packed(self, items: list[Sequence]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
         return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
@@ -516,9 +398,9 @@ class GspoRun(Trainer):
                 old_logp[places] = logp.detach()
             old, advantage = old_logp[places], credit.advantage[answer]
             weight = credit.weight[answer]
-            sampled, distilled = credit.sampled_logp[places], credit.distilled[answer]
+            sampled, off_policy = credit.sampled_logp[places], credit.off_policy[answer]
             loss, stopped = policy_loss(
-                self.recipe, logp, old, advantage, weight * self._sampler_weights(old, sampled, distilled, answer),
+                self.recipe, logp, old, advantage, weight * self._sampler_weights(old, sampled, off_policy, answer),
                 answer,
             )  # fmt: skip
             if ref_logp is not None:
@@ -527,7 +409,7 @@ class GspoRun(Trainer):
             self.accelerator.backward(loss / credit.divisor)
         with torch.no_grad():
             shown = torch.zeros_like(logp) if ref_logp is None else kl_per_token("k3", logp, ref_logp)
-            ours = ~distilled
+            ours = ~off_policy
             numbers, index = answer.unique(return_inverse=True)
             ratios = torch.zeros(len(numbers), device=logp.device).index_add(0, index, logp - old)
             return torch.stack(
@@ -539,30 +421,27 @@ class GspoRun(Trainer):
             ).detach(), (ratios / index.bincount()).tolist()  # fmt: skip
 
     def _sampler_weights(
-        self, old: torch.Tensor, sampled: torch.Tensor, distilled: torch.Tensor, answer: torch.Tensor
+        self, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor, answer: torch.Tensor
     ) -> torch.Tensor | float:
         """Importance weights of what another engine, or another prompt, sampled; 1 for the rest."""
         correction = self.config.train.sampler_correction
-        if correction is None and not distilled.any():
+        if correction is None and not off_policy.any():
             return 1.0
         settings = correction or SamplerCorrection()
         weights = sampler_weights(settings.level, settings.beyond, settings.cap, old, sampled, answer)
-        return weights if correction else torch.where(distilled, weights, 1.0)
+        return weights if correction else torch.where(off_policy, weights, 1.0)
 
     @torch.no_grad()
-    def _less_kl(self, groups: list[Group], rewards: list[list[float]]) -> list[list[float]]:
-        """Rewards minus beta * k1, length-normalised like the loss (Ahmadian et al. 2024, arXiv 2402.14740)."""
-        everything = self._credit(
-            groups, advantage=torch.zeros(0), learned=[[True] * len(own) for own in rewards], parts=[], divisor=1.0
-        )
-        sums = torch.zeros(len(everything.start), device=self.accelerator.device)
-        for batch in self._batches(everything, list(range(len(groups)))):
+    def _kl_in_reward(self, groups: list[Group]) -> torch.Tensor:
+        """beta * k1 of each answer, (n,), as in Ahmadian et al. 2024, arXiv 2402.14740; the caller normalises it."""
+        numbers = numbered([[True] * len(group.answers) for group in groups])
+        sums = torch.zeros(sum(map(len, numbers)), device=self.accelerator.device)
+        for batch in self._packed(answer_sequences(groups, numbers, self._bare_policy().sharing_pays)):
             with phase("reference"):
                 ref_logp, _ = self._bare_policy().reference(batch.inputs)
                 logp = self._bare_policy()(batch.inputs)[0]
             sums.index_add_(0, batch.rollout, kl_per_token("k1_in_reward", logp, ref_logp))
-        penalties = iter((self.config.train.beta * everything.weight * sums).tolist())
-        return [[reward - next(penalties) for reward in own] for own in rewards]
+        return self.config.train.beta * sums.cpu()
 
     def _anywhere(self, value: Any) -> bool:
         """Whether it is true, or not empty, on any process."""
@@ -575,7 +454,7 @@ class GspoRun(Trainer):
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
         answers = [numbers_of(answer, thinking, tokenizer) for each in played for answer in each.group.answers]
         answers = collect(answers, self.accelerator)
-        groups = collect([group_numbers(each, self._trained_rewards(each)) for each in played], self.accelerator)
+        groups = collect([group_numbers(each, trained_rewards(each, self.config)) for each in played], self.accelerator)
         return {
             "stage": 1,
             "step": self.progress.step,
@@ -585,39 +464,8 @@ class GspoRun(Trainer):
             **means_of(groups),
             "prompts": len(groups),
             "tokens": int(sum(each["length"] for each in answers)),
-            "learned": sum(collect([sum(map(sum, credit.learned))], self.accelerator)),
+            "learned": sum(collect([number >= 0 for number in flat(credit.numbers)], self.accelerator)),
             "epoch": self.sampler.epochs,
             "masked_games": self.scoreboard.unscored,
             **{f"assisted/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }
-
-    def _summed_up(self, updates: list[dict]) -> dict:
-        """The optimizer steps of one step in one row."""
-        if not updates:
-            return {"updates": 0, "loss": 0.0, "grad_norm": 0.0}
-        numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
-        ratios = [ratio for each in updates for ratio in each["log_ratios"]]
-        marks = {f"log_ratio_p{point:g}": value for point, value in percentiles(ratios, (5, 50, 95)).items()}
-        return {"updates": len(updates), **means_of(numbers), **marks}
-
-
-SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")
-
-
-def flat(parts: list[list]) -> list:
-    """One list of many."""
-    return [value for part in parts for value in part]
-
-
-def split(items: list[int], parts: int) -> list[list[int]]:
-    """`parts` runs of the items, whose lengths differ by one at most."""
-    return [items[len(items) * i // parts : len(items) * (i + 1) // parts] for i in range(parts)]
-
-
-def pulls(credit: Credit, part: list[int]) -> bool:
-    """Whether a minibatch must have a gradient: an advantage that no importance weight may make vanish."""
-    return any(
-        bool(credit.advantage[span.rollout] != 0) and not bool(credit.distilled[span.rollout])
-        for item in credit.sequences(part, lambda trunk, branches: False)
-        for span in item.spans
-    )

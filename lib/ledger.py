@@ -8,6 +8,7 @@ from lib.config import Thinking
 from lib.groups import Answer, Group, question_of
 from lib.parsing import split_reasoning
 from lib.selfplay import Played
+from lib.stats import percentiles
 
 
 def texts_of(group: Group) -> list[dict[str, Any]]:
@@ -70,6 +71,15 @@ def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]
         "wins": float(mine and not theirs) if is_game else None,
         "losses": float(theirs and not mine) if is_game else None,
     }
+
+
+def updates_in_one(updates: list[dict]) -> dict[str, float]:
+    """The numbers of a step's optimizer steps, averaged; of `log_ratios`, one per answer, the percentiles."""
+    if not updates:
+        return {"updates": 0, "loss": 0.0, "grad_norm": 0.0}
+    numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
+    marks = percentiles([ratio for each in updates for ratio in each["log_ratios"]], (5, 50, 95))
+    return {"updates": len(updates), **means_of(numbers), **{f"log_ratio_p{p}": value for p, value in marks.items()}}
 
 
 def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:

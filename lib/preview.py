@@ -8,10 +8,10 @@ from lib.config import ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
 from lib.generators import Completion
 from lib.groups import question_of
-from lib.gspo import notes_on, recipe_of, steps_of
 from lib.head import CHUNK_ELEMENTS
 from lib.model import load_skeleton, trainable_of
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, with_last_said
+from lib.recipe import notes_on, recipe_of, steps_of
 from lib.score import kl_weights, plan
 from lib.selfplay import describe
 from lib.stats import percentiles

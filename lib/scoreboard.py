@@ -13,14 +13,8 @@ from typing import Any
 from lib.runlog import encode, write_whole
 from lib.stats import wilson
 
-CELLS = ("both", "policy_only", "opponent_only", "neither")
-
-
-def cell(policy: bool, opponent: bool) -> str:
-    """The name of an outcome."""
-    return {(True, True): "both", (True, False): "policy_only", (False, True): "opponent_only"}.get(
-        (policy, opponent), "neither"
-    )
+CELLS = ("both", "policy_only", "opponent_only", "neither")  # right or not: the policy's answer, then the opponent's
+FRONTIER = ("neither", "opponent_only")  # rows that no answer of a group solved, by whether the opponent did
 
 
 @dataclasses.dataclass
@@ -44,7 +38,7 @@ class Scoreboard:
             if mine is None or theirs is None:
                 unscored += 1
             else:
-                name = cell(mine, theirs)
+                name = CELLS[2 * (not mine) + (not theirs)]
                 setattr(self, name, getattr(self, name) + 1)
         if unscored:
             self.unscored += unscored
@@ -112,3 +106,22 @@ class Scoreboard:
         """Sets every field."""
         for name, value in state.items():
             setattr(self, name, value)
+
+
+class Frontier:
+    """Which rows have been written to the frontier files: each once for each outcome. Part of the train state."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, None] = {}
+
+    def is_new(self, key: str) -> bool:
+        """True the first time."""
+        return key not in self._keys and self._keys.setdefault(key) is None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The keys, in their order."""
+        return {"keys": list(self._keys)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Sets them."""
+        self._keys = dict.fromkeys(state["keys"])

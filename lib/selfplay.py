@@ -44,7 +44,7 @@ class Played:
     """A group, and what the opponent said to its prompt."""
 
     group: Group
-    reaction: Reaction
+    reaction: Reaction = Reaction()
 
     @property
     def outcome(self) -> str | None:

@@ -18,13 +18,16 @@ from conftest import after
 from scipy.stats import binomtest
 
 from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.credit import flat, trained_rewards
+from lib.credit import rewards_of as earned
 from lib.errors import ConfigError
 from lib.evaluation import evaluate_groups
 from lib.generators import Completion, Reply, ReplyError
 from lib.groups import Answer, Asked, Group, answer_sequences
-from lib.gspo import GspoRun, flat, notes_on
+from lib.gspo import GspoRun
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer
+from lib.recipe import notes_on
 from lib.registry import Judged
 from lib.remote import Remote
 from lib.rewards import Score
@@ -109,6 +112,11 @@ def weights(run):
 def step(run):
     played = run.play()
     return run.update(played, run.credit(played, run.assist(played)))
+
+
+def is_learned(credit):
+    """By answer: whether it has a place in a minibatch."""
+    return [number >= 0 for number in flat(credit.numbers)]
 
 
 def answers_of(groups):
@@ -391,15 +399,15 @@ def test_every_answer_has_its_own_advantage(folder):
             assert credit.weight[i].item() == pytest.approx(1 / len(answer.completion.ids))
             start, logps = int(credit.start[i]), answer.completion.logps
             assert credit.sampled_logp[start : start + len(logps)].tolist() == pytest.approx(logps)
-        learned = [i for i, own in enumerate(credit.learned) if any(own)]
-        assert len(learned) >= 3 and flat(credit.parts) == learned and credit.divisor == pytest.approx(16 / 3)
+        learned = [i for i, own in enumerate(credit.numbers) if max(own) >= 0]
+        assert len(learned) >= 3 and sorted(flat(credit.parts)) == learned and credit.divisor == pytest.approx(16 / 3)
         found = {}
         for pays in (True, False):
             for item in (item for part in credit.parts for item in credit.sequences(part, lambda *_, p=pays: p)):
                 for span in item.spans:
                     found.setdefault(span.rollout, []).append(span.ids)
                     assert item.ids[: span.before + 1] == groups[span.rollout // 4].prompt
-        assert found == {i: [answers[i].completion.ids] * 2 for i, is_on in enumerate(flat(credit.learned)) if is_on}
+        assert found == {i: [answers[i].completion.ids] * 2 for i, is_on in enumerate(is_learned(credit)) if is_on}
 
 
 def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
@@ -411,11 +419,10 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert old[places].isnan().all()
         run._accumulate(credit, credit.parts[0], old, is_first=True)
-        is_learned = torch.repeat_interleave(
-            torch.tensor(flat(credit.learned)), torch.tensor([len(a.completion.ids) for a in answers_of(credit.groups)])
-        )
-        assert torch.equal(old.isnan(), ~is_learned)
-        torch.testing.assert_close(old[is_learned], credit.sampled_logp[is_learned], rtol=0, atol=1e-4)
+        lengths = torch.tensor([len(a.completion.ids) for a in answers_of(credit.groups)])
+        known = torch.repeat_interleave(torch.tensor(is_learned(credit)), lengths)
+        assert torch.equal(old.isnan(), ~known)
+        torch.testing.assert_close(old[known], credit.sampled_logp[known], rtol=0, atol=1e-4)
 
 
 def after_a_step(*overrides, shares=None, moved=0.2):
@@ -457,7 +464,7 @@ def test_equal_rewards_teach_nothing(folder):
 
 
 def test_prompts_that_teach_nothing_are_replaced(folder):
-    resample = ("train.equal_groups=resample", "train.max_resamples=2")
+    resample = ("train.resample_rounds=2",)
     with opened(*resample, "reward.fn=test_selfplay.nothing") as run:
         assert len(run.play()) == 4 * 3
     with opened(*resample) as run:
@@ -468,7 +475,7 @@ def test_prompts_that_teach_nothing_are_replaced(folder):
 def test_what_was_not_judged_or_not_finished_is_not_trained(folder):
     with opened("reward.fn=test_selfplay.unsure", "train.advantage=group", "train.batch_size=8") as run:
         credit = run.credit(run.play(), [])
-        answers, learned = answers_of(credit.groups), flat(credit.learned)
+        answers, learned = answers_of(credit.groups), is_learned(credit)
         unscored = [i for i, answer in enumerate(answers) if not answer.score.scored]
         assert unscored and not any(learned[i] for i in unscored) and (credit.advantage[unscored] == 0).all()
         trained = {span.rollout for part in credit.parts for item in credit.sequences(part, lambda *_: True)
@@ -482,7 +489,7 @@ def test_what_was_not_judged_or_not_finished_is_not_trained(folder):
         credit = run.credit(run.play(), [])
         finished = [answer.completion.finished for answer in answers_of(credit.groups)]
         assert 0 < sum(finished) < len(finished)
-        assert all(f for f, is_on in zip(finished, flat(credit.learned), strict=True) if is_on)
+        assert all(f for f, is_on in zip(finished, is_learned(credit), strict=True) if is_on)
 
 
 def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
@@ -491,15 +498,15 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
         completion = Completion([5, 6], [0.0, 0.0], True)
         answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
         each = Played(Group(run._asked(0, run.task.train[0]), answers), Reaction())
-        assert len(set(run._trained_rewards(each))) == 1
+        assert len(set(trained_rewards(each, run.config))) == 1
         other = Group(each.group.asked, [*answers[:3], Answer(completion, "", score(1))])
-        assert len(set(run._trained_rewards(Played(other, Reaction())))) == 2
+        assert len(set(trained_rewards(Played(other), run.config))) == 2
 
 
 def test_the_last_tokens_of_the_budget_cost(folder):
     with opened("train.overlong_buffer=4") as run:
         for each in run.play():
-            for answer, reward in zip(each.group.answers, run._rewards(each), strict=True):
+            for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
                 price = {5: 0.25, 6: 0.5, 7: 0.75, 8: 1.0}.get(len(answer.completion.ids), 0.0)
                 assert reward == pytest.approx(answer.score.reward - price)
 
@@ -530,7 +537,7 @@ def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
     with opened(TEACHER, *ALWAYS, "teacher.hint.train=on_policy", "teacher.hint.retries=3", moved=0.2) as run:
         played, retries, credit = helped(run, "add a bad bag.")
         assert (len(retries), {len(group.answers) for group in retries}) == (4, {3})
-        assert (credit.advantage[:16] == 0).all() and not any(flat(credit.learned[:4]))
+        assert (credit.advantage[:16] == 0).all() and not any(is_learned(credit)[:16])
         for i, (each, group) in enumerate(zip(played, retries, strict=True)):
             assert group.asked.messages[-1]["content"] == f"{each.group.asked.row['question']} add a bad bag."
             rewards = torch.tensor([[answer.score.reward for answer in group.answers]])
@@ -551,13 +558,13 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
     """As if `more` nats of every token had been gained since: without them, few ratios reach the cap."""
     with opened(TEACHER, *ALWAYS, "teacher.hint.train=off_policy", moved=0.1) as run:
         _, retries, credit = helped(run, "add a bad bag.")
-        assert credit.distilled.tolist() == [False] * 16 + [True] * 16
+        assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
         batches = [batch for part in credit.parts for batch in run._batches(credit, part)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
             places, answer = credit.tokens_of(batch), batch.rollout
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]
-            weight = run._sampler_weights(old, sampled, credit.distilled[answer], answer)
+            weight = run._sampler_weights(old, sampled, credit.off_policy[answer], answer)
             for number in answer.unique().tolist():
                 completion = answers_of(retries)[number - 16].completion
                 plain = after(run._asked(0, retries[number // 4 - 4].asked.row).ids, completion.ids)

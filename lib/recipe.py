@@ -1,0 +1,41 @@
+"""What a config of self-play comes to: its steps, its loss, and what a user should know before the first step."""
+
+import math
+from collections.abc import Iterator
+
+from lib.config import SelfPlayConfig
+from lib.losses import RECIPES, Recipe
+
+
+def steps_of(config: SelfPlayConfig, rows: int) -> int:
+    """The steps of a run; epochs are turned into steps over `rows` training rows."""
+    train = config.train
+    return train.steps or math.ceil(train.epochs * rows / train.batch_size)
+
+
+def recipe_of(config: SelfPlayConfig) -> Recipe:
+    """The loss, with what the config changes in it."""
+    train = config.train
+    return RECIPES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
+
+
+def notes_on(config: SelfPlayConfig) -> Iterator[str]:
+    """Settings that do not do what their names promise."""
+    train, recipe = config.train, recipe_of(config)
+    updates = train.minibatches * train.passes
+    low, high = recipe.clip
+    if updates == 1:
+        yield (
+            f"one optimizer step per batch of answers: every ratio is 1, nothing is ever clipped, and {train.loss} is "
+            "a plain policy gradient here; train.minibatches of 2 or more, or train.passes, make it what it is"
+        )
+    elif recipe.ratio.startswith("sequence") and max(low, high) > 0.01:
+        yield (
+            f"train.clip: [{low:g}, {high:g}] will hardly ever clip: the ratio of a sequence is a geometric mean of "
+            "the ratios of its tokens and stays close to 1; the paper's values are 3e-4 and 4e-4"
+        )
+    if config.opponent and config.opponent.use == "additive" and recipe.advantage != "none":
+        yield (
+            "opponent.use: additive is a constant for each group, which the baseline removes: but for the scale of the "
+            "advantages it has no effect"
+        )
