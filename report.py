@@ -249,10 +249,12 @@ def scoreboards(runs: list[Run]) -> list[str]:
             line = "".join(f"<td>{count}<small>{percent(count / sum(counts))}</small></td>" for count in counts)
             line += f"<td>{cell(board, 'win_rate')}</td><td class=n>{sum(counts)}</td>"
             lines.append(f"<tr><th>{html.escape(run.name if label else 'in training')}</th>{line}</tr>")
-        if board.get("unscored"):
-            first, last, steps = (board.get("steps_with_unscored", {}).get(key) for key in ("first", "last", "steps"))
-            text = f"{label}The opponent was missing in {board['unscored']} games of {steps} steps, "
-            text += f"between step {first} and {last}; its term was masked there."
+        if board.get("missing_games"):
+            first, last, steps = (board.get("missing_steps", {}).get(key) for key in ("first", "last", "steps"))
+            text = (
+                f"{label}{board['missing_games']} games of {steps} steps, between step {first} and step {last}, have "
+            )
+            text += "no result: the opponent was away, or an answer could not be judged; its term was masked there."
             told += f"<p class=warning>{html.escape(text)}</p>"
         if board.get("assisted"):
             told += f"<p>{html.escape(label + help_in_words(board['assisted']))}</p>"
@@ -564,7 +566,7 @@ def furnish(axes: object, chart: Chart, highest: float, boundaries: set[int]) ->
     axes.margins(x=0.02)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=9 if chart.hero else 5, integer=True))
     if chart.hero:
-        axes.set_xlabel("optimizer step")
+        axes.set_xlabel("step")
     if chart.floor is not None:
         axes.set_ylim(chart.floor, max(1.1 * highest, 0.02))
     if chart.percent:

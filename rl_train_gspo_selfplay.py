@@ -1,4 +1,4 @@
-"""GSPO with self-play: groups of answers are judged, an opponent answers too, a teacher helps where nobody knew.
+"""GSPO with self-play: groups of answers are judged, an opponent answers too, a teacher helps where it fails.
 
     python rl_train_gspo_selfplay.py --config configs/tiny_code.yaml            # on a laptop; see `make demo-selfplay`
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --dry-run   # what would happen; trains nothing
@@ -12,8 +12,9 @@ Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Dep
   1. GRPO, Dr.GRPO, DAPO, CISPO, RLOO and GSPO-token by name (`train.loss`); with `train.minibatches: 1` and
      `train.passes: 1` every ratio is 1, and GSPO is GRPO with the mean over sequences.
   2. An opponent's answer to a prompt is counted, makes a game of each answer, or chooses prompts (`opponent.use`).
-  3. Where nobody solved a prompt, a teacher may hint (`teacher.hint`); what the policy then writes is a group of its
-     own under the hinted prompt, or data for SFT. No reward is credited to tokens that did not earn it.
+  3. Where the policy failed, a teacher may hint (`teacher.hint`); what the policy then writes is a group of its own,
+     under the hinted prompt, or under the plain one with an importance weight, or it is data for SFT. No reward is
+     credited to tokens that did not earn it.
 
 Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 a server that refuses, 74 disk, 130 Ctrl-C
 and 143 SIGTERM after a checkpoint.

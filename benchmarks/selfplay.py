@@ -1,7 +1,7 @@
 """What an opponent and hints are worth on the tiny programming task: variants of one run, some seeds, one table.
 
     python data/build_tiny_code.py && python benchmarks/selfplay.py           # half an hour on two cores
-    python benchmarks/selfplay.py --variants none win --seeds 0 --steps 20    # a part of it
+    python benchmarks/selfplay.py --variants none win-start --seeds 0 --steps 20    # a part of it
 
 Every run starts from the base of its seed (configs/tiny_code_base.yaml), which is built once. The teacher is a tiny
 model (configs/tiny_code_teacher.yaml) behind tests/server.py. A value is the mean over seeds of pass@1 on held-out
@@ -31,16 +31,16 @@ START = "opponent.snapshots.every_steps=0"
 POOL = "opponent.snapshots.every_steps=5"
 VARIANTS = {  # name: what it changes in configs/tiny_code.yaml
     "none": ("opponent=null",),
-    "additive, start": (START, "opponent.use=additive"),
-    "win, start": (START, "opponent.use=win"),
-    "win, snapshots": (POOL, "opponent.use=win"),
-    "curriculum, start": (START, "opponent.use=curriculum"),
-    "curriculum, snapshots": (POOL, "opponent.use=curriculum"),
-    "hints collected": ("opponent=null", "teacher.hint.train=collect"),
-    "hints on policy": ("opponent=null", "teacher.hint.train=on_policy"),
-    "hints off policy": ("opponent=null", "teacher.hint.train=off_policy"),
+    "additive-start": (START, "opponent.use=additive"),
+    "win-start": (START, "opponent.use=win"),
+    "win-snapshots": (POOL, "opponent.use=win"),
+    "curriculum-start": (START, "opponent.use=curriculum"),
+    "curriculum-snapshots": (POOL, "opponent.use=curriculum"),
+    "hints-collect": ("opponent=null", "teacher.hint.train=collect"),
+    "hints-on-policy": ("opponent=null", "teacher.hint.train=on_policy"),
+    "hints-off-policy": ("opponent=null", "teacher.hint.train=off_policy"),
 }
-AGAIN = "hints collected, SFT, RL again"  # the base learns from the rows of "hints collected", and the run is repeated
+AGAIN = "hints-then-sft"  # the base learns from the rows of hints-collect, and the run is repeated
 TEACHER = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "teacher.hint.hint_request='{question}'",
            "teacher.temperature=0", "teacher.max_new_tokens=20")  # fmt: skip
 
@@ -76,8 +76,8 @@ def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> Non
     changes = [f"train.steps={args.steps}", f"eval.every_steps={args.every}", "eval.max_examples=500",
                "eval.samples_per_prompt=2"]  # fmt: skip
     if name == AGAIN:
-        collected = folder(args, "hints collected", seed)
-        run_variant("hints collected", seed, url, args)
+        collected = folder(args, "hints-collect", seed)
+        run_variant("hints-collect", seed, url, args)
         taught = args.out / f"taught-{seed}"
         rows = f"dataset.name={collected / 'sft.jsonl'}"
         train("sft_train.py", "configs/tiny_code_base.yaml", taught, seed, "model.from_scratch=null",
@@ -95,7 +95,7 @@ def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> Non
 
 def folder(args: argparse.Namespace, name: str, seed: int) -> Path:
     """Where a run lies."""
-    return args.out / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"
+    return args.out / f"{name}-{seed}"
 
 
 def train(script: str, config: str, target: Path, seed: int, *changes: str) -> None:
@@ -112,7 +112,7 @@ def train(script: str, config: str, target: Path, seed: int, *changes: str) -> N
 
 
 def show(args: argparse.Namespace) -> None:
-    """pass@1 before, on the way and at the end, and pass@2."""
+    """pass@1 before, on the way and at the end, and how many retries were right."""
     moments = [0, *range(args.every, args.steps + 1, args.every)]
     table = Table(
         title=f"held-out pass@1, mean of seeds {', '.join(map(str, args.seeds))}; in brackets 95 % over seeds"
@@ -124,7 +124,7 @@ def show(args: argparse.Namespace) -> None:
         cells = []
         for moment in moments:
             values = [row["acc"] for run in runs for row in run if row["step"] == moment]
-            cells.append(f"{fmean(values):.3f}" + (f" {interval(values)}" if moment in moments[-1:] else ""))
+            cells.append(f"{fmean(values):.3f}" + (f" {interval(values)}" if moment == moments[-1] else ""))
         table.add_row(name, *cells, retries(args, name))
     Console(width=160).print(table)
 
@@ -142,8 +142,8 @@ def retries(args: argparse.Namespace, name: str) -> str:
         rows = read_jsonl(folder(args, name, seed) / "metrics.jsonl")[0]
         with contextlib.suppress(KeyError):
             half, last = rows[len(rows) // 2 - 1], rows[-1]
-            early = half["assisted/retries_right"], half["assisted/retries"]
-            late = last["assisted/retries_right"] - early[0], last["assisted/retries"] - early[1]
+            early = half["total/retries_right"], half["total/retries"]
+            late = last["total/retries_right"] - early[0], last["total/retries"] - early[1]
             shares.append((early[0] / early[1], late[0] / late[1]))
     return " -> ".join(f"{fmean(side):.2f}" for side in zip(*shares, strict=True)) if shares else ""
 

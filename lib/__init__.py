@@ -45,7 +45,7 @@ scoreboard    who solved what: the policy, its opponent, both or neither
 remote        a server that is asked beside the training; an outage is no exception
 selfplay      opponents, games, and the prompts that they choose
 hints         what a teacher says, made fit to be shown, or dropped
-teacher       hints and solutions where nobody knew
+teacher       hints and solutions where the policy failed
 ledger        groups in the books: rows of texts, rows of numbers
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 console       what a person watches: a line per step, a table of evaluations

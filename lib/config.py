@@ -585,7 +585,7 @@ class SelfPlayGeneration(TrainedSampling):
 
 
 class Snapshots(Section):
-    """An opponent on the same base: adapters that the policy had before."""
+    """An opponent on the same base: adapters that the policy had before. On held-out rows it is the first of all."""
 
     every_steps: Annotated[int, Field(ge=0)] = 0  # steps between two snapshots; 0: the policy as it began, for ever
     keep: Count = 4  # the pool's size; the oldest goes first
@@ -595,7 +595,7 @@ class Snapshots(Section):
 class Curriculum(Section):
     """How likely a prompt is drawn, relative to others, by who solved it when it was drawn last."""
 
-    opponent_only: Weight = 4.0  # provably learnable
+    opponent_only: Weight = 4.0  # somebody can solve it
     neither: Weight = 2.0
     policy_only: Weight = 1.0
     both: Weight = 0.5
@@ -609,8 +609,8 @@ class Opponent(Section):
     snapshots: Snapshots | None = None
     use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
     # scoreboard: is counted, no more; win: a win is paid 1, a tie and a loss less, answer by answer (below);
-    # curriculum: who solved a prompt decides how often it comes; additive: reward - opponent's reward, which has no
-    # effect, because it is the same for a whole group (lib/selfplay.py)
+    # curriculum: who solved a prompt decides how often it comes; additive: reward - opponent's reward, the same for a
+    # whole group, so that the baseline removes it (lib/selfplay.py)
     weight: Fraction = 0.2  # of win, in (1 - weight) * reward + weight * score; of additive
     tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # between two right answers alone
     both_wrong: Fraction = 0.5  # the score where neither is right and the rewards are equal
@@ -618,7 +618,8 @@ class Opponent(Section):
     temperature: Weight = 0.7
     max_new_tokens: Count | None = None  # null: as many as the policy
     thinking: Thinking = Thinking()
-    outage: Literal["mask", "stop"] = "mask"  # of a server that has answered before; masked, its term is left out
+    outage: Literal["mask", "stop"] = "mask"  # of a server that has answered before
+    # mask: games count as ties, and on no scoreboard; stop: the run ends, to be resumed
 
 
 HINT_REQUEST = """You help a student with the problem below, and you have seen them fail. Write a single concrete \
@@ -640,12 +641,12 @@ class Hint(Section):
     A request may name {question}, {attempt} and any column of the row: what it does not name, the teacher does not see.
     """
 
-    neither: Fraction = 0.15  # probability where the whole group and the opponent failed, or where there is no opponent
+    neither: Fraction = 0.15  # probability where the whole group failed, and the opponent too or could not be had
     opponent_only: Fraction = 0.1  # where the group failed and the opponent did not
     train: Literal["on_policy", "off_policy", "collect"] = "collect"
     # on_policy: the retries are a group of their own, trained under the hinted prompt; off_policy: under the plain one,
     # with a truncated importance weight; collect: those that are right go to sft.jsonl
-    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)  # one is drawn
+    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)  # one is drawn for each prompt
     hint_request: str = HINT_REQUEST
     critique_request: str = CRITIQUE_REQUEST
     retries: Count | None = None  # answers under the hint; null: as many as in any group
@@ -668,7 +669,7 @@ class Teacher(Section):
     temperature: Weight = 0.6
     max_new_tokens: Count = 256  # of a hint; a solution may have as many as an answer of the policy
     thinking: Thinking = Thinking()
-    outage: Literal["mask", "stop"] = "mask"
+    outage: Literal["mask", "stop"] = "mask"  # mask: go on without help; stop: the run ends, to be resumed
 
 
 class SamplerCorrection(Section):
@@ -689,8 +690,8 @@ class GspoTrain(TrainLoop):
     minibatches: Count = 4  # optimizer steps per step, each on its part of the prompts
     passes: Count = 1  # over the same answers
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
-    clip: tuple[Weight, Weight] | None = None  # the ratio stays within 1 - first and 1 + second
-    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None
+    clip: tuple[Weight, Weight] | None = None  # two numbers: the ratio stays within 1 - first and 1 + second
+    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/losses.py
     length_norm: Literal["sequence", "constant", "token"] | None = None  # as in SCoRe
     beta: Weight = 0.0  # KL weight; 0 needs no reference
     kl: KlKind = "k3"
@@ -731,12 +732,15 @@ class SelfPlayConfig(RunConfig):
         if train.minibatches > train.batch_size:
             keys = ("train.minibatches", "train.batch_size")
             yield keys, f"{train.batch_size} prompts do not make {train.minibatches} minibatches: lower the latter"
+        if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
+            keys = ("eval.temperature", "eval.samples_per_prompt")
+            yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
         if train.overlong_buffer >= gen.most_tokens:
             keys = ("train.overlong_buffer", "generation.max_new_tokens")
             yield keys, f"a buffer of {train.overlong_buffer} tokens is no part of {gen.most_tokens}: lower it"
         if self.opponent and (self.opponent.endpoint is None) == (self.opponent.snapshots is None):
             keys = ("opponent.endpoint", "opponent.snapshots")
-            yield keys, "give one of the two: a server, or snapshots of the policy"
+            yield keys, "a server or snapshots of the policy: give one of the two, and set the other to null"
         if self.opponent and self.opponent.snapshots:
             if self.opponent.thinking != Thinking():
                 keys = ("opponent.thinking", "opponent.snapshots")
@@ -753,15 +757,26 @@ class SelfPlayConfig(RunConfig):
 
     def smoke(self, examples: int) -> "SelfPlayConfig":
         """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""
-        train, gen = self.train, self.generation
+        train, gen, opponent, teacher = self.train, self.generation, self.opponent, self.teacher
         batch = min(examples, 4)
+        thinking = gen.thinking.model_copy(update={"budget_tokens": min(gen.thinking.budget_tokens, 64)})
+        if opponent and opponent.snapshots:
+            often = opponent.snapshots.model_copy(update={"every_steps": min(opponent.snapshots.every_steps, 1)})
+            opponent = opponent.model_copy(update={"snapshots": often})
+        if teacher:
+            hint = teacher.hint.model_copy(update={"neither": 1.0, "opponent_only": 1.0})
+            teacher = teacher.model_copy(update={"hint": hint})
         return self.model_copy(
             update={
                 "run_name": f"{self.run_name}-smoke",
                 "dataset": self.dataset.model_copy(
                     update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
                 ),
-                "generation": gen.model_copy(update={"max_new_tokens": min(gen.max_new_tokens, 64)}),
+                "generation": gen.model_copy(
+                    update={"max_new_tokens": min(gen.max_new_tokens, 64), "thinking": thinking}
+                ),
+                "opponent": opponent,
+                "teacher": teacher,
                 "train": train.model_copy(
                     update={
                         "steps": 2,
@@ -773,7 +788,11 @@ class SelfPlayConfig(RunConfig):
                     }
                 ),
                 "eval": self.eval.model_copy(
-                    update={"max_examples": min(self.eval.max_examples, examples), "every_steps": 1}
+                    update={
+                        "max_examples": min(self.eval.max_examples, examples),
+                        "samples_per_prompt": min(self.eval.samples_per_prompt, 2),
+                        "every_steps": 1,
+                    }
                 ),
             }
         )

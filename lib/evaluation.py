@@ -1,4 +1,4 @@
-"""Held-out accuracy of both attempts: attempt 1, attempt 2, delta, i->c and c->i, each with a 95 % interval.
+"""Held-out accuracy, each with a 95 % interval: of both attempts, with delta, i->c and c->i; of single answers, pass@k.
 
 Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so
 that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).

@@ -21,7 +21,7 @@ from lib.distributed import collect, highest, make_accelerator, share, total
 from lib.evaluation import evaluate_groups, in_parts
 from lib.groups import Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
-from lib.losses import kl_per_token, length_weights, policy_loss, sampler_weights
+from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
 from lib.model import Policy
 from lib.recipe import notes_on, recipe_of, steps_of
 from lib.remote import Remote, spent
@@ -122,7 +122,7 @@ class GspoRun(Trainer):
         return played
 
     def assist(self, played: list[Played]) -> list[Group]:
-        """The policy's groups under a teacher's hints, where nobody knew; those of them that are to be trained.
+        """The policy's groups under a teacher's hints, where it failed; those of them that are to be trained.
 
         A retry has a baseline of its own, and nothing that it earns is credited to other tokens.
         """
@@ -410,15 +410,16 @@ class GspoRun(Trainer):
         with torch.no_grad():
             shown = torch.zeros_like(logp) if ref_logp is None else kl_per_token("k3", logp, ref_logp)
             ours = ~off_policy
-            numbers, index = answer.unique(return_inverse=True)
-            ratios = torch.zeros(len(numbers), device=logp.device).index_add(0, index, logp - old)
+            _, index = answer.unique(return_inverse=True)
+            ratios = per_answer(logp - old, index) / index.bincount()
+            above = (advantage > 0) | (self.recipe.ratio == "weight")  # that one is clipped above alone
             return torch.stack(
                 [
-                    loss, shown.sum(), entropy.sum(), (stopped & (advantage < 0)).sum(),
-                    (stopped & (advantage >= 0)).sum(), (old - sampled).abs()[ours].sum(), ours.sum(),
+                    loss, shown.sum(), entropy.sum(), (stopped & ~above).sum(),
+                    (stopped & above).sum(), (old - sampled).abs()[ours].sum(), ours.sum(),
                     torch.tensor(len(logp), device=logp.device),
                 ]
-            ).detach(), (ratios / index.bincount()).tolist()  # fmt: skip
+            ).detach(), ratios.tolist()  # fmt: skip
 
     def _sampler_weights(
         self, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor, answer: torch.Tensor
@@ -466,6 +467,6 @@ class GspoRun(Trainer):
             "tokens": int(sum(each["length"] for each in answers)),
             "learned": sum(collect([number >= 0 for number in flat(credit.numbers)], self.accelerator)),
             "epoch": self.sampler.epochs,
-            "masked_games": self.scoreboard.unscored,
-            **{f"assisted/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
+            "total/missing_games": self.scoreboard.missing_games,
+            **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }

@@ -31,7 +31,7 @@ _WRAPPED = ("final_answer", "hint", "answer", "critique")
 
 @dataclass(frozen=True)
 class Cleaned:
-    """A hint, or why there is none: empty, code, answer."""
+    """A hint, or why there is none: empty, code."""
 
     text: str = ""
     dropped: str = ""

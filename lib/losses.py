@@ -205,18 +205,16 @@ def policy_loss(
     sequence        s = exp(mean over the answer of l - o), the same for all of its tokens
     sequence_token  sg[s] exp(l - sg[l]): value, gradient and clip of `sequence`, but A may differ from token to token
     product         exp(sum over the answer of l - o): the answer is one action
-    weight          sg[min(exp(l - o), 1 + high)] in front of log pi: clipped tokens keep their gradient
+    weight          sg[clip(exp(l - o))] in front of log pi: clipped tokens keep their gradient
 
     With l = o every ratio is 1 and nothing is clipped: then `sequence`, `sequence_token` and `token` have one gradient.
     """
     low, high = recipe.clip
     log_ratio = logp - old_logp
-    if recipe.ratio in ("sequence", "sequence_token", "product"):
-        count = int(answer.max()) + 1 if len(answer) else 0
-        sums = torch.zeros(count, dtype=logp.dtype, device=logp.device).index_add(0, answer, log_ratio)
-        if recipe.ratio != "product":
-            sums = sums / torch.bincount(answer, minlength=count).clamp(min=1)
-        log_ratio = sums[answer]
+    if recipe.ratio == "product":
+        log_ratio = per_answer(log_ratio, answer)[answer]
+    elif recipe.ratio in ("sequence", "sequence_token"):
+        log_ratio = (per_answer(log_ratio, answer) / torch.bincount(answer).clamp(min=1))[answer]
     ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if recipe.ratio == "weight":
@@ -225,6 +223,12 @@ def policy_loss(
         ratio = ratio.detach() * (logp - logp.detach()).exp()
     clipped = ratio.clamp(1 - low, 1 + high)
     return -(weight * torch.minimum(ratio * advantage, clipped * advantage)).sum(), stopped.detach()
+
+
+def per_answer(values: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
+    """Sums of token values (N,) by the number of their answer (N,)."""
+    count = int(answer.max()) + 1 if len(answer) else 0
+    return torch.zeros(count, dtype=values.dtype, device=values.device).index_add(0, answer, values)
 
 
 def sampler_weights(
@@ -237,10 +241,7 @@ def sampler_weights(
     """
     log_weight = (old_logp - sampled_logp).detach()
     if level == "sequence":
-        count = int(answer.max()) + 1 if len(answer) else 0
-        log_weight = torch.zeros(count, dtype=log_weight.dtype, device=log_weight.device).index_add(
-            0, answer, log_weight
-        )[answer]
+        log_weight = per_answer(log_weight, answer)[answer]
     weight = log_weight.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     return weight.clamp(max=cap) if beyond == "truncate" else torch.where(weight > cap, 0.0, weight)
 

@@ -30,12 +30,12 @@ class SecondPrompt:
     cut: bool  # the middle of attempt 1 was left out to fit the budget
 
 
-def columns_of(template: str) -> list[str]:
-    """The `{column}` names in a user template. ConfigError when its braces do not pair up."""
+def columns_of(template: str, key: str = "prompts.user") -> list[str]:
+    """The `{column}` names in a template of the config. ConfigError when its braces do not pair up."""
     try:
         return [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
     except ValueError as error:
-        raise ConfigError(f"prompts.user: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
+        raise ConfigError(f"{key}: {error}; double a brace that is meant as text: {{{{ or }}}}") from error
 
 
 def chat_columns(prompts: ChatPrompts) -> list[str]:

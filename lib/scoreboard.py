@@ -2,6 +2,7 @@
 
 A game is one prompt of one step: the first of the policy's answers against the opponent's one, both sampled once. So
 games do not depend on the size of a group, and an interval may take them for independent. Right means exact match.
+`neither` and `opponent_only` are about games here; in the frontier files, and for hints, they are about whole groups.
 """
 
 import dataclasses
@@ -25,25 +26,25 @@ class Scoreboard:
     policy_only: int = 0
     opponent_only: int = 0
     neither: int = 0
-    unscored: int = 0  # games in which the opponent could not be had, or one of both could not be judged
-    masked_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, how many] with such games
+    missing_games: int = 0  # the opponent could not be had, or one of both answers could not be judged
+    missing_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, how many] with such games
     assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # what became of hints, retries and solutions
 
     def record(self, policy: Sequence[bool | None], opponent: Sequence[bool | None], step: int) -> None:
         """Counts the games of a step; None: could not be had or judged. ValueError for lists of unequal length."""
         if len(policy) != len(opponent):
             raise ValueError(f"{len(policy)} outcomes of the policy and {len(opponent)} of the opponent: give as many")
-        unscored = 0
+        missing = 0
         for mine, theirs in zip(policy, opponent, strict=True):
             if mine is None or theirs is None:
-                unscored += 1
+                missing += 1
             else:
                 name = CELLS[2 * (not mine) + (not theirs)]
                 setattr(self, name, getattr(self, name) + 1)
-        if unscored:
-            self.unscored += unscored
-            first, _, steps = self.masked_steps or (step, step, 0)
-            self.masked_steps = [first, step, steps + 1]
+        if missing:
+            self.missing_games += missing
+            first, _, steps = self.missing_steps or (step, step, 0)
+            self.missing_steps = [first, step, steps + 1]
 
     def assist(self, counts: dict[str, int]) -> None:
         """Adds to what became of help."""
@@ -71,8 +72,8 @@ class Scoreboard:
             "n_decisive": self.decisive,
             "win_rate": self.policy_only / self.decisive if self.decisive else None,
             "win_rate_ci95": [low, high],
-            "unscored": self.unscored,
-            "steps_with_unscored": dict(zip(("first", "last", "steps"), self.masked_steps, strict=False)),
+            "missing_games": self.missing_games,
+            "missing_steps": dict(zip(("first", "last", "steps"), self.missing_steps, strict=False)),
             "assisted": dict(sorted(self.assisted.items())),
         }
 
@@ -84,11 +85,11 @@ class Scoreboard:
             low, high = wilson(self.policy_only, self.decisive)
             rate = self.policy_only / self.decisive
             lines.append(f"decisive games won: {rate:.3f} [{low:.3f}, {high:.3f}], n = {self.decisive}")
-        if self.unscored:
-            first, last, steps = self.masked_steps
+        if self.missing_games:
+            first, last, steps = self.missing_steps
             lines.append(
-                f"WARNING: the opponent was missing in {self.unscored} games of {steps} steps, between step {first} "
-                f"and step {last}; its term was masked there"
+                f"WARNING: {self.missing_games} games of {steps} steps, between step {first} and step {last}, have no "
+                "result: the opponent was away, or an answer could not be judged; its term was masked there"
             )
         if self.assisted:
             lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in sorted(self.assisted.items())))

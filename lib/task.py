@@ -10,6 +10,7 @@ from lib.errors import ConfigError
 from lib.groups import Asked, Limits
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
+from lib.registry import did_you_mean
 from lib.rewards import Judge
 from lib.rollout import Sampling
 
@@ -122,11 +123,31 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     judge.check(splits.train + splits.test)
     if judge.needs_targets and not target:
         raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
-    for name, rows in (
-        (("train", splits.train), ("held-out", splits.test)) if judge.needs_targets or not is_chat else ()
-    ):
-        judge.check_targets(rows, target, name)
+    if judge.needs_targets or not is_chat:
+        judge.check_targets(splits.train, target, "train")
+        judge.check_targets(splits.test, target, "held-out")
+    if is_chat:
+        _check_templates(config, set(splits.train[0]))
     return splits, judge
+
+
+def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
+    """ConfigError for a `{name}` in a prompt around a teacher that nothing will fill."""
+    if config.teacher is None:
+        return
+    hint, solve = config.teacher.hint, config.teacher.solve
+    for key, template, given in (
+        ("prompts.hinted", config.prompts.hinted, {"question", "hint"}),
+        ("teacher.hint.hint_request", hint.hint_request, {"question", "attempt"}),
+        ("teacher.hint.critique_request", hint.critique_request, {"question", "attempt"}),
+        ("teacher.solve.request", solve.request, {"question", "attempt"}),
+    ):
+        for name in columns_of(template, key):
+            if name not in given | columns:
+                raise ConfigError(
+                    f"{key}: nothing fills '{{{name}}}'{did_you_mean(name, given | columns)} "
+                    f"Known: {', '.join(sorted(given | columns))}"
+                )
 
 
 def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:

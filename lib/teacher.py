@@ -1,4 +1,4 @@
-"""A teacher where nobody knew: hints, which the policy tries again under, and solutions, which are data and no more.
+"""A teacher where the policy failed: hints, under which it tries again, and solutions, which are data and no more.
 
 Who is helped is drawn by seed, step and prompt alone. What the policy writes under a hint is a context of its own: its
 reward is never credited to tokens that were sampled without it.

@@ -26,7 +26,7 @@ class Progress:
     """Where the run stands; saved and restored as a whole."""
 
     stage: int = 1
-    step: int = 0  # optimizer steps done in this stage
+    step: int = 0  # steps done in this stage
     due: str | None = "pretrain"  # the evaluation that has to come before the next step, if one has
     beta2: float = 0.0  # the current one, where it adapts
     identical_rewards: int = 0  # steps in a row in which no completion differed from its group

@@ -49,7 +49,7 @@ CONFIG = {
     "lora": {"r": 4, "alpha": 8},
     "optimizer": {"learning_rate": 1e-4},
     "train": {"steps": 3, "batch_size": 4, "group_size": 4, "minibatches": 2},
-    "eval": {"max_examples": 4, "samples_per_prompt": 2},
+    "eval": {"max_examples": 4, "temperature": 1.0, "samples_per_prompt": 2},
 }
 numbers = itertools.count()
 
@@ -195,7 +195,7 @@ def test_the_scoreboard_counts(tmp_path):
     board.record([True, False], [False, False], step=4)
     board.record([None], [None], step=7)
     assert (board.both, board.policy_only, board.opponent_only, board.neither) == (1, 2, 1, 2)
-    assert (board.total, board.decisive, board.unscored, board.masked_steps) == (6, 3, 3, [3, 7, 2])
+    assert (board.total, board.decisive, board.missing_games, board.missing_steps) == (6, 3, 3, [3, 7, 2])
     board.assist({"hints_used": 2, "retries": 4}), board.assist({"retries": 1})
     assert board.assisted == {"hints_used": 2, "retries": 5} and board.total == 6
     board.write(tmp_path)
@@ -206,7 +206,7 @@ def test_the_scoreboard_counts(tmp_path):
         found = Scoreboard(policy_only=wins, opponent_only=losses, both=7).summary()["win_rate_ci95"]
         expected = binomtest(wins, wins + losses).proportion_ci(method="wilson")
         assert found == pytest.approx([expected.low, expected.high], abs=1e-12)
-    assert written["ties"] == 3 and written["steps_with_unscored"] == {"first": 3, "last": 7, "steps": 2}
+    assert written["ties"] == 3 and written["missing_steps"] == {"first": 3, "last": 7, "steps": 2}
     assert "decisive games won: 0.667" in board.lines()[1]
     again = Scoreboard()
     again.load_state_dict(json.loads(json.dumps(board.state_dict())))
@@ -624,12 +624,12 @@ def test_the_failed_alone_are_helped_by_chance(folder):
 def test_all_conflicts_are_told_at_once(folder):
     mistakes = ["train.minibatches=5", "train.overlong_buffer=8", "generation.max_prompt_length=125",
                 "opponent.use=win", "prompts.messages_field=chat", "prompts.system=x", "teacher.endpoint.base_url=http://me:pw@x/v1",
-                "teacher.endpoint.model=x"]  # fmt: skip
+                "teacher.endpoint.model=x", "eval.temperature=0"]  # fmt: skip
     with pytest.raises(ConfigError) as caught:
         load(SelfPlayConfig, Path("tiny.yaml"), mistakes)
     expected = ["exceeds model.max_seq_length = 128", "4 prompts do not make 5 minibatches", "a buffer of 8 tokens",
-                "a server, or snapshots of the policy", "takes the place of both prompts",
-                "use endpoint.api_key_env"]  # fmt: skip
+                "a server or snapshots of the policy", "takes the place of both prompts",
+                "use endpoint.api_key_env", "greedy samples of a prompt are all alike"]  # fmt: skip
     lines = str(caught.value).splitlines()
     assert all(any(each in line for line in lines) for each in expected) and len(lines) == len(expected)
 
