@@ -36,11 +36,13 @@ def main() -> int:
     prepare(config)
     from lib.gspo import GspoRun  # torch comes after the config was found sound
     from lib.preview import preview_selfplay
+    from lib.remote import check_keys
     from lib.task import load_chat_task
 
     if args.dry_run:
         preview_selfplay(config)
         return FINISHED
+    check_keys(config)
     run = GspoRun(
         load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,

@@ -285,12 +285,13 @@ class Checkpoints:
 
     def _read_objects(self, path: Path) -> dict[str, Any]:
         objects = load_plain_data(path / f"objects_{self.accelerator.process_index}.bin", map_location="cpu")
-        if objects.keys() != self._objects.keys():
+        if objects.keys() != self._objects.keys() and not self.allow_change:
             raise ConfigError(
                 f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "
-                f"resume with the version that saved it, or start from its weights with --resume-adapter {path}"
+                f"undo what changed, start from its weights with --resume-adapter {path}, or accept with "
+                "--allow-config-change that what is not in it begins anew"
             )
-        return objects
+        return {name: state for name, state in objects.items() if name in self._objects}
 
     def _load_adapter(self, models: list[torch.nn.Module], directory: str) -> None:
         models.clear()

@@ -676,7 +676,7 @@ class SamplerCorrection(Section):
     """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
 
     level: Literal["sequence", "token"] = "sequence"  # only the first is unbiased
-    cap: Annotated[float, Field(gt=0)] = 2.0
+    cap: Annotated[float, Field(ge=1)] = 2.0
     beyond: Literal["truncate", "mask"] = "truncate"  # mask: what exceeds the cap is left out
 
 
@@ -752,6 +752,9 @@ class SelfPlayConfig(RunConfig):
         if self.opponent and self.opponent.endpoint:
             yield from _conflicts_of_endpoint("opponent", self.opponent.endpoint, self.opponent.thinking)
         if self.teacher:
+            if self.teacher.hint.train != "collect" and self.teacher.hint.retries == 1:
+                keys = ("teacher.hint.retries", "teacher.hint.train")
+                yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
             yield from _conflicts_of_endpoint("teacher", self.teacher.endpoint, self.teacher.thinking)
         yield from _conflicts_of_prompts(self.prompts)
 

@@ -33,7 +33,7 @@ class Asked:
     number: int = 0  # of the row in its data set
     trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
     hint: str = ""  # what a teacher added to the prompt,
-    plain_question: str = ""  # and what its last message was without
+    plain: list[dict[str, Any]] | None = None  # and what the messages were without
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,11 @@ class Referee:
 
 
 def question_of(messages: list[dict[str, Any]]) -> str:
-    """What was said last in a chat."""
-    content = messages[-1].get("content")
-    return content if isinstance(content, str) else str(content)
+    """What was said last in a chat, the texts of its parts where it has parts."""
+    content = messages[-1].get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def answer_all(

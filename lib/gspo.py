@@ -110,8 +110,8 @@ class GspoRun(Trainer):
         limits = self._limits(self.config.generation.temperature)
         played: list[Played] = []
         missing = train.batch_size
-        for _ in range(1 + train.resample_rounds):
-            drawn = self.sampler.take(max(missing, self.accelerator.num_processes))  # each has a part
+        for round_ in range(1 + train.resample_rounds):
+            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
             asked = [self._asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
             played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
             telling = [len(set(trained_rewards(each, self.config))) > 1 for each in played]
@@ -149,11 +149,15 @@ class GspoRun(Trainer):
         groups = [each.group for each in played] + retries
         completions = [answer.completion for group in groups for answer in group.answers]
         lengths = torch.tensor([float(len(completion.ids)) for completion in completions])
-        every_length = torch.tensor(collect(lengths.tolist(), self.accelerator))
-        weight = length_weights(self.recipe.length_norm, lengths, config.generation.most_tokens, every_length)
+
+        def weights(among: list[Group]) -> torch.Tensor:
+            every_length = [float(len(answer.completion.ids)) for group in among for answer in group.answers]
+            every_length = torch.tensor(collect(every_length, self.accelerator))
+            return length_weights(self.recipe.length_norm, lengths, config.generation.most_tokens, every_length)
+
         rewards = [rewards_of(each, config) for each in [*played, *(Played(group) for group in retries)]]
         if train.kl == "k1_in_reward" and train.beta:
-            penalties = iter((weight * self._kl_in_reward(groups)).tolist())
+            penalties = iter((weights(groups) * self._kl_in_reward(groups)).tolist())
             rewards = [[reward - next(penalties) for reward in own] for own in rewards]
         trained = [[is_trained(answer, train) for answer in group.answers] for group in groups]
         advantages = advantages_of(self.recipe.advantage, rewards, trained, self.accelerator)
@@ -162,18 +166,19 @@ class GspoRun(Trainer):
             for pair in zip(trained, advantages, strict=True)
         ]
         learned = [i for i, own in enumerate(pulled) if any(own)]
-        counted = [len(group.answers) for i, group in enumerate(groups) if i in learned or not train.resample_rounds]
+        counted = [group for i, group in enumerate(groups) if i in learned or not train.resample_rounds]
+        answers = sum(collect([len(group.answers) for group in counted], self.accelerator))
         off_policy = [group.asked.trained_ids is not None for group in groups for _ in group.answers]
         return Credit(
             groups,
             numbers=numbered(pulled),
             advantage=torch.tensor(flat(advantages), dtype=torch.float32, device=device),
-            weight=weight.to(device),
+            weight=weights(counted).to(device),
             off_policy=torch.tensor(off_policy, dtype=torch.bool, device=device),
             start=(lengths.cumsum(0) - lengths).long().to(device),
             sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
             parts=[learned[i :: train.minibatches] for i in range(train.minibatches)],  # retries stand last: dealt out
-            divisor=max(1, sum(collect(counted, self.accelerator))) / train.minibatches,
+            divisor=max(1, answers) / train.minibatches,
         )
 
     def update(self, played: list[Played], credit: Credit) -> dict:
@@ -253,6 +258,8 @@ class GspoRun(Trainer):
         """The last evaluation, the adapter in `stage1/`, and the last checkpoint."""
         if self.progress.stage > 1:
             self.screen.say("this run is finished: nothing is left to do")
+            if self.progress.step < self.steps:
+                self.screen.warn("a finished run is not made longer: start another one with --resume-adapter")
             return
         self.evaluate("after_training")
         self.save_adapter(1, self.task.tokenizer)
@@ -310,7 +317,8 @@ class GspoRun(Trainer):
             self._log_failures(
                 [("opponent", each.reaction.error, each.group.asked) for each in played if not each.reaction.score]
             )
-        rows = [(each.outcome, each.group.asked.row) for each in played if each.outcome]
+        known = [each for each in played if each.reaction.score or not self.opponent]
+        rows = [(each.outcome, each.group.asked.row) for each in known if each.outcome]
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.log.write(f"frontier/{outcome}", row)

@@ -1,6 +1,7 @@
 """Groups in the books: every text as a row of generations.jsonl, every answer and prompt in numbers."""
 
 from collections.abc import Iterable
+from math import isfinite
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -18,7 +19,7 @@ def texts_of(group: Group) -> list[dict[str, Any]]:
     return [
         {
             "who": "policy",
-            "prompt": asked.plain_question or question_of(asked.messages),
+            "prompt": question_of(asked.plain or asked.messages),
             **hint,
             "text": answer.text,
             "match": answer.score.match if answer.score.scored else None,
@@ -52,7 +53,7 @@ def numbers_of(
         "unscored": float(not score.scored),
         **{f"reward/{name}": value for name, value in score.components.items()},
     }
-    if thinking and thinking.open_tag in answer.text:
+    if thinking and (thinking.open_tag in answer.text or thinking.close_tag in answer.text):
         reasoning, _, ended = split_reasoning(answer.text, thinking.open_tag, thinking.close_tag)
         tokens = len(tokenizer(reasoning, add_special_tokens=False)["input_ids"])
         numbers |= {"thinking_tokens": float(tokens), "thinking_unclosed": float(not ended)}
@@ -75,11 +76,19 @@ def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]
 
 def updates_in_one(updates: list[dict]) -> dict[str, float]:
     """The numbers of a step's optimizer steps, averaged; of `log_ratios`, one per answer, the percentiles."""
+    skipped = len(updates)
+    updates = [each for each in updates if isfinite(each["loss"]) and isfinite(each["grad_norm"])]
+    skipped -= len(updates)
     if not updates:
-        return {"updates": 0, "loss": 0.0, "grad_norm": 0.0}
+        return {"updates": 0, "skipped_updates": skipped, "loss": 0.0, "grad_norm": 0.0}
     numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
     marks = percentiles([ratio for each in updates for ratio in each["log_ratios"]], (5, 50, 95))
-    return {"updates": len(updates), **means_of(numbers), **{f"log_ratio_p{p}": value for p, value in marks.items()}}
+    return {
+        "updates": len(updates),
+        "skipped_updates": skipped,
+        **means_of(numbers),
+        **{f"log_ratio_p{p}": value for p, value in marks.items()},
+    }
 
 
 def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:

@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from lib.clock import phase
-from lib.config import Endpoint, Thinking
-from lib.errors import ApiError
+from lib.config import Endpoint, SelfPlayConfig, Thinking
+from lib.errors import ApiError, ConfigError
 from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
 from lib.replies import Remembering, Replies
@@ -55,7 +55,7 @@ class Remote:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._do(self._stack.aclose())
+            self._do(self._close())
         finally:
             self._stop()
 
@@ -81,8 +81,18 @@ class Remote:
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
         scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
         self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
-        patient.has_answered = scout.has_answered = len(self._replies) > 0
+        # of another process of this run, if not of this one
+        known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
+        patient.has_answered = scout.has_answered = known
         self._patient, self._scout = Remembering(patient, self._replies), Remembering(scout, self._replies)
+
+    async def _close(self) -> None:
+        """What is still under way is given up."""
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self._stack.aclose()
 
     async def _ask(self, requests: list[Request]) -> list[Outcome]:
         """The outcome of each. What is kept says nothing about whether the server is away."""
@@ -105,7 +115,7 @@ class Remote:
         left = requests[len(outcomes) :]
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
-        if len(failed) == len(outcomes) and len(self._replies) == 0:
+        if len(failed) == len(outcomes) and not self._patient.generator.has_answered:
             raise ApiError(
                 f"{self.section}.endpoint: not one of {len(failed)} first requests was answered: {failed[0]}"
             )
@@ -128,7 +138,7 @@ class Remote:
         except ReplyError as error:
             return error
         except ApiError as error:  # a key that is refused, a quota that is used up, a server that is gone
-            if len(self._replies) == 0:
+            if not self._patient.generator.has_answered:
                 raise ApiError(f"{self.section}.{error}") from error
             return ReplyError("unavailable", str(error))
 
@@ -136,6 +146,16 @@ class Remote:
 def _is_gone(outcome: Outcome) -> bool:
     """Whether this speaks of a server that is away; a request that it refuses for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
+
+
+def check_keys(config: SelfPlayConfig) -> None:
+    """ConfigError where the key of a server is not in the environment; before anything heavy is loaded."""
+    for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
+        if settings and settings.endpoint:
+            try:
+                RemoteModel(settings.endpoint, settings.thinking)
+            except ConfigError as error:
+                raise ConfigError(f"{section}.{error}") from error
 
 
 def spent(files: Iterable[Path], endpoint: Endpoint) -> str:

@@ -19,7 +19,9 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
+from datetime import time as clock_time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -394,4 +396,4 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if hasattr(value, "item"):
         return _plain(value.item())
-    return value
+    return str(value) if isinstance(value, date | clock_time | bytes | Decimal) else value  # as tables have them

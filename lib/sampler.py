@@ -40,7 +40,10 @@ class Sampler:
         return {"size": self.size, "seed": self.seed, "epoch": self.epoch, "position": self.position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on exactly where `state_dict` was taken."""
-        self.size, self.seed = state["size"], state["seed"]
-        self.epoch, self.position = state["epoch"], state["position"]
+        """Goes on exactly where `state_dict` was taken; with the next epoch where the data has changed since."""
+        if "epoch" not in state:  # that of another kind of sampler: the config has changed
+            return
+        self.seed, self.epoch, self.position = state["seed"], state["epoch"], state["position"]
+        if state["size"] != self.size:
+            self.epoch, self.position = self.epoch + 1, 0
         self._order = self._shuffled()

@@ -48,8 +48,8 @@ class Played:
 
     @property
     def outcome(self) -> str | None:
-        """Who solved it, where the whole group did not: `neither` or `opponent_only`; None where it did."""
-        if any(self.group.matches):
+        """Who solved it, where no answer of the group did: `neither` or `opponent_only`; None where none was judged."""
+        if any(self.group.matches) or self.pass_rate is None:
             return None
         return "opponent_only" if self.reaction.is_right else "neither"
 
@@ -60,9 +60,10 @@ class Played:
         return (first.match if first.scored else None), self.reaction.is_right
 
     @property
-    def pass_rate(self) -> float:
-        """Of the group."""
-        return sum(self.group.matches) / len(self.group.answers)
+    def pass_rate(self) -> float | None:
+        """Of the answers that were judged; None where none was."""
+        judged = sum(answer.score.scored for answer in self.group.answers)
+        return sum(self.group.matches) / judged if judged else None
 
 
 def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
@@ -121,7 +122,9 @@ class Server:
         outcomes = self.remote.answers(begun)
         replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
         reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
-        judged = _judged([reply.text for _, reply in replies], [asked[i] for i, _ in replies], self.referee)
+        thinking = self.config.opponent.thinking
+        texts = [reply.whole(thinking.open_tag, thinking.close_tag) for _, reply in replies]
+        judged = _judged(texts, [asked[i] for i, _ in replies], self.referee)
         for (i, _), reaction in zip(replies, judged, strict=True):
             reactions[i] = reaction
         return reactions
@@ -206,7 +209,7 @@ class CurriculumSampler:
     """Which rows come next, drawn by what happened when they were drawn last; resumable.
 
     A row's weight is the mean of `weights` over the outcomes that its group and the opponent's answer make: with a pass
-    rate p and an opponent that was right, p both + (1 - p) opponent_only. The rows of a batch are distinct.
+    rate p and an opponent that was right, p both + (1 - p) opponent_only. The rows of a draw are distinct.
     """
 
     def __init__(self, size: int, seed: int, weights: Curriculum):
@@ -222,9 +225,9 @@ class CurriculumSampler:
         chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
         return [chosen[i % len(chosen)] for i in range(count)]
 
-    def note(self, row: int, pass_rate: float, opponent_is_right: bool | None) -> None:
-        """What happened to a row; without an opponent's answer nothing is learned about it."""
-        if opponent_is_right is None:
+    def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None) -> None:
+        """What happened to a row; where one side is not known, nothing is learned about it."""
+        if pass_rate is None or opponent_is_right is None:
             return
         weights = self.weights
         solved, failed = (
@@ -242,8 +245,11 @@ class CurriculumSampler:
         return {"drawn": self.drawn, "rows": self.rows}
 
     def load_state_dict(self, state: dict) -> None:
-        """Goes on exactly where `state_dict` was taken."""
-        self.drawn, self.rows = state["drawn"], list(state["rows"])
+        """Goes on exactly where `state_dict` was taken; where config or data changed since, with what still holds."""
+        if "rows" in state:  # else it is that of the other sampler
+            self.drawn = state["drawn"]
+            known = list(state["rows"])[: self.size]
+            self.rows = known + self.rows[len(known) :]
 
 
 def describe(opponent: Opponent) -> str:

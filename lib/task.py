@@ -136,6 +136,8 @@ def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
     if config.teacher is None:
         return
     hint, solve = config.teacher.hint, config.teacher.solve
+    if "hint" not in columns_of(config.prompts.hinted, "prompts.hinted"):
+        raise ConfigError("prompts.hinted: it does not show the hint: write {hint} where it belongs")
     for key, template, given in (
         ("prompts.hinted", config.prompts.hinted, {"question", "hint"}),
         ("teacher.hint.hint_request", hint.hint_request, {"question", "attempt"}),

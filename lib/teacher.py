@@ -60,9 +60,8 @@ class Teacher:
             result.counts["retries_right"] += sum(group.matches)
             result.counts["solved_with_hint"] += any(group.matches)
             if self.settings.hint.train == "collect":
-                plain = with_last_said(group.asked.messages, group.asked.plain_question)
                 result.rows += [
-                    _row(plain, answer.text, answer.score.reward, "retry")
+                    _row(group.asked.plain, answer.text, answer.score.reward, "retry")
                     for answer in group.answers
                     if answer.score.scored and answer.score.match
                 ]
@@ -108,7 +107,7 @@ class Teacher:
             else:
                 trained = asked.ids if settings.train == "off_policy" else None
                 result.hinted.append(
-                    Asked(asked.row, messages, ids, asked.number, trained, cleaned.text, plain_question=question)
+                    Asked(asked.row, messages, ids, asked.number, trained, cleaned.text, asked.messages)
                 )
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
         said = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
@@ -123,12 +122,13 @@ class Teacher:
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         asked = group.asked
-        score = self.referee([reply.text], [asked.row], [question_of(asked.messages)])[0]
+        text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
+        score = self.referee([text], [asked.row], [question_of(asked.messages)])[0]
         if score.scored and score.match:
             result.counts["solutions_right"] += 1
-            result.rows.append(_row(asked.messages, reply.text, score.reward, "teacher"))
+            result.rows.append(_row(asked.messages, text, score.reward, "teacher"))
         result.texts.append(
-            {"who": "teacher", "mode": "solve", "prompt": question_of(asked.messages), "text": reply.text,
+            {"who": "teacher", "mode": "solve", "prompt": question_of(asked.messages), "text": text,
              "match": score.match, "reward": score.components}
         )  # fmt: skip
 

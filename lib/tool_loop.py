@@ -119,9 +119,7 @@ class ToolLoop:
         episode.turns += 1
         episode.usage += reply.usage
         episode.reasoning_ended = reply.reasoning_ended
-        said = reply.text
-        if reply.reasoning or not reply.reasoning_ended:
-            said = f"{thinking.open_tag}{reply.reasoning}{thinking.close_tag if reply.reasoning_ended else ''}{said}"
+        said = reply.whole(thinking.open_tag, thinking.close_tag)
         message = {"role": "assistant", "content": said if thinking.keep else reply.text}
         calls, answer = [], said if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":

@@ -30,7 +30,7 @@ class Progress:
     due: str | None = "pretrain"  # the evaluation that has to come before the next step, if one has
     beta2: float = 0.0  # the current one, where it adapts
     identical_rewards: int = 0  # steps in a row in which no completion differed from its group
-    skipped: int = 0  # non-finite steps in a row
+    skipped: int = 0  # steps in a row in which something was not finite
     micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
 
@@ -87,6 +87,7 @@ class Trainer:
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self._resume = resume
+        self._skipped_at: tuple[int, int] | None = None
         self._allow_change = allow_change
         self.log: RunLog
         self.signals: Interrupts
@@ -110,6 +111,8 @@ class Trainer:
             if self._resume:
                 path = self.checkpoints.resume()
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
+                tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
+                self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
             else:
                 self.log.rewind({})
             yield
@@ -161,7 +164,9 @@ class Trainer:
 
     def _skip_or_stop(self, numbers: dict) -> None:
         self.optimizer.zero_grad()
-        self.progress.skipped += 1
+        here = (self.progress.stage, self.progress.step)  # a step may hold several optimizer steps
+        self.progress.skipped += here != self._skipped_at
+        self._skipped_at = here
         what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
         if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
             raise NumericError(

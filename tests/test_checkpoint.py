@@ -479,6 +479,8 @@ def test_other_data_ranks_and_objects_are_refused(run_dir, monkeypatch):
     run.checkpoints.allow_change = True
     run.checkpoints.load(run.resumed)
     run.checkpoints.register(extra=Counter())
+    run.checkpoints.load(run.resumed)  # what is not in it begins anew
+    run.checkpoints.allow_change, run.checkpoints.dataset = False, ""
     with pytest.raises(
         ConfigError, match=r"\['counter', 'noise'\], the script registers \['counter', 'extra', 'noise'\]"
     ):

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import datetime
 import itertools
 import json
 import math
@@ -23,7 +24,7 @@ from lib.credit import rewards_of as earned
 from lib.errors import ConfigError
 from lib.evaluation import evaluate_groups
 from lib.generators import Completion, Reply, ReplyError
-from lib.groups import Answer, Asked, Group, answer_sequences
+from lib.groups import Answer, Asked, Group, answer_sequences, question_of
 from lib.gspo import GspoRun
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer
@@ -32,6 +33,7 @@ from lib.registry import Judged
 from lib.remote import Remote
 from lib.rewards import Score
 from lib.rollout import micro_batches
+from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
 from lib.task import load_chat_task
@@ -663,3 +665,96 @@ def test_notes_tell_what_settings_come_to(folder):
     )
     assert "will hardly ever clip" in notes("train.clip=[0.2, 0.2]")[0]
     assert "it has no effect" in notes("opponent={snapshots: {}, use: additive}")[0]
+
+
+# -- what reviews found
+
+
+def test_an_opponent_is_judged_with_its_reasoning_as_the_policy_is(folder):
+    """A reward that reads tags must find them on both sides, or the policy wins for nothing."""
+    with opened(f"opponent.endpoint={json.dumps(SERVER)}", "opponent.use=win") as run:
+
+        class Thinks(Says):
+            def answers(self, asked):
+                return [Reply("<answer>2</answer>", "some thoughts") for _ in asked]
+
+        run.opponent.remote = Thinks("unheard")
+        (reaction, *_) = run.opponent.end(run.opponent.begin(asked_of(run), 1), asked_of(run))
+        assert reaction.text == "<think>some thoughts</think><answer>2</answer>"
+
+
+def test_a_group_that_nobody_judged_is_no_failure(folder):
+    completion = Completion([5], [0.0], True)
+    with opened() as run:
+        answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
+        lost = Played(Group(run._asked(0, run.task.train[0]), answers), Reaction("x", score(1.0, match=True)))
+        assert (lost.outcome, lost.pass_rate) == (None, None)
+        mixed = Played(Group(lost.group.asked, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
+        assert mixed.pass_rate == 1.0
+
+
+def test_a_row_that_has_dates_can_be_kept(folder):
+    with opened("reward.fn=test_selfplay.nothing") as run:
+        for row in run.task.train:
+            row["when"] = datetime.date(2020, 1, 2)
+        step(run)
+        rows = [json.loads(line) for line in (run.config.run_dir / "frontier/neither.jsonl").read_text().splitlines()]
+        assert rows and all(row["when"] == "2020-01-02" for row in rows)
+
+
+def test_samplers_go_on_where_config_or_data_changed():
+    plain, curriculum = Sampler(5, 1), CurriculumSampler(5, 1, Curriculum())
+    plain.take(3), curriculum.note(4, 1.0, True)
+    larger = Sampler(9, 1)
+    larger.load_state_dict(plain.state_dict())
+    assert (larger.size, larger.epoch, sorted(larger.take(9))) == (9, 1, list(range(9)))
+    larger.load_state_dict(curriculum.state_dict())
+    curriculum.load_state_dict(plain.state_dict())
+    smaller = CurriculumSampler(7, 1, Curriculum())
+    smaller.load_state_dict(curriculum.state_dict())
+    assert smaller.rows == [2.0] * 4 + [0.5, 2.0, 2.0] and len(smaller.take(7)) == 7
+
+
+def test_the_token_norm_counts_what_is_trained(folder):
+    """One group has something to tell and the other has not: its lengths must not change the step (DAPO, eq. 8)."""
+    with opened("train.loss=dapo", "train.resample_rounds=1", "train.minibatches=1") as run:
+        found = []
+        for length in (1, 8):
+
+            def group(number, rewards, tokens):
+                answers = [Answer(Completion([5] * tokens, [0.0] * tokens, True), "", score(r)) for r in rewards]
+                return Played(Group(run._asked(number, run.task.train[number]), answers))
+
+            credit = run.credit([group(0, [0, 1, 0, 1], 4), group(1, [1] * 4, length)], [])
+            found.append((credit.weight[:4] / credit.divisor).tolist())
+        assert found[0] == found[1] == pytest.approx([1 / 16] * 4)
+
+
+def test_content_parts_are_text_for_people_and_stay_parts_in_rows():
+    parts = [{"type": "text", "text": "1+1"}, {"type": "image"}, {"type": "text", "text": "?"}]
+    assert question_of([{"role": "user", "content": parts}]) == "1+1\n?"
+    assert question_of([{"role": "user", "content": None}]) == ""
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        (("prompts.hinted='{question}'", TEACHER), "it does not show the hint"),
+        (("teacher.hint.hint_request='{qestion}'", TEACHER), "did you mean 'question'"),
+        (("teacher.hint.retries=1", "teacher.hint.train=on_policy", TEACHER), "nobody to be compared with"),
+        (("train.sampler_correction.cap=0.5",), "greater than or equal to 1"),
+    ],
+)
+def test_what_could_never_work_is_told_before(folder, mistake, told):
+    with pytest.raises(ConfigError, match=told), opened(*mistake):
+        pass
+
+
+def test_a_smaller_micro_batch_counts_at_a_resume(folder):
+    with opened() as run:
+        step(run), run.save()
+    name = f"run_name={run.config.run_name}"
+    config = load(SelfPlayConfig, Path("tiny.yaml"), [name, "train.micro_batch_tokens=77"])
+    again = GspoRun(load_chat_task(config, lambda text: None), resume=True, allow_change=True)
+    with again.open():
+        assert (again.progress.step, again.progress.micro_batch_tokens) == (1, 77)

@@ -90,6 +90,12 @@ class Reply:
     reasoning_ended: bool = True  # False: a reasoning block was opened and never closed, so there is no answer
     usage: Usage = Usage()
 
+    def whole(self, open_tag: str, close_tag: str) -> str:
+        """Reasoning and answer as a model of ours would write them: what a reward reads."""
+        if not self.reasoning and self.reasoning_ended:
+            return self.text
+        return f"{open_tag}{self.reasoning}{close_tag if self.reasoning_ended else ''}{self.text}"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for the disk."""
         return asdict(self)
