@@ -37,7 +37,8 @@ def reaction_text(each: Played) -> dict[str, Any]:
     reaction = each.reaction
     said = {"text": reaction.text, "error": reaction.error} if reaction.error else {"text": reaction.text}
     verdict = {"match": reaction.score.match, "reward": reaction.score.components} if reaction.score else {}
-    return {"who": "opponent", "prompt": question_of(each.group.asked.messages), **said, **verdict}
+    cut = {} if reaction.finished else {"finished": False}
+    return {"who": "opponent", "prompt": question_of(each.group.asked.messages), **said, **verdict, **cut}
 
 
 def numbers_of(
@@ -69,6 +70,7 @@ def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]
         "equal_groups": float(len(set(rewards)) <= 1),
         "solved": float(any(each.group.matches)),
         "opponent_acc": None if theirs is None else float(theirs),
+        "opponent_truncated": None if theirs is None else float(not each.reaction.finished),
         "wins": float(mine and not theirs) if is_game else None,
         "losses": float(theirs and not mine) if is_game else None,
     }

@@ -8,7 +8,7 @@ with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice 
 
 import random
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
@@ -32,6 +32,7 @@ class Reaction:
     text: str = ""
     score: Score | None = None
     error: str = ""
+    finished: bool = True  # False: a server's answer that was cut off, mostly while it was thinking
 
     @property
     def is_right(self) -> bool | None:
@@ -125,8 +126,8 @@ class Server:
         thinking = self.config.opponent.thinking
         texts = [reply.whole(thinking.open_tag, thinking.close_tag) for _, reply in replies]
         judged = _judged(texts, [asked[i] for i, _ in replies], self.referee)
-        for (i, _), reaction in zip(replies, judged, strict=True):
-            reactions[i] = reaction
+        for (i, reply), reaction in zip(replies, judged, strict=True):
+            reactions[i] = replace(reaction, finished=reply.finished)
         return reactions
 
     def refresh(self, step: int) -> None:

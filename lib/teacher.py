@@ -51,6 +51,8 @@ class Teacher:
                 self._take_solution(each.group, outcome, result)
             else:
                 self._take_hint(each.group, mode, outcome, result)
+            if isinstance(outcome, Reply) and not outcome.finished:
+                result.counts[f"{what}_cut_off"] += 1  # mostly while it was thinking: raise a budget
         return result
 
     def keep(self, retries: list[Group], result: Help) -> None:

@@ -7,9 +7,7 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -19,24 +17,20 @@ from statistics import fmean, pstdev
 from types import SimpleNamespace
 
 import forks
+import moments
 import pytest
 import torch
 import yaml
-from moments import play
 from server import CLIENT_LEFT, held, notes, serve
 
-from lib.checkpoint import MANIFEST, problems
-from lib.clock import PHASES
 from lib.config import Endpoint, Thinking
 from lib.generators import Reply, ReplyError, Request
 from lib.remote import Remote
 from lib.replies import key_of
-from lib.runlog import read_jsonl, read_lines
+from lib.runlog import read_lines
 from lib.selfplay import seed_for
 
 SCRIPT = Path(__file__).parents[1] / "rl_train_gspo_selfplay.py"
-STREAMS = ("metrics", "evaluations", "generations", "failures", "sft", "frontier/neither", "frontier/opponent_only")
-TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"
 CONFIG = {
     "run_name": "play", "output_dir": "runs", "seed": 1,
@@ -99,38 +93,9 @@ def with_servers(url: object, **opponent) -> dict:
     return {"opponent": {"endpoint": endpoint(url), "use": "curriculum", **opponent}, "teacher": teacher}
 
 
-class Run:
-    """A folder with a config, and what comes of starting the script there."""
-
+class Run(moments.Run):
     def __init__(self, template: Path, folder: Path, **config):
-        self.folder = shutil.copytree(template, folder, symlinks=True)
-        self.dir = folder / "runs" / "play"
-        (folder / "task.yaml").write_text(yaml.safe_dump({**CONFIG, **config}))
-
-    def launch(self, *options: str, output: str = "said.txt", environment: dict | None = None, **plan):
-        """The script's process; tests/moments.py has the plans."""
-        environment = {**os.environ, "OUR_KEY": KEY, **(environment or {})}
-        output = self.folder / output
-        return forks.call(play, options, plan, cwd=self.folder, output=output, environment=environment)
-
-    def start(self, *options: str, code: int = 0, **plan) -> str:
-        """What `python rl_train_gspo_selfplay.py --config task.yaml <options>` says, after it has ended with `code`."""
-        return self.ended(self.launch(*options, **plan), code)
-
-    def ended(self, process, code: int = 0) -> str:
-        process.join(60)
-        said = self.said()
-        assert process.exitcode == code, said
-        assert not [word for word in ("Traceback", "never retrieved", "was destroyed", KEY) if word in said], said
-        return said
-
-    def said(self) -> str:
-        return (self.folder / "said.txt").read_text()
-
-    def rows(self, stream: str = "metrics", run: str = "play") -> list[dict]:
-        rows, bad = read_jsonl(self.dir.parent / run / f"{stream}.jsonl")
-        assert bad == 0
-        return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
+        super().__init__(SCRIPT.stem, template, folder, {**CONFIG, **config}, OUR_KEY=KEY)
 
     def scoreboard(self) -> dict:
         return json.loads((self.dir / "scoreboard.json").read_text())
@@ -140,26 +105,6 @@ class Run:
         found = [row["key"] for path in self.dir.glob("*_replies.jsonl") for row, *_ in read_lines(path)]
         assert len(found) == len({*found})
         return {*found}
-
-    def result(self) -> dict:
-        """What must be equal to the last bit: all final state, and every row but for times."""
-        last = self.dir / "stage1" / f"step_{STEPS}"
-        assert problems(last) == []
-        files = json.loads((last / MANIFEST).read_text())["files"]
-        return {
-            "adapter": (self.dir / "stage1" / "adapter_model.safetensors").read_bytes(),
-            "state": {name: facts["sha256"] for name, facts in files.items()},
-            "scoreboard": (self.dir / "scoreboard.json").read_bytes(),
-            **{stream: self.rows(stream) for stream in STREAMS},
-        }
-
-    def contents(self) -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file() and path.name != ".lock"}
-
-    def same_as(self, straight: "Run", note: object = "") -> None:
-        theirs = straight.result()
-        for name, value in self.result().items():
-            assert value == theirs[name], (name, note)
 
 
 # -- kill -9
@@ -175,11 +120,11 @@ def straight(template, url, tmp_path_factory) -> Run:
 
 def kills(straight: Run, seed: int, opening: int, **counts: int) -> list[dict]:
     """Plans of kills at random moments, in their order: some before the first checkpoint, the others by kind."""
-    saved, moments = json.loads((straight.folder / "journal.json").read_text()).values()
-    dice, first = random.Random(seed), saved["runs/play/stage1/step_0"]
-    drawn = dice.sample([i for i in range(first) if moments[i] != "saving"], opening)
+    saved, doing = straight.journal()
+    dice, first = random.Random(seed), saved["stage1/step_0"]
+    drawn = dice.sample([i for i in range(first) if not doing[i].startswith("saving")], opening)
     for what, count in counts.items():
-        drawn += dice.sample([i for i in range(first, len(moments)) if moments[i] == what], count)
+        drawn += dice.sample([i for i in range(first, len(doing)) if doing[i].startswith(what)], count)
     return [{"kill_at": moment, "saved": saved} for moment in sorted(drawn)]
 
 
@@ -214,10 +159,10 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
         mine.start("--resume", code=-signal.SIGKILL if plan else 0, **plan)
         time.sleep(0.2)
         assert not [note for note in notes(url.log)[seen:] if key[note["seed"]] in known]
-        died.append((mine.folder / "ended.txt").read_text())
+        died.append(mine.died())
     mine.same_as(straight, died)
     assert mine.kept() == straight.kept() <= {*key.values()}
-    assert {"read", "kept", "waiting", "saving", "train"} <= {*died} and "evaluation" in str(died), died
+    assert {"read", "kept", "waiting 1", "saving 1", "train 1"} <= {*died} and "evaluation" in str(died), died
     assert not [*mine.folder.glob("runs/*/*/*.tmp"), *mine.folder.glob("runs/*/*.torn")]
 
 
@@ -256,10 +201,10 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
         os.kill(process.pid, signal.SIGCONT)
         said = mine.ended(process)
     board, missing = mine.scoreboard(), 2 * BATCH
-    assert (board["unscored"], board["steps_with_unscored"]) == (missing, {"first": 3, "last": 4, "steps": 2})
+    assert (board["missing_games"], board["missing_steps"]) == (missing, {"first": 3, "last": 4, "steps": 2})
     assert board["total"] == STEPS * BATCH - missing
     assert [said.count(f"opponent: the server is {where}") for where in ("away", "back")] == [1, 1]
-    assert f"the opponent was missing in {missing} games of 2 steps, between step 3 and step 4" in said
+    assert f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was away" in said
     failures = Counter((row["step"], row["why"][:23]) for row in mine.rows("failures"))
     assert failures == dict.fromkeys(((step, "opponent: unavailable: ") for step in (3, 4)), BATCH)
     assert [row["missing_games"] for row in mine.rows("evaluations")] == [0] * 3
@@ -383,27 +328,13 @@ def test_a_hostile_teacher(template, tmp_path):
 # -- several processes
 
 
-def start_two(run: Run, *options: str, **plan) -> list[list[torch.Tensor]]:
-    """The weights of two processes at their end, which are started as a launcher would."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shared, processes = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}, []
-    for rank, output in enumerate(("said.txt", "said1.txt")):
-        plan |= {"environment": {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}, "output": output}
-        processes.append(run.launch(*options, **plan, weights=f"weights{rank}.pt"))
-    for process in processes:
-        run.ended(process)
-    return [torch.load(run.folder / f"weights{rank}.pt") for rank in (0, 1)]
-
-
 def test_two_processes_play_like_one(template, tmp_path):
     """The same answers either way: numbers and weights of the first step are equal; each snapshot plays for both."""
     one, two = (Run(template, tmp_path / name, **SNAPSHOTS) for name in ("one", "two"))
-    options, plan = ("train.minibatches=1", "train.steps=1", "train.batch_size=5"), {"play_all": True}
+    options, plan = ("train.minibatches=1", "train.steps=1", "train.batch_size=5"), {"same_texts": True}
     one.start(*options, **plan, weights="weights0.pt")
-    weights = start_two(two, *options, **plan)
-    for mine, first, second in zip(torch.load(one.folder / "weights0.pt"), *weights, strict=True):
+    weights = two.start_two(*options, **plan)
+    for mine, first, second in zip(one.weights(), *weights, strict=True):
         assert torch.equal(first, second) and torch.allclose(mine, first, rtol=0, atol=1e-5)
     near = {key: pytest.approx(value, rel=1e-5, abs=1e-5) for key, value in two.rows()[0].items()}
     assert one.rows() == [near] and near["prompts"] == 5
@@ -414,7 +345,7 @@ def test_two_processes_play_like_one(template, tmp_path):
 
 def test_two_processes_with_snapshots_and_a_teacher(template, tmp_path, url):
     mine = Run(template, tmp_path / "work", **SNAPSHOTS, teacher=with_servers(url)["teacher"])
-    assert all(map(torch.equal, *start_two(mine, "train.steps=4")))
+    assert all(map(torch.equal, *mine.start_two("train.steps=4")))
     board = mine.scoreboard()
     assert [(row["step"], row["prompts"]) for row in mine.rows()] == [(step, BATCH) for step in range(1, 5)]
     assert board["total"] == 4 * BATCH and [row["games"] for row in mine.rows("evaluations")] == [HELD_OUT] * 3
