@@ -48,7 +48,7 @@ class Remote:
         self._stack = contextlib.AsyncExitStack()
         try:
             self._do(self._open())
-        except BaseException:
+        except BaseException:  # a start that failed must not leave its thread behind
             self._stop()
             raise
         return self
