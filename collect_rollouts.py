@@ -37,7 +37,7 @@ from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.prompts import chat_columns, chat_of
-from lib.replies import Remembering, Replies, key_of
+from lib.replies import Remembering, Replies, key_of, seed_of
 from lib.rewards import Judge, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
@@ -53,7 +53,6 @@ MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
     "endpoint.base_url", "endpoint.api_key_env", "endpoint.max_concurrency", "endpoint.deadline_s",
     "endpoint.max_retries", "endpoint.input_price", "endpoint.output_price",
 )  # fmt: skip
-SEEDS = 2**31  # what every server takes
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     screen.say(f"{len(jobs)} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}")
     screen.say(f"at most {most} tokens written in each, {most * len(jobs):,} in all")
     if endpoint and endpoint.output_price:
-        screen.say(f"that would cost at most {most * len(jobs) * endpoint.output_price / 1e6:.2f}, prompts not counted")
+        screen.say(f"that would cost at most {endpoint.cost(0, most * len(jobs)):.2f}, prompts not counted")
     screen.say("the first prompt:")
     for message in jobs[0].messages:
         screen.say(f"  {message['role']}: {message.get('content') or ''}")
@@ -259,17 +258,14 @@ async def do(
 ) -> None:
     """One job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
 
-    def seed_of(turn: int) -> int:
-        return int(key_of(config.seed, job.id, turn), 16) % SEEDS
-
     try:
-        episode = await loop.run(job.messages, seed_of)
+        episode = await loop.run(job.messages, partial(seed_of, config.seed, job.id))
     except ReplyError as error:
         row = {"id": job.id, "prompt_id": job.prompt_id, "sample": job.sample, "kind": error.kind, "error": str(error)}
         log.write("failures", row)
         progress.failed(error)
         return
-    row = row_of(job, episode, loop, seed_of(0))
+    row = row_of(job, episode, loop, seed_of(config.seed, job.id, 0))
     row |= await verdict(job, episode, config.dataset.target_field)
     log.write("rollouts", row)
     if progress.done(row):

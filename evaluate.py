@@ -90,15 +90,14 @@ def both_attempts(
 def single_answers(task: object, settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]) -> dict:
     """The numbers of a task of rl_train_gspo_selfplay.py: the policy's answers alone, no opponent is asked."""
     from lib.evaluation import evaluate_groups, in_parts
-    from lib.groups import Referee, answer_all
+    from lib.groups import answer_all
     from lib.ledger import numbers_of
 
     samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
-    referee = Referee(task.judge, task.config.dataset.target_field)
 
     def answer(rows: list[tuple[int, dict]], generator: object) -> list:
         asked = [task.asked(*each) for each in rows]
-        return answer_all(task.policy, task.prompts, asked, samples, referee, limits, generator)
+        return answer_all(task.policy, task.prompts, asked, samples, task.referee, limits, generator)
 
     groups = in_parts(answer, list(enumerate(task.test)), settings, task.policy.device, accelerator, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]

@@ -21,10 +21,9 @@ and 143 SIGTERM after a checkpoint.
 """
 
 import argparse
-from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import SelfPlayConfig, dump, load, parser
+from lib.config import SelfPlayConfig, dump, load, training_parser
 from lib.errors import FINISHED, run_script
 from lib.rewards import prepare
 from lib.runlog import check_directory, discard
@@ -67,13 +66,7 @@ def main() -> int:
 
 def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
-    options = parser(__doc__)
-    options.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
-    options.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
-    options.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
-    options.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
-    options.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
-    args = options.parse_intermixed_args()  # overrides may stand anywhere
+    args = training_parser(__doc__).parse_intermixed_args()  # overrides may stand anywhere
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
     if not args.dry_run:
         if args.smoke and not args.resume:

@@ -19,10 +19,9 @@ checkpoint.
 """
 
 import argparse
-from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, dump, load, parser
+from lib.config import ScoreConfig, dump, load, training_parser
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.rewards import prepare
 from lib.runlog import check_directory, discard
@@ -62,13 +61,8 @@ def main() -> int:
 
 def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
-    options = parser(__doc__)
-    options.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
-    options.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
-    options.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
+    options = training_parser(__doc__)
     options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
-    options.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
-    options.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")

@@ -16,7 +16,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import compress, count, pairwise, product
 from typing import Any
@@ -27,6 +27,16 @@ UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores
 CUT_OFF = ("truncated", "turns", "tokens")  # a rollout's `ended`, where no answer came to its end
 PLAIN = [{"role": "user", "content": "?"}]
+
+
+def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:
+    """Sets a template's `enable_thinking`. ConfigError if it makes no difference to `render(enable_thinking=...)`."""
+    if render(enable_thinking=True) == render(enable_thinking=False):
+        raise ConfigError(
+            "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
+            "set it to null, or give the template's own switch in model.chat_template_kwargs"
+        )
+    template_kwargs["enable_thinking"] = enabled
 
 
 @dataclass(frozen=True)

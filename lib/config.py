@@ -361,6 +361,10 @@ class Endpoint(Section):
     input_price: Weight = 0.0  # per million tokens, in your currency: what a run costs is told as it goes
     output_price: Weight = 0.0
 
+    def cost(self, read: int, written: int) -> float:
+        """What so many tokens cost."""
+        return (read * self.input_price + written * self.output_price) / 1e6
+
 
 class Thinking(Section):
     """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
@@ -892,6 +896,17 @@ def parser(doc: str, smoke: bool = True) -> argparse.ArgumentParser:
             "--smoke", type=_positive, metavar="N", help="N examples, a few steps: every part, in a minute"
         )
     result.add_argument("overrides", nargs="*", metavar="section.key=value", help="replace values of the config")
+    return result
+
+
+def training_parser(doc: str) -> argparse.ArgumentParser:
+    """The same with the verbs of the scripts that train by reinforcement."""
+    result = parser(doc)
+    result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
+    result.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
+    result.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
+    result.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
+    result.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     return result
 
 

@@ -64,6 +64,18 @@ class Limits:
     pad_id: int
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
 
+    def decoding(self, asked: list[Asked], copies: int, seed: int) -> native.Decoding:
+        """How `copies` answers to each of some prompts are decoded."""
+        count = len(asked) * copies
+        return native.Decoding(
+            temperature=self.temperature,
+            stop_ids=self.stop_ids,
+            pad_id=self.pad_id,
+            rows=min(count, self.batch_size or count),
+            columns=max(len(each.ids) for each in asked) + self.max_new_tokens,
+            seed=seed,
+        )
+
 
 class Referee:
     """Who judges texts: a judge, and the column with the right answers, if there is one."""
@@ -112,16 +124,8 @@ def answer_all(
     """`copies` answers to each prompt, sampled and judged."""
     if not asked:
         return []
-    longest = max(len(each.ids) for each in asked) + limits.max_new_tokens
-    count = len(asked) * copies
-    decoding = native.Decoding(
-        temperature=limits.temperature,
-        stop_ids=limits.stop_ids,
-        pad_id=limits.pad_id,
-        rows=min(count, limits.batch_size or count),
-        columns=longest,
-        seed=int(torch.randint(2**62, (), generator=generator, device=generator.device)),
-    )
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+    decoding = limits.decoding(asked, copies, seed)
 
     def on_written(path: tuple[int, ...], completion: Completion) -> None:
         referee.begin(prompts.text(completion), asked[path[0]].row)

@@ -19,10 +19,9 @@ from lib.config import Teacher as TeacherSettings
 from lib.credit import Credit, advantages_of, flat, is_trained, numbered, rewards_of, trained_rewards
 from lib.distributed import collect, highest, make_accelerator, share, total
 from lib.evaluation import evaluate_groups, in_parts
-from lib.groups import Asked, Group, Limits, Referee, answer_all, answer_sequences, question_of
+from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
-from lib.model import Policy
 from lib.recipe import notes_on, recipe_of, steps_of
 from lib.remote import Remote, spent
 from lib.replies import key_of
@@ -59,7 +58,7 @@ class GspoRun(Trainer):
         self.task = task
         self.steps = steps_of(config, len(task.train))
         self.recipe = recipe_of(config)
-        self.referee = Referee(task.judge, config.dataset.target_field)
+        self.referee = task.referee
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         size, opponent = len(task.train), config.opponent
         self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
@@ -67,7 +66,7 @@ class GspoRun(Trainer):
             self.sampler = CurriculumSampler(size, config.seed, opponent.curriculum)
         self.opponent: Server | Past | None = None
         if opponent and opponent.snapshots:
-            limits = self._limits(opponent.temperature, opponent.max_new_tokens)
+            limits = task.limits(opponent.temperature, opponent.max_new_tokens)
             self.opponent = Past(config, self._bare_policy(), task.prompts, limits, self.referee)
         self.teacher: Teacher | None = None
         self.progress.micro_batch_tokens = config.train.micro_batch_tokens
@@ -107,13 +106,15 @@ class GspoRun(Trainer):
         """
         train = self.config.train
         self.clock.start()
-        limits = self._limits(self.config.generation.temperature)
+        limits = self.task.limits(self.config.generation.temperature)
         played: list[Played] = []
         missing = train.batch_size
         for round_ in range(1 + train.resample_rounds):
             drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
-            asked = [self._asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
+            asked = [self.task.asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
             played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
+            if round_ == train.resample_rounds:
+                break
             telling = [len(set(trained_rewards(each, self.config))) > 1 for each in played]
             missing = train.batch_size - sum(collect(telling, self.accelerator))
             if missing <= 0:
@@ -132,7 +133,7 @@ class GspoRun(Trainer):
         found = self.teacher.help([each for each in played if each.outcome], self.progress.step)
         retries = answer_all(
             self._bare_policy(), self.task.prompts, found.hinted, settings.retries or self.config.train.group_size,
-            self.referee, self._limits(generation.temperature), self.generator,
+            self.referee, self.task.limits(generation.temperature), self.generator,
         )  # fmt: skip
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
@@ -198,9 +199,7 @@ class GspoRun(Trainer):
             )
             updates.append(numbers)
         self.progress.step += 1
-        every = self.config.eval.every_steps
-        if every and self.progress.step % every == 0 and self.progress.step != self.steps:
-            self.progress.due = "step"
+        self.note_evaluation(self.steps)
         self.note_rewards(all_identical=not self._anywhere(bool((credit.advantage != 0).any())))
         row = self._metrics(played, credit) | updates_in_one(updates)
         seconds = self.clock.lap()
@@ -222,10 +221,10 @@ class GspoRun(Trainer):
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl."""
         settings = self.config.eval
-        limits, samples = self._limits(settings.temperature), settings.samples_per_prompt
+        limits, samples = self.task.limits(settings.temperature), settings.samples_per_prompt
 
         def answer(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
-            return self._games([self._asked(*each) for each in rows], samples, limits, generator, EVALUATION)
+            return self._games([self.task.asked(*each) for each in rows], samples, limits, generator, EVALUATION)
 
         rows, device = list(enumerate(self.task.test)), self._bare_policy().device
         played = in_parts(answer, rows, settings, device, self.accelerator)
@@ -237,9 +236,7 @@ class GspoRun(Trainer):
         self.log.write("evaluations", row)
         self._log_texts(when, self._texts(played))
         self.log.sync()
-        if self.config.tracking.backend != "none":
-            values = {f"eval/{key}": value for key, value in row.items() if isinstance(value, float)}
-            self.accelerator.log(values, step=self.progress.step)
+        self.track("eval", row, self.progress.step)
         self.screen.single_evaluation(row)
         self.progress.due = None
         return row
@@ -283,20 +280,11 @@ class GspoRun(Trainer):
 
     # -- asking and answering
 
-    def _bare_policy(self) -> Policy:
-        return self.accelerator.unwrap_model(self.policy)
-
-    def _limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
-        return self.task.limits(temperature, max_new_tokens)
-
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
         rank = self.accelerator.process_index
         kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
         stops = settings.outage == "stop"
         return Remote(section, settings.endpoint, settings.thinking, kept, stops, self.screen.warn)
-
-    def _asked(self, number: int, row: dict[str, Any]) -> Asked:
-        return self.task.asked(number, row)
 
     def _games(
         self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int

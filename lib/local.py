@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lib.chats import as_message
+from lib.chats import PLAIN, as_message, switch_thinking
 from lib.config import CollectConfig, Thinking
 from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
@@ -26,7 +27,7 @@ class LocalModel:
         self.batch_size = batch_size
         self.template_kwargs: dict[str, Any] = dict(name["chat_template_kwargs"])
         if thinking.enabled is not None:
-            self._switch_thinking(thinking.enabled)
+            switch_thinking(self.template_kwargs, thinking.enabled, partial(self._render, PLAIN, []))
         self.name = {**name, "chat_template_kwargs": self.template_kwargs}
         self._stops = stop_ids(policy.language_model, tokenizer)
         self._waiting: list[tuple[Request, list[int], asyncio.Future]] = []
@@ -66,17 +67,6 @@ class LocalModel:
             return PROBE in self._render([{"role": role, "content": content} for role, content in chat], [])
         except ReplyError:
             return False
-
-    def _switch_thinking(self, enabled: bool) -> None:
-        """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
-        chat = [{"role": "user", "content": "x"}]
-        on, off = (self._render(chat, [], enable_thinking=value) for value in (True, False))
-        if on == off:
-            raise ConfigError(
-                "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
-                "set it to null, or give the template's own switch in model.chat_template_kwargs"
-            )
-        self.template_kwargs["enable_thinking"] = enabled
 
     def _render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
         from jinja2 import TemplateError

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lib.chats import PLAIN, switch_thinking
 from lib.config import ChatPrompts, Generation, Prompts
 from lib.errors import ConfigError
 from lib.generators import Completion
@@ -88,16 +89,8 @@ class ChatRenderer:
 
     def switch_thinking(self, enabled: bool) -> None:
         """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
-        chat = [{"role": "user", "content": "x"}]
-        on, off = (
-            render(self.tokenizer, chat, self.template_kwargs | {"enable_thinking": value}) for value in (True, False)
-        )
-        if on == off:
-            raise ConfigError(
-                "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
-                "set it to null, or give the template's own switch in model.chat_template_kwargs"
-            )
-        self.template_kwargs["enable_thinking"] = enabled
+        kwargs = self.template_kwargs
+        switch_thinking(kwargs, enabled, lambda **more: render(self.tokenizer, PLAIN, kwargs | more))
 
 
 def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:

@@ -165,7 +165,7 @@ def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
         for row, _, _ in read_lines(path):
             usage += Usage(**row["value"]["usage"])
             replies += 1
-    cost = (usage.prompt_tokens * endpoint.input_price + usage.completion_tokens * endpoint.output_price) / 1e6
+    cost = endpoint.cost(usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
         f"{f', {usage.reasoning_tokens:,} of them thinking' if usage.reasoning_tokens else ''}"

@@ -19,6 +19,11 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def seed_of(*parts: Any) -> int:
+    """A seed for a request: the same for equal parts, and one that every server takes."""
+    return int(key_of(*parts), 16) % 2**31
+
+
 class Replies:
     """A file of answers by key; of one event loop at a time. Raises StorageError where it cannot be kept."""
 

@@ -176,9 +176,7 @@ class Score(Trainer):
             expects_gradient=not idle,
         )
         self.progress.step += 1
-        every = self.config.eval.every_steps
-        if every and self.progress.step % every == 0 and self.progress.step != stage.steps:
-            self.progress.due = "step"
+        self.note_evaluation(stage.steps)
         self.note_rewards(bool(idle))
         if train.adaptive_beta2 and stage.number == 1 and not self.progress.skipped:
             adaptive = train.adaptive_beta2
@@ -205,9 +203,7 @@ class Score(Trainer):
         self.log.write("evaluations", row)
         self._keep_texts(when, texts)
         self.log.sync()
-        if self.config.tracking.backend != "none":
-            values = {f"eval/{key}": value for key, value in row.items() if isinstance(value, float)}
-            self.accelerator.log(values, step=self._global_step())
+        self.track("eval", row, self._global_step())
         self.screen.evaluation(row)
         self.progress.due = None
         return row
@@ -236,9 +232,6 @@ class Score(Trainer):
             self.screen.table(
                 [row for row in rows if row["when"] != "step"], f"{self.config.run_name}, held-out answers"
             )
-
-    def _bare_policy(self):
-        return self.accelerator.unwrap_model(self.policy)
 
     def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device

@@ -9,7 +9,6 @@ with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice 
 import random
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
@@ -17,10 +16,10 @@ from lib.groups import Asked, Group, Limits, Referee, question_of
 from lib.model import Policy
 from lib.prompts import ChatRenderer
 from lib.remote import Remote
-from lib.replies import key_of
+from lib.replies import key_of, seed_of
 from lib.rewards import Score
+from lib.rollout import memory_explained
 
-SEEDS = 2**31  # what every server takes
 EVALUATION = -1  # in the place of a step
 EQUAL = 1e-9  # rewards that differ by less are a tie
 
@@ -113,7 +112,7 @@ class Server:
         most = (settings.max_new_tokens or generation.max_new_tokens) + settings.thinking.budget_tokens
         return self.remote.ask(
             [
-                Request(each.messages, most, settings.temperature, seed_for(self.config, "opponent", each.messages))
+                Request(each.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", each.messages))
                 for each in asked
             ]
         )
@@ -163,16 +162,11 @@ class Past:
         keys = [key_of(each.messages) for each in asked]
         new = {key: each for key, each in zip(keys, asked, strict=True) if key not in said}
         if new:
-            limits = self.limits
-            decoding = native.Decoding(
-                temperature=limits.temperature, stop_ids=limits.stop_ids, pad_id=limits.pad_id,
-                rows=min(len(new), limits.batch_size or len(new)),
-                columns=max(len(each.ids) for each in new.values()) + limits.max_new_tokens,
-                seed=int(key_of(self.config.seed, "snapshot", begun)[:15], 16),
-            )  # fmt: skip
+            seed = int(key_of(self.config.seed, "snapshot", begun)[:15], 16)
+            decoding = self.limits.decoding(list(new.values()), copies=1, seed=seed)
             paths = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
-            turns = {paths[key]: Turn(each.ids, limits.max_new_tokens) for key, each in new.items()}
-            with self.policy.wearing(self.pool[begun]):
+            turns = {paths[key]: Turn(each.ids, self.limits.max_new_tokens) for key, each in new.items()}
+            with self.policy.wearing(self.pool[begun]), memory_explained(decoding):
                 written = native.generate(self.policy, turns, decoding)
             said.update({key: self.prompts.text(written[(*paths[key], 0)]) for key in new})
         return _judged([said[key] for key in keys], asked, self.referee)
@@ -199,11 +193,6 @@ def _judged(texts: list[str], asked: list[Asked], referee: Referee) -> list[Reac
         Reaction(text, score if score.scored else None, "" if score.scored else "it could not be judged")
         for text, score in zip(texts, scores, strict=True)
     ]
-
-
-def seed_for(config: SelfPlayConfig, *parts: Any) -> int:
-    """A seed for a request that depends on what is asked, by whom and, if need be, when."""
-    return int(key_of(config.seed, *parts), 16) % SEEDS
 
 
 class CurriculumSampler:

@@ -114,6 +114,4 @@ class Progress:
 
     def _cost(self) -> float:
         endpoint, usage = self.config.endpoint, self.usage
-        if endpoint is None:
-            return 0.0
-        return (usage.prompt_tokens * endpoint.input_price + usage.completion_tokens * endpoint.output_price) / 1e6
+        return endpoint.cost(usage.prompt_tokens, usage.completion_tokens) if endpoint else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 from lib.config import ScoreConfig, SelfPlayConfig
 from lib.data import Splits, load_splits
 from lib.errors import ConfigError
-from lib.groups import Asked, Limits
+from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
 from lib.registry import did_you_mean
@@ -62,9 +62,9 @@ class ChatTask:
         return self.prompts.tokenizer
 
     @property
-    def stops(self) -> frozenset[int]:
-        """The ids that end an answer."""
-        return stop_ids(self.policy.language_model, self.tokenizer)
+    def referee(self) -> Referee:
+        """Who judges answers to rows of this task."""
+        return Referee(self.judge, self.config.dataset.target_field)
 
     def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
         """How to sample answers with this task's budgets."""
@@ -72,7 +72,7 @@ class ChatTask:
         return Limits(
             temperature=temperature,
             max_new_tokens=max_new_tokens or generation.most_tokens,
-            stop_ids=self.stops,
+            stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
             batch_size=generation.batch_size,
         )

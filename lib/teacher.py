@@ -15,7 +15,8 @@ from lib.groups import Asked, Group, Referee, question_of
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, filled, with_last_said
 from lib.remote import Remote
-from lib.selfplay import Played, seed_for
+from lib.replies import seed_of
+from lib.selfplay import Played
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Teacher:
         if mode == "solve":  # as the policy is asked, its system prompt included
             messages = with_last_said(group.asked.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
-        seed = seed_for(self.config, "teacher", mode, step, messages)
+        seed = seed_of(self.config.seed, "teacher", mode, step, messages)
         return Request(messages, most + settings.thinking.budget_tokens, settings.temperature, seed)
 
     def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:

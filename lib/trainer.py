@@ -15,6 +15,7 @@ from lib.console import Screen
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
+from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
 
 SKIPS_IN_A_ROW = 3
@@ -132,7 +133,7 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad()
         numbers = self._within_memory(accumulate)
-        parameters = self.accelerator.unwrap_model(self.policy).trainable
+        parameters = self._bare_policy().trainable
         sum_gradients(parameters, self.accelerator)
         with phase("optimizer"):
             norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
@@ -206,15 +207,24 @@ class Trainer:
                 raise NumericError(text)
             self.screen.warn(text)
 
+    def note_evaluation(self, steps: int) -> None:
+        """After a step: whether an evaluation has to come before the next; the last of `steps` has its own."""
+        every = self.config.eval.every_steps
+        if every and self.progress.step % every == 0 and self.progress.step != steps:
+            self.progress.due = "step"
+
     def log_step(self, row: dict) -> None:
         """One row in metrics.jsonl and one call to the dashboard."""
         self.log.write("metrics", row)
         self.log.sync()
-        if self.config.tracking.backend != "none":
-            stage = row["stage"]
-            values = {f"stage{stage}/{key}": value for key, value in row.items() if isinstance(value, float)}
-            self.accelerator.log(values, step=row["global_step"])
+        self.track(f"stage{row['stage']}", row, row["global_step"])
         self._say_if_any(self.profile.step())
+
+    def track(self, part: str, row: dict, step: int) -> None:
+        """The numbers of a row for the dashboard, if there is one."""
+        if self.config.tracking.backend != "none":
+            values = {f"{part}/{key}": value for key, value in row.items() if isinstance(value, float)}
+            self.accelerator.log(values, step=step)
 
     def _say_if_any(self, text: str | None) -> None:
         if text:
@@ -238,8 +248,11 @@ class Trainer:
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage}"
             with storage_errors(folder):
-                self.accelerator.unwrap_model(self.policy).model.save_pretrained(folder, save_embedding_layers=False)
+                self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
                 tokenizer.save_pretrained(folder)
+
+    def _bare_policy(self) -> Policy:
+        return self.accelerator.unwrap_model(self.policy)
 
     def save(self) -> None:
         """A checkpoint of this very moment."""

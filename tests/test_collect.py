@@ -18,7 +18,6 @@ from conftest import chatterbox
 from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from server import held, notes, serve
 
-import collect_rollouts
 from lib.config import Collection
 from lib.generators import Request
 from lib.replies import key_of
@@ -217,7 +216,7 @@ def requests_of(row):
     turns = [k for k in range(first, len(row["messages"])) if row["messages"][k]["role"] == "assistant"]
     name = {key: row["generator"][key] for key in ("model", "api", "body")}
     for turn, end in enumerate(turns):
-        seed = int(key_of(1, row["id"], turn), 16) % collect_rollouts.SEEDS
+        seed = int(key_of(1, row["id"], turn), 16) % 2**31
         request = Request(row["messages"][:end], TOKENS, 1.0, seed, tools=row.get("tools", []))
         yield seed, key_of("reply", name, asdict(request))
 

@@ -270,7 +270,7 @@ def test_the_curriculum_draws_by_weight():
 
 
 def asked_of(run, count=4):
-    return [run._asked(i, row) for i, row in enumerate(run.task.train[:count])]
+    return [run.task.asked(i, row) for i, row in enumerate(run.task.train[:count])]
 
 
 def texts(reactions):
@@ -293,7 +293,7 @@ def test_the_past_answers_as_it_was(folder):
         assert all(map(torch.equal, (torch.get_rng_state(), run.generator.get_state()), randomness))
 
         state = copy.deepcopy(opponent.state_dict())
-        limits = run._limits(0.0)
+        limits = run.task.limits(0.0)
         again = Past(run.config, run.policy, run.task.prompts, limits, run.referee)
         again.load_state_dict(state)
         move(run.policy, 0.3, seed=3)
@@ -499,7 +499,7 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
     with opened("train.mask_truncated=true") as run:
         completion = Completion([5, 6], [0.0, 0.0], True)
         answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
-        each = Played(Group(run._asked(0, run.task.train[0]), answers), Reaction())
+        each = Played(Group(run.task.asked(0, run.task.train[0]), answers), Reaction())
         assert len(set(trained_rewards(each, run.config))) == 1
         other = Group(each.group.asked, [*answers[:3], Answer(completion, "", score(1))])
         assert len(set(trained_rewards(Played(other), run.config))) == 2
@@ -569,7 +569,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
             weight = run._sampler_weights(old, sampled, credit.off_policy[answer], answer)
             for number in answer.unique().tolist():
                 completion = answers_of(retries)[number - 16].completion
-                plain = after(run._asked(0, retries[number // 4 - 4].asked.row).ids, completion.ids)
+                plain = after(run.task.asked(0, retries[number // 4 - 4].asked.row).ids, completion.ids)
                 gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
                 found.append(min(gained.sum().exp().item(), 2))
                 assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
@@ -600,7 +600,7 @@ def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
             assert run.scoreboard.assisted[f"hints_{why}"] == 1 and retries == []
         run.teacher.remote = Says("add b to get 12.")
         for secret, expected in (("12", "answer"), ("13", None)):
-            asked = run._asked(0, {"question": "7+5", "answer": secret})
+            asked = run.task.asked(0, {"question": "7+5", "answer": secret})
             answers = [Answer(Completion([5], [0.0], True), "", score(0))]
             found = run.teacher.help([Played(Group(asked, answers), Reaction())], step=0)
             assert found.texts[0]["dropped"] == expected and len(found.hinted) == (expected is None)
@@ -687,7 +687,7 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
     completion = Completion([5], [0.0], True)
     with opened() as run:
         answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
-        lost = Played(Group(run._asked(0, run.task.train[0]), answers), Reaction("x", score(1.0, match=True)))
+        lost = Played(Group(run.task.asked(0, run.task.train[0]), answers), Reaction("x", score(1.0, match=True)))
         assert (lost.outcome, lost.pass_rate) == (None, None)
         mixed = Played(Group(lost.group.asked, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
         assert mixed.pass_rate == 1.0
@@ -723,7 +723,7 @@ def test_the_token_norm_counts_what_is_trained(folder):
 
             def group(number, rewards, tokens):
                 answers = [Answer(Completion([5] * tokens, [0.0] * tokens, True), "", score(r)) for r in rewards]
-                return Played(Group(run._asked(number, run.task.train[number]), answers))
+                return Played(Group(run.task.asked(number, run.task.train[number]), answers))
 
             credit = run.credit([group(0, [0, 1, 0, 1], 4), group(1, [1] * 4, length)], [])
             found.append((credit.weight[:4] / credit.divisor).tolist())

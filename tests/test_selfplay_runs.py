@@ -26,9 +26,8 @@ from server import CLIENT_LEFT, held, notes, serve
 from lib.config import Endpoint, Thinking
 from lib.generators import Reply, ReplyError, Request
 from lib.remote import Remote
-from lib.replies import key_of
+from lib.replies import key_of, seed_of
 from lib.runlog import read_lines
-from lib.selfplay import seed_for
 
 SCRIPT = Path(__file__).parents[1] / "rl_train_gspo_selfplay.py"
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"
@@ -133,10 +132,10 @@ def keys(template: Path) -> dict[int, str]:
     ours, requests = SimpleNamespace(seed=CONFIG["seed"]), []
     for line in (template / "rows.jsonl").read_text().splitlines():
         plain, hint = ([{"role": "user", "content": text + json.loads(line)["question"]}] for text in ("", "hint for "))
-        requests.append(Request(plain, 6, 0.7, seed_for(ours, "opponent", plain)))
+        requests.append(Request(plain, 6, 0.7, seed_of(ours.seed, "opponent", plain)))
         for step in range(STEPS):
-            requests.append(Request(hint, 12, 0.6, seed_for(ours, "teacher", "hint", step, hint)))
-            requests.append(Request(plain, 6, 0.6, seed_for(ours, "teacher", "solve", step, plain)))
+            requests.append(Request(hint, 12, 0.6, seed_of(ours.seed, "teacher", "hint", step, hint)))
+            requests.append(Request(plain, 6, 0.6, seed_of(ours.seed, "teacher", "solve", step, plain)))
     name = {"model": "m", "api": "chat", "body": {}}
     return {request.seed: key_of("reply", name, vars(request)) for request in requests}
 
