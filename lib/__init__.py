@@ -49,6 +49,7 @@ teacher       hints and solutions where the policy failed
 ledger        groups in the books: rows of texts, rows of numbers
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 console       what a person watches: a line per step, a table of evaluations
+layout        how a page about runs looks: style, headings, tables, pictures inside it
 tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 trainer       what every RL script does around its algorithm
