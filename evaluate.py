@@ -38,7 +38,7 @@ def main() -> int:
     """Answers the held-out questions once per temperature; prints one table, appends one row each to a file."""
     args, config, adapter = command_line()
     prepare(config)
-    from lib.checkpoint import load_adapter  # torch comes after the config was found sound
+    from lib.adapters import load_adapter  # torch comes after the config was found sound
     from lib.console import Screen
     from lib.distributed import make_accelerator
     from lib.task import load_chat_task, load_task

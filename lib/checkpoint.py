@@ -30,18 +30,14 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, broadcast_object_list, gather_object
 from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
+from lib.adapters import load_adapter, save_adapter
 from lib.errors import ConfigError, NumericError, StorageError
 from lib.runlog import RunLog, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
 
 MANIFEST = "MANIFEST.json"
-ADAPTER = "adapter_model.safetensors"
-ADAPTER_CONFIG = "adapter_config.json"
-EXTRA = "extra_adapters.safetensors"
-POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 DISK_FULL = ("inline_container", "iostream", "os error")  # failed writes of torch and tokenizers have no error class
 
@@ -198,13 +194,8 @@ class Checkpoints:
 
     def _save_adapter(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
         weights.clear()  # else accelerate writes the whole base model
-        if not self.accelerator.is_main_process:
-            return
-        peft_model = self._peft_model()
-        peft_model.save_pretrained(directory, selected_adapters=[POLICY], save_embedding_layers=False)
-        extra = _extra_parameters(peft_model)
-        if extra:
-            save_file({name: value.detach().contiguous() for name, value in extra.items()}, Path(directory) / EXTRA)
+        if self.accelerator.is_main_process:
+            save_adapter(self._peft_model(), Path(directory))
 
     def _publish(self, temporary: Path, final: Path) -> None:
         self.log.sync()
@@ -314,34 +305,6 @@ class Checkpoints:
         return {name: version(name) for name in PACKAGES} | {"device": self.accelerator.device.type}
 
 
-def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
-    """Load the weights of a saved adapter, and nothing else, into the one that the model trains.
-
-    Raises ConfigError, and changes nothing, when the folder is no adapter, or one for other shapes, modules or ranks.
-    """
-    from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
-
-    directory = Path(directory)
-    tensors, extra, config = _read_adapter(directory)
-    differences = [
-        *_config_differences(config, peft_model.peft_config[POLICY].to_dict()),
-        *_tensor_differences(tensors, _adapter_tensors(peft_model)),
-        *_tensor_differences(extra, _extra_parameters(peft_model)),
-    ]
-    if differences:
-        raise ConfigError(
-            f"{directory}: this adapter does not fit the model: {'; '.join(differences)}; change the config to "
-            f"the adapter's model and settings, or choose another folder"
-        )
-    set_peft_model_state_dict(peft_model, tensors, adapter_name=POLICY)
-    with torch.no_grad():
-        for name, parameter in _extra_parameters(peft_model).items():
-            parameter.copy_(extra[name])
-    for name, value in {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}.items():
-        if not _same_bits(value, {**tensors, **extra}[name]):  # peft skips what it cannot place, without a word
-            raise ConfigError(f"{directory}: {name} did not arrive in the model; is the installed peft the pinned one?")
-
-
 @contextlib.contextmanager
 def storage_errors(target: Path) -> Iterator[None]:
     """Turns a failed write of `target` into a StorageError; other exceptions pass."""
@@ -444,60 +407,6 @@ def _restore_rng(path: Path) -> None:
     torch.set_rng_state(states["torch_manual_seed"])
     if torch.cuda.is_available() and "torch_cuda_manual_seed" in states:  # absent: saved on a CPU, and warned about
         torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
-
-
-def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
-
-    return get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
-
-
-def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """Trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
-    known = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
-    return {
-        name: parameter
-        for name, parameter in peft_model.named_parameters()
-        if parameter.requires_grad and parameter.data_ptr() not in known
-    }
-
-
-def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], dict[str, Any]]:
-    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (directory / name).is_file()]
-    if missing:
-        raise ConfigError(
-            f"{directory}: no adapter here, {' and '.join(missing)} missing; "
-            f"give the folder that holds them, such as outputs/<run_name>/stage1/step_200"
-        )
-    try:
-        extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
-        return load_file(directory / ADAPTER), extra, json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ConfigError(f"{directory}: the adapter cannot be read ({error}); choose another folder") from error
-
-
-def _config_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    # shapes do not show the scaling; the other settings explain, in the user's words, why the tensors differ
-    for key in ("peft_type", "r", "lora_alpha", "alpha_pattern", "use_rslora", "use_dora"):
-        if key in there and there[key] != here.get(key):
-            yield f"{key} is {there[key]} there and {here.get(key)} here"
-
-
-def _tensor_differences(there: Mapping[str, torch.Tensor], here: Mapping[str, torch.Tensor]) -> Iterator[str]:
-    for names, place in ((there.keys() - here.keys(), "there"), (here.keys() - there.keys(), "here")):
-        if names:
-            yield f"{len(names)} tensors are only {place}, such as {min(names)}"
-    other = sorted(name for name in there.keys() & here.keys() if there[name].shape != here[name].shape)
-    if other:
-        shapes = f"{list(there[other[0]].shape)} there and {list(here[other[0]].shape)} here"
-        yield f"{len(other)} tensors have other shapes, such as {other[0]}: {shapes}"
-
-
-def _same_bits(value: torch.Tensor, saved: torch.Tensor) -> bool:
-    bits = [
-        tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8) for tensor in (value, saved.to(value.dtype))
-    ]
-    return torch.equal(*bits)
 
 
 def _megabytes(size: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lib.checkpoint import load_adapter
+from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import Opponent, SamplerCorrection
 from lib.config import Teacher as TeacherSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from lib.checkpoint import load_adapter
+from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total

@@ -227,7 +227,7 @@ class Speaker:
     def __init__(self, model_dir: Path, adapter: Path | None, reasoning_parser: bool):
         import torch
 
-        from lib.checkpoint import load_adapter
+        from lib.adapters import load_adapter
         from lib.config import Lora, Model
         from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 

@@ -21,7 +21,8 @@ from test_runlog import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from lib import checkpoint
-from lib.checkpoint import MANIFEST, Checkpoints, load_adapter, problems
+from lib.adapters import load_adapter
+from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.errors import ConfigError, NumericError, StorageError
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_config, read_jsonl

@@ -1,0 +1,107 @@
+"""The weights of an adapter in a folder: what PEFT writes, and beside it what is trained and PEFT does not know."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from lib.errors import ConfigError
+
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+EXTRA = "extra_adapters.safetensors"
+POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
+
+
+def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
+    """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError."""
+    peft_model.save_pretrained(directory, selected_adapters=[POLICY], save_embedding_layers=False)
+    extra = _extra_parameters(peft_model)
+    if extra:
+        save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)
+
+
+def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
+    """Load the weights of a saved adapter, and nothing else, into the one that the model trains.
+
+    Raises ConfigError, and changes nothing, when the folder is no adapter, or one for other shapes, modules or ranks.
+    """
+    from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+    directory = Path(directory)
+    tensors, extra, config = _read_adapter(directory)
+    differences = [
+        *_config_differences(config, peft_model.peft_config[POLICY].to_dict()),
+        *_tensor_differences(tensors, _adapter_tensors(peft_model)),
+        *_tensor_differences(extra, _extra_parameters(peft_model)),
+    ]
+    if differences:
+        raise ConfigError(
+            f"{directory}: this adapter does not fit the model: {'; '.join(differences)}; change the config to "
+            f"the adapter's model and settings, or choose another folder"
+        )
+    set_peft_model_state_dict(peft_model, tensors, adapter_name=POLICY)
+    with torch.no_grad():
+        for name, parameter in _extra_parameters(peft_model).items():
+            parameter.copy_(extra[name])
+    for name, value in {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}.items():
+        if not _same_bits(value, {**tensors, **extra}[name]):  # peft skips what it cannot place, without a word
+            raise ConfigError(f"{directory}: {name} did not arrive in the model; is the installed peft the pinned one?")
+
+
+def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+    return get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
+
+
+def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """Trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
+    known = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
+    return {
+        name: parameter
+        for name, parameter in peft_model.named_parameters()
+        if parameter.requires_grad and parameter.data_ptr() not in known
+    }
+
+
+def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], dict[str, Any]]:
+    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (directory / name).is_file()]
+    if missing:
+        raise ConfigError(
+            f"{directory}: no adapter here, {' and '.join(missing)} missing; "
+            f"give the folder that holds them, such as outputs/<run_name>/stage1/step_200"
+        )
+    try:
+        extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
+        return load_file(directory / ADAPTER), extra, json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))
+    except (OSError, SafetensorError, ValueError) as error:
+        raise ConfigError(f"{directory}: the adapter cannot be read ({error}); choose another folder") from error
+
+
+def _config_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    # shapes do not show the scaling; the other settings explain, in the user's words, why the tensors differ
+    for key in ("peft_type", "r", "lora_alpha", "alpha_pattern", "use_rslora", "use_dora"):
+        if key in there and there[key] != here.get(key):
+            yield f"{key} is {there[key]} there and {here.get(key)} here"
+
+
+def _tensor_differences(there: Mapping[str, torch.Tensor], here: Mapping[str, torch.Tensor]) -> Iterator[str]:
+    for names, place in ((there.keys() - here.keys(), "there"), (here.keys() - there.keys(), "here")):
+        if names:
+            yield f"{len(names)} tensors are only {place}, such as {min(names)}"
+    other = sorted(name for name in there.keys() & here.keys() if there[name].shape != here[name].shape)
+    if other:
+        shapes = f"{list(there[other[0]].shape)} there and {list(here[other[0]].shape)} here"
+        yield f"{len(other)} tensors have other shapes, such as {other[0]}: {shapes}"
+
+
+def _same_bits(value: torch.Tensor, saved: torch.Tensor) -> bool:
+    bits = [
+        tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8) for tensor in (value, saved.to(value.dtype))
+    ]
+    return torch.equal(*bits)
