@@ -1,12 +1,14 @@
 # Two commands: `make demo` shows what Rematch does, `make test` checks it. Each sets itself up; `make` lists the rest.
 #
-#   make demo SEED=1                 another seed, in directories of its own
+#   make demo SEED=1                 another seed, data and base included, in directories of its own
+#   make sweep SEEDS=20              the demo over so many seeds
 #   make setup PYTHON=python3.11     choose the interpreter; otherwise python3 if it is 3.10 to 3.12, or one of these
 #   make setup TORCH_INDEX=URL       one more package index to take torch from, such as PyTorch's CPU wheels
 #   make report RUN=outputs/my-run   one or several runs
 
 VENV := .venv
 SEED ?= 0
+SEEDS ?= 5
 PYTHON ?=
 TORCH_INDEX ?=
 RUN = outputs/tiny-arithmetic$(SUFFIX)
@@ -14,14 +16,14 @@ RUN = outputs/tiny-arithmetic$(SUFFIX)
 SUFFIX = $(if $(filter-out 0,$(SEED)),-$(SEED))
 BASE = outputs/tiny-base$(SUFFIX)
 STUDENT = outputs/tiny-student$(SUFFIX)
-DATA := data/generated/tiny-arithmetic
+DATA := data/generated/tiny-arithmetic$(SUFFIX)
 CODE_BASE = outputs/tiny-code-base$(SUFFIX)
-CODE_DATA := data/generated/tiny-code
+CODE_DATA := data/generated/tiny-code$(SUFFIX)
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-selfplay demo-distill test setup smoke report lint clean
+.PHONY: help demo demo-selfplay demo-distill sweep test setup smoke report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,9 +32,9 @@ demo: export OMP_NUM_THREADS ?= 2# more threads than that would wait for each ot
 demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
 	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \
-	    seed=$(SEED) run_name=$(notdir $(BASE)); \
+	    seed=$(SEED) run_name=$(notdir $(BASE)) dataset.name=$(DATA)/sft.jsonl; \
 	$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --resume \
-	    seed=$(SEED) run_name=tiny-arithmetic$(SUFFIX) model.name=$(BASE)/final; \
+	    seed=$(SEED) run_name=tiny-arithmetic$(SUFFIX) model.name=$(BASE)/final dataset.name=$(DATA); \
 	$(RUN_PYTHON) report.py outputs/tiny-arithmetic$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
@@ -41,9 +43,9 @@ demo-selfplay: export OMP_NUM_THREADS ?= 2
 demo-selfplay: setup $(CODE_DATA)/sft.jsonl ## a tiny model learns to write programs that pass their tests, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
 	[ -d $(CODE_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_code_base.yaml --resume \
-	    seed=$(SEED) run_name=$(notdir $(CODE_BASE)); \
+	    seed=$(SEED) run_name=$(notdir $(CODE_BASE)) dataset.name=$(CODE_DATA)/sft.jsonl; \
 	$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_code.yaml --resume \
-	    seed=$(SEED) run_name=tiny-code$(SUFFIX) model.name=$(CODE_BASE)/final; \
+	    seed=$(SEED) run_name=tiny-code$(SUFFIX) model.name=$(CODE_BASE)/final dataset.name=$(CODE_DATA); \
 	$(RUN_PYTHON) report.py outputs/tiny-code$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo-selfplay: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
@@ -53,9 +55,9 @@ demo-distill: export OMP_NUM_THREADS ?= 2
 demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher behind a server, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
 	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \
-	    seed=$(SEED) run_name=$(notdir $(BASE)); \
+	    seed=$(SEED) run_name=$(notdir $(BASE)) dataset.name=$(DATA)/sft.jsonl; \
 	[ -d $(STUDENT)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_student.yaml --resume \
-	    seed=$$(($(SEED) + 1)) run_name=$(notdir $(STUDENT)); \
+	    seed=$$(($(SEED) + 1)) run_name=$(notdir $(STUDENT)) dataset.name=$(DATA)/sft.jsonl; \
 	port=$$($(RUN_PYTHON) -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
 	$(VENV)/bin/transformers serve $(BASE)/final --continuous-batching --device cpu --host 127.0.0.1 --port $$port \
 	    > $(BASE)/server.log 2>&1 & server=$$!; trap "kill -9 $$server" EXIT; \
@@ -63,19 +65,24 @@ demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher be
 	until $(RUN_PYTHON) -c "import httpx; httpx.get('http://127.0.0.1:$$port/health')" 2> /dev/null; do \
 	    kill -0 $$server; sleep 1; done; \
 	$(RUN_PYTHON) collect_rollouts.py --config configs/tiny_rollouts.yaml --resume seed=$(SEED) \
-	    run_name=tiny-rollouts$(SUFFIX) endpoint.model=$(BASE)/final endpoint.base_url=http://127.0.0.1:$$port/v1; \
+	    run_name=tiny-rollouts$(SUFFIX) dataset.name=$(DATA)/train.jsonl \
+	    endpoint.model=$(BASE)/final endpoint.base_url=http://127.0.0.1:$$port/v1; \
 	$(RUN_PYTHON) sft_train.py --config configs/tiny_distilled.yaml --resume seed=$(SEED) \
 	    run_name=tiny-distilled$(SUFFIX) model.name=$(STUDENT)/final \
 	    dataset.name=outputs/tiny-rollouts$(SUFFIX)/selected.jsonl; \
 	for who in base student distilled; do \
 	    $(RUN_PYTHON) collect_rollouts.py --config configs/tiny_answers.yaml --resume \
 	        run_name=tiny-$$who-answers$(SUFFIX) model.name=outputs/tiny-$$who$(SUFFIX)/final \
+	        dataset.name=$(DATA)/test.jsonl \
 	        > outputs/tiny-$$who$(SUFFIX)/answers.txt; \
 	done; \
 	echo "held-out questions, one sampled answer each: teacher, student before, student after"; \
 	for who in base student distilled; do grep ' right ' outputs/tiny-$$who$(SUFFIX)/answers.txt | tail -n 1; done; \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo-distill: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
+	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
 
 test: setup ## run the tests
 	@$(VENV)/bin/python -m pytest
@@ -103,10 +110,10 @@ clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
 	find . -name __pycache__ -not -path './.*' -prune -exec rm -rf {} +
 
 $(DATA)/sft.jsonl: | setup
-	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA)
+	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA) --seed $(SEED)
 
 $(CODE_DATA)/sft.jsonl: | setup
-	@$(RUN_PYTHON) data/build_tiny_code.py --out $(CODE_DATA)
+	@$(RUN_PYTHON) data/build_tiny_code.py --out $(CODE_DATA) --seed $(SEED)
 
 # An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
 # was made by hand is kept and brought up to date.

@@ -4,6 +4,7 @@ part have an order of their own, and nobody imports a script, but for the entry 
 
 errors        what a user can mend: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
+conditions    what must be true of every run of a sweep, in one line
 config        YAML in, validated objects out; all mistakes at once
 parsing       tags, boxed answers, numbers: what a text says
 stats         intervals, a paired test, pass@k
@@ -34,6 +35,7 @@ local         a model in this process that answers chats
 replies       answers from outside, kept: a resumed run asks nothing twice
 selection     which rollouts are kept
 errands       work that may never end: in a thread nobody waits for, or a process that can be killed
+children      other programs, several at once, none of which outlives this one
 pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet      pages of public addresses, and nothing else
 documents     a folder of documents, searched by their words

@@ -1,20 +1,22 @@
 """YAML in, validated objects out: extra keys forbidden, all mistakes at once, `--smoke` and overrides as functions.
 
 Nothing here imports torch, so a mistake answers within a second. One class per script (`ScoreConfig`, `SelfPlayConfig`,
-`CollectConfig`, `SFTConfig`); the field comments below are the reference for every key. The checks that need several
-fields stand in `conflicts()`.
+`CollectConfig`, `SFTConfig`, `SweepConfig`); the field comments below are the reference for every key. The checks that
+need several fields stand in `conflicts()`.
 """
 
 import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from lib.conditions import read_condition
 from lib.errors import ConfigError
 from lib.registry import did_you_mean, extractors, matchers, rewards
 
@@ -228,13 +230,11 @@ class Tracking(Section):
     mode: Literal["offline", "online"] = "offline"
 
 
-class RunConfig(Section):
-    """What every script's config has."""
+class Outputs(Section):
+    """What every script's config has: a directory of its own."""
 
     run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
     output_dir: Name = "outputs"
-    seed: int = 3407
-    tracking: Tracking = Tracking()
 
     @property
     def run_dir(self) -> Path:
@@ -244,6 +244,13 @@ class RunConfig(Section):
     def conflicts(self) -> Iterator[Conflict]:
         """Values that do not fit together, each with the keys involved and the cure."""
         return iter(())
+
+
+class RunConfig(Outputs):
+    """What the config of every script that trains or collects has."""
+
+    seed: int = 3407
+    tracking: Tracking = Tracking()
 
     def smoke(self, examples: int) -> "RunConfig":
         """This config, cut down to a run of about a minute that touches every part of the loop."""
@@ -884,7 +891,83 @@ class SFTConfig(RunConfig):
         )
 
 
-Config = TypeVar("Config", bound=RunConfig)
+PLACEHOLDERS = ("seed", "variant", "threads", "dir", "run")
+
+
+class SweepConfig(Outputs):
+    """sweep.py"""
+
+    stages: Annotated[dict[Annotated[str, Field(pattern=r"^[a-z]\w*$")], Name], Field(min_length=1)]
+    # commands in order, as they are typed; a word ending in .py at the start is run by this Python. {seed}, {variant}
+    # and {threads} are those of the run, {dir} is a folder of the stage's own, {run} makes it the script's run
+    # directory, {name} is the folder of an earlier stage. Double other braces. The last stage is what is measured.
+    variants: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], list[Name] | dict[str, list[Name]]], Field(min_length=1)
+    ] = {"default": []}
+    # words behind the last stage's command, or {stage: words}; what no variant changes is run once per seed
+    seeds: Count | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 5  # 5: seeds 0 to 4
+    threads: Annotated[list[Count], Field(min_length=1)] = [1]  # OMP_NUM_THREADS; seed n gets the (n mod length)th
+    parallel: Count | None = None  # commands at once; null: as many as there are cores for their threads
+    figures: dict[str, Name] = {}  # of a last stage that is no script: {moment.key: regular expression with one group}
+    # for its screen output, whose last match is the figure
+    require: list[str] = []  # conditions on every run, see lib/conditions.py
+
+    @property
+    def all_seeds(self) -> list[int]:
+        """Every seed, in order."""
+        return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+    def extra_words(self, variant: str, stage: str) -> list[str]:
+        """What a variant puts behind the command of a stage."""
+        words = self.variants[variant]
+        if isinstance(words, list):
+            words = {list(self.stages)[-1]: words}
+        return words.get(stage, [])
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values that do not fit together, each with the keys involved and the cure."""
+        known = list(PLACEHOLDERS)
+        for stage, command in self.stages.items():
+            if stage in PLACEHOLDERS:
+                yield ("stages",), f"'{stage}' already means something in a command: give the stage another name"
+            texts = [command, *(word for variant in self.variants for word in self.extra_words(variant, stage))]
+            yield from ((("stages", "variants"), f"{stage}: {wrong}") for wrong in _placeholder_mistakes(texts, known))
+            known.append(stage)
+        for variant, words in self.variants.items():
+            for stage in words if isinstance(words, dict) else ():
+                if stage not in self.stages:
+                    hint = did_you_mean(stage, self.stages) or f"; known: {', '.join(self.stages)}"
+                    yield ("variants", "stages"), f"{variant}: there is no stage '{stage}'{hint}"
+        if len(set(self.all_seeds)) < len(self.all_seeds):
+            yield ("seeds",), "a seed stands there twice: remove one of the two"
+        for name, pattern in self.figures.items():
+            try:
+                groups = re.compile(pattern).groups
+            except re.error as error:
+                yield ("figures",), f"{name}: '{pattern}' is no regular expression ({error}): correct it"
+            else:
+                if groups != 1 or not re.fullmatch(r"[A-Za-z]\w*\.[A-Za-z_]\w*", name):
+                    yield ("figures",), f"{name}: expected moment.key, and one pair of brackets around the number"
+        for text in self.require:
+            try:
+                read_condition(text)
+            except ValueError as error:
+                yield ("require",), str(error)
+
+
+def _placeholder_mistakes(texts: list[str], known: list[str]) -> Iterator[str]:
+    for text in texts:
+        try:
+            names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        except ValueError as error:
+            yield f"'{text}': {str(error).lower()}; double a brace to keep it"
+            continue
+        for name in sorted(names - set(known)):
+            hint = did_you_mean(name, known) or f"; known here: {', '.join(known)}"
+            yield f"'{{{name}}}' is no placeholder{hint}; double a brace to keep it"
+
+
+Config = TypeVar("Config", bound=Outputs)
 
 
 def parser(doc: str, smoke: bool = True) -> argparse.ArgumentParser:
@@ -916,7 +999,7 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig)
+KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
 
 
 def load(
@@ -942,7 +1025,7 @@ def load(
     return config.smoke(smoke) if smoke else config
 
 
-def dump(config: RunConfig) -> str:
+def dump(config: Outputs) -> str:
     """The resolved config as YAML that `load` reads back."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 

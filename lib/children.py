@@ -1,0 +1,106 @@
+"""Other programs, several at once, none of which outlives this process, however it ends."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lib.jail.kernel import die_with
+
+GRACE_SECONDS = 2.0  # for what a program has started, once the program itself is gone
+
+
+class Children:
+    """Programs in process groups of their own: Ctrl-C reaches them through `signal` alone.
+
+    When this process ends, be it by SIGKILL, the kernel kills the programs; what they have started is killed by a
+    guard, a process that waits for the end of a pipe. Open it first: the guard has whatever files are open here.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[int, subprocess.Popen] = {}
+        self._guard, self._pipe = _start_guard()
+
+    def __enter__(self) -> "Children":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pid in list(self._running):
+            self._end(pid)
+        os.close(self._pipe)
+        os.waitpid(self._guard, 0)
+
+    def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
+        """Starts a program that writes behind what its log has; returns its process id."""
+        here = os.getpid()
+
+        def prepare() -> None:  # in the child, before the program: so there is no moment without a guard
+            os.write(self._pipe, b"+%d\n" % os.getpid())
+            die_with(here)
+
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab") as file:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=environment,
+                start_new_session=True, preexec_fn=prepare,
+            )  # fmt: skip
+        self._running[process.pid] = process
+        return process.pid
+
+    def ended(self) -> dict[int, int]:
+        """The exit codes of those that ended since the last call, by process id; -9 is a death by signal 9."""
+        codes = {pid: process.poll() for pid, process in self._running.items()}
+        over = {pid: code for pid, code in codes.items() if code is not None}
+        for pid in over:
+            self._end(pid)
+        return over
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to all of them and to what they have started, as a terminal does."""
+        for pid in self._running:
+            _kill_group(pid, number)
+
+    def _end(self, pid: int) -> None:
+        process = self._running.pop(pid)
+        if process.poll() is None:
+            _kill_group(pid, signal.SIGKILL)
+            process.wait()
+        # a server or a worker that it left behind: it may be about to end by itself
+        end = time.monotonic() + GRACE_SECONDS
+        while _kill_group(pid, 0) and time.monotonic() < end:
+            time.sleep(0.01)
+        _kill_group(pid, signal.SIGKILL)
+        os.write(self._pipe, b"-%d\n" % pid)
+
+
+def _kill_group(group: int, number: int) -> bool:
+    """Whether anybody was there to get the signal."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+        return True
+    return False
+
+
+def _start_guard() -> tuple[int, int]:
+    """Forks a process that learns of all groups by a pipe and kills them at its end: its id, and where to write."""
+    reading, writing = os.pipe()
+    if guard := os.fork():
+        os.close(reading)
+        return guard, writing
+    os.setsid()  # Ctrl-C is not meant for it
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.close(writing)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):  # whoever reads what this process prints must see its end
+        os.dup2(null, number)
+    groups: set[int] = set()
+    with open(reading, encoding="ascii") as lines:
+        for line in lines:
+            (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+    for group in groups:
+        _kill_group(group, signal.SIGKILL)
+    os._exit(0)

@@ -1,0 +1,113 @@
+"""What must be true of every run of a sweep, as one line of YAML: `after_stage2.delta_ci95[0] > 0`.
+
+A figure is `moment.key`, with `@temperature` where a moment has several rows (`after_stage2@0.acc_attempt2` is the
+greedy one) and `[0]` or `[1]` for an end of an interval; `seconds` and `alarms` are of the whole run. Figures and
+numbers are joined by + - * /, abs, min and max, and two sides are compared once.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FIGURE = re.compile(r"\b([A-Za-z]\w*)(?:@(\d+(?:\.\d+)?))?\.([A-Za-z_]\w*)(?:\[([01])\])?")
+OF_A_RUN = ("seconds", "alarms")
+JOINED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}
+CALLED = {"abs": abs, "min": min, "max": max}
+GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, min, max, and one of >= > <= <"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of one run: of one evaluation, or, without a moment, of the whole run."""
+
+    key: str
+    moment: str | None = None
+    temperature: float | None = None  # None: the sampled row where there are several
+    end: int | None = None  # of an interval
+
+
+Look = Callable[[Figure], float | None]  # the value of a figure in a run, None where it has none
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison that a run meets or not."""
+
+    text: str
+    left: ast.expr
+    right: ast.expr
+    holds: Callable[[float, float], bool]
+    sign: int  # 1 where more is better, -1 where less is
+    figures: dict[str, Figure]
+
+    def measure(self, look: Look) -> tuple[bool, float, float] | None:
+        """Whether it holds, its left side, and by how much (below 0: it fails); None where a figure is missing."""
+        left, right = (self._value(side, look) for side in (self.left, self.right))
+        if left is None or right is None:
+            return None
+        return self.holds(left, right), left, self.sign * (left - right)
+
+    def _value(self, node: ast.expr, look: Look) -> float | None:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            return look(self.figures[node.id])
+        if isinstance(node, ast.UnaryOp):
+            value = self._value(node.operand, look)
+            return None if value is None else -value
+        parts = [node.left, node.right] if isinstance(node, ast.BinOp) else node.args
+        values = [self._value(part, look) for part in parts]
+        if None in values:
+            return None
+        if isinstance(node, ast.Call):
+            return CALLED[node.func.id](*values)
+        if isinstance(node.op, ast.Div) and values[1] == 0:
+            return None
+        return JOINED[type(node.op)](*values)
+
+
+def read_condition(text: str) -> Condition:
+    """The condition in a line. ValueError for what is none; nothing in it is ever executed as Python."""
+    figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
+
+    def named(found: re.Match) -> str:
+        moment, temperature, key, end = found.groups()
+        name = f"figure_{len(figures)}"
+        figures[name] = Figure(key, moment, float(temperature) if temperature else None, int(end) if end else None)
+        return name
+
+    try:
+        tree = ast.parse(FIGURE.sub(named, text.strip()), mode="eval").body
+    except SyntaxError:
+        tree = None
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in COMPARED:
+        raise ValueError(f"'{text}' is no condition: {GRAMMAR}")
+    sides = tree.left, tree.comparators[0]
+    for side in sides:
+        _check(side, figures, text)
+    kind = type(tree.ops[0])
+    return Condition(text, *sides, COMPARED[kind], 1 if kind in (ast.GtE, ast.Gt) else -1, figures)
+
+
+def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
+    """ValueError for whatever is not in the grammar."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return
+    if isinstance(node, ast.Name) and node.id in figures:
+        return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        parts = [node.operand]
+    elif isinstance(node, ast.BinOp) and type(node.op) in JOINED:
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
+        parts = node.args
+        if node.keywords or len(parts) < 1 + (node.func.id != "abs") or (node.func.id == "abs" and len(parts) > 1):
+            raise ValueError(f"'{text}' is no condition: abs has one argument, min and max have several")
+    else:
+        what = f"'{node.id}' has no moment" if isinstance(node, ast.Name) else f"'{ast.unparse(node)}'"
+        raise ValueError(f"'{text}' is no condition: {what}; {GRAMMAR}")
+    for part in parts:
+        _check(part, figures, text)
