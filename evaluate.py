@@ -4,6 +4,7 @@
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
     python evaluate.py --config configs/gsm8k.yaml --adapter outputs/score-gsm8k/stage1/step_50
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
+    python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
@@ -27,6 +28,7 @@ from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
+from lib.console import answered, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
@@ -54,11 +56,12 @@ def main() -> int:
         load_adapter(task.policy.model, adapter)
     for note in task.notes:
         screen.say(note)
+    held_out, which = chosen_rows(task, args)
     rows = []
     for temperature in args.temperature:
         settings = settings_for(config.eval, args, temperature)
-        row = described(config, adapter, settings) | measure(
-            task, settings, accelerator,
+        row = described(config, adapter, settings) | which | measure(
+            task, held_out, settings, accelerator,
             lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
         )  # fmt: skip
         rows.append(row)
@@ -70,16 +73,18 @@ def main() -> int:
 
 
 def both_attempts(
-    task: object, settings: Eval, accelerator: object, on_progress: Callable[[int, int], None], majority: bool
-) -> dict:
+    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None],
+    majority: bool,
+) -> dict:  # fmt: skip
     """The numbers of a task of train.py: first answers and their corrections."""
-    from lib.evaluation import evaluate, majority_votes, pass_at_k
+    from lib.evaluation import evaluate, majority_votes, pass_at_k, summarise
 
     config, samples = task.config, settings.samples_per_prompt
-    row, rollouts = evaluate(
-        task.policy, task.prompts, task.test, config.dataset.target_field, task.judge,
-        task.sampling(settings.temperature, samples), settings, accelerator, on_progress,
+    answers, rollouts = evaluate(
+        task.policy, task.prompts, rows, config.dataset.target_field, task.judge,
+        task.sampling(settings.temperature, samples), settings.seed, accelerator, on_progress,
     )  # fmt: skip
+    row = summarise(answers, settings.temperature)
     if samples > 1:
         row["pass_at_k"] = pass_at_k(rollouts, samples, accelerator)
     if samples > 1 and majority:
@@ -87,7 +92,9 @@ def both_attempts(
     return row
 
 
-def single_answers(task: object, settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]) -> dict:
+def single_answers(
+    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
+) -> dict:
     """The numbers of a task of rl_train_gspo_selfplay.py: the policy's answers alone, no opponent is asked."""
     from lib.evaluation import evaluate_groups, in_parts
     from lib.groups import answer_all
@@ -99,7 +106,7 @@ def single_answers(task: object, settings: Eval, accelerator: object, on_progres
         asked = [task.asked(*each) for each in rows]
         return answer_all(task.policy, task.prompts, asked, samples, task.referee, limits, generator)
 
-    groups = in_parts(answer, list(enumerate(task.test)), settings, task.policy.device, accelerator, on_progress)
+    groups = in_parts(answer, list(enumerate(rows)), settings.seed, task.policy.device, accelerator, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]
     return evaluate_groups(answers, [], settings, accelerator)
 
@@ -114,7 +121,11 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Pa
         "--temperature", type=_temperature, nargs="+", default=[0.0, 1.0], metavar="T", help="default: 0 (greedy) and 1"
     )
     options.add_argument("--samples", type=_count, metavar="N", help="answers per question, where T > 0")
-    options.add_argument("--max-examples", type=_count, metavar="N", help="the first N held-out questions")
+    options.add_argument(
+        "--rows", type=int, nargs=2, metavar=("FIRST", "END"),
+        help="these of the held-out rows, counted from 0, the end left out; default: those that training reports",
+    )  # fmt: skip
+    options.add_argument("--max-examples", type=_count, metavar="N", help="the first N of them")
     options.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     args = options.parse_args()
@@ -175,9 +186,25 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
     """The config's evaluation with the options applied; greedy answers are all equal, so one is drawn."""
     samples = args.samples or defaults.samples_per_prompt
     changes = {"temperature": temperature, "samples_per_prompt": samples if temperature else 1}
-    if args.max_examples:
-        changes["max_examples"] = args.max_examples
     return defaults.model_copy(update=changes)
+
+
+def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dict]:
+    """The rows to measure: those that training reports, or those of `--rows`; never what it chooses by. And which."""
+    from lib.data import content_of
+
+    first, end = args.rows or task.config.eval.within(len(task.splits.test))
+    if not 0 <= first < end <= len(task.splits.test):
+        raise ConfigError(
+            f"--rows {first} {end}: expected two numbers, the first one lower, of at most {len(task.splits.test)}, the "
+            "rows that are held out: change them, or raise dataset.test_split_size"
+        )
+    chosen_by = {content_of(row) for row in task.selection}
+    within = [row for row in task.splits.test[first:end] if task.fits(row)]
+    rows = [row for row in within if content_of(row) not in chosen_by]
+    which = {"rows": [first, end], "rows_left_out": len(within) - len(rows)}
+    limit = args.max_examples or (len(rows) if args.rows else task.config.eval.max_examples)
+    return rows[:limit], which
 
 
 def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settings: Eval) -> dict:
@@ -217,7 +244,7 @@ def table_of_answers(rows: list[dict]) -> list[str]:
         numbers = {"pass@1": row["acc"], "pass@1_ci95": row["acc_ci95"]}
         for part in row["pass_at_k"][1:]:
             numbers |= {f"pass@{part['k']}": part["pass"], f"pass@{part['k']}_ci95": part["pass_ci95"]}
-        table.append((name_of(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
+        table.append((answered(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
     lines = aligned(["", *max((keys for _, _, keys in table), key=len)], table)
     return [*lines, *(counted(row, f"{row['truncated']:.1%} truncated") for row in rows), LEGEND]
 
@@ -231,7 +258,7 @@ def accuracy_table(rows: list[dict]) -> list[str]:
     """Both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
     keys = ["acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"]
     header = ["", "attempt 1", "attempt 2", "delta", "i->c", "c->i"]
-    lines = aligned(header, [(name_of(row), row, keys) for row in rows])
+    lines = aligned(header, [(answered(row), row, keys) for row in rows])
     for row in rows:
         cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated"
         lines.append(counted(row, cut))
@@ -243,23 +270,21 @@ def samples_table(row: dict) -> list[str]:
     lines = []
     for part in row.get("pass_at_k", ()):
         low, high = part["pass_ci95"]
-        lines.append(f"{name_of(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
+        lines.append(f"{answered(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
     if row.get("majority"):
         keys = ["acc_parallel", "acc_sequential", "gain"]
         votes = [(f"K = {part['k']}", part, keys) for part in row["majority"]]
-        lines += ["", f"majority votes at {name_of(row)}: 2K first attempts, or K first attempts and their corrections"]
+        lines += [
+            "",
+            f"majority votes at {answered(row)}: 2K first attempts, or K first attempts and their corrections",
+        ]
         lines += aligned(["", "parallel", "sequential", "gain"], votes)
     return lines
 
 
 def counted(row: dict, cut: str) -> str:
     """How much was measured."""
-    return f"{name_of(row)}: n = {row['n']} answers to {row['prompts']} held-out questions, {cut}"
-
-
-def name_of(row: dict) -> str:
-    """How the rows of a table are told apart."""
-    return f"temperature {row['temperature']:g}" if row["temperature"] else "greedy"
+    return f"{samples_of([row])}, {cut}"
 
 
 def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:

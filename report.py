@@ -15,13 +15,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 
 import yaml
 
-from lib.console import WHEN, duration
+from lib.console import WHEN, duration, label_of, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, LOOK, as_inline, heading, page, section, table
 from lib.runlog import read_jsonl
@@ -62,6 +62,7 @@ class Run:
     config: dict
     metrics: list[dict]
     evaluations: list[dict]
+    greedy: list[dict]  # evaluations beside these
     scoreboard: dict
     damaged: int  # lines that could not be read
     examples: tuple[tuple[str, dict | None, dict], ...] = ()  # outcome, the texts before training, the texts now
@@ -77,6 +78,13 @@ class Run:
         sound = [row for row in self.evaluations if needed and all(is_number(row.get(key)) for key in needed)]
         kept = [row for row in sound if row["when"] in WHEN]
         return kept if kept and (is_staged or kept[-1] is sound[-1]) else kept + sound[-1:]
+
+    @property
+    def table(self) -> list[dict]:
+        """The milestones, each with the greedy evaluation beside it."""
+        return [
+            row for each in self.milestones for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
+        ]
 
     @property
     def boundaries(self) -> list[int]:
@@ -114,11 +122,20 @@ def read_run(folder: Path) -> Run:
         for row in streams["evaluations"]
         if isinstance(row.get("step"), int) and "when" in row
     ]
+    seen = [moment(row) for row in evaluations]
+    firsts = [moment(row) not in seen[:i] for i, row in enumerate(evaluations)]
+    greedy = [row for row, is_first in zip(evaluations, firsts, strict=True) if not is_first]
+    evaluations = [row for row, is_first in zip(evaluations, firsts, strict=True) if is_first]
     board = (streams["scoreboard"] or [{}])[-1]
     kind, config = kind_of(metrics + evaluations), config if isinstance(config, dict) else {}
-    run = Run(folder, kind, config, metrics, evaluations, board, damaged)
+    run = Run(folder, kind, config, metrics, evaluations, greedy, board, damaged)
     examples, bad = pick_examples(run)
     return replace(run, examples=tuple(examples), damaged=damaged + bad)
+
+
+def moment(row: dict) -> tuple:
+    """When a row was written: evaluations of one moment differ in how they were answered."""
+    return row.get("when"), row.get("stage"), row.get("step")
 
 
 def more_of(row: dict) -> dict:
@@ -140,8 +157,9 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
     rows, damaged = read_jsonl(path)
 
     def texts(evaluation: dict) -> list[dict]:
-        moment = {key: evaluation.get(key) for key in ("when", "stage", "step")}
-        return run.kind.pairs([row for row in rows if all(row.get(key) == moment[key] for key in moment)])
+        own = [row for row in rows if moment(row) == moment(evaluation) and "part" not in row]
+        at = evaluation.get("temperature")
+        return run.kind.pairs([row for row in own if row.get("temperature", at) == at])
 
     first, last = run.milestones[0], run.milestones[-1]
     before = {row.get("prompt"): row for row in reversed(texts(first))} if first is not last else {}
@@ -161,7 +179,7 @@ def one_run(run: Run) -> str:
     told = run.kind.summary(run.milestones) if run.milestones else f"{run.kind.nothing}: {run.status}."
     body = [heading(run.name, told), facts(run)]
     if run.milestones:
-        body.append(held_out(run.kind, [(None, run.milestones)], run.milestones[-1]))
+        body.append(held_out(run.kind, [(None, run.table)]))
     body += scoreboards([run]) + curves([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
@@ -204,23 +222,20 @@ def facts(run: Run) -> str:
     return f"<dl class=facts>{cells}</dl>"
 
 
-def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]], last: dict) -> str:
+def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]]) -> str:
     """One line per evaluation: every rate above its 95 % interval. A group has a title where there are several."""
-    columns = kind.columns([row for _, rows in groups for row in rows])
+    every = [row for _, rows in groups for row in rows]
+    columns, last = kind.columns(every), groups[-1][1][-1]
     lines = []
     for title, rows in groups:
         if title:
             lines.append(f"<tr class=group><th colspan={len(columns) + 2}>{html.escape(title)}</th></tr>")
         for row in rows:
-            label = WHEN.get(row["when"]) or row.get("label") or f"step {row['global_step']}"
+            label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
             cells = "".join(f"<td>{cell(row, key)}</td>" for key in columns)
             cells += f"<td class=n>{html.escape(str(row.get('n', '')))}</td>"
             lines.append(f"<tr><th>{html.escape(label)}</th>{cells}</tr>")
-    at = f" at temperature {last['temperature']:g}" if is_number(last.get("temperature")) else ""
-    note = (
-        f"Exact match{at}, {last.get('n', '?')} answers to {last.get('prompts', '?')} questions that training never "
-        f"sees; in brackets 95 % intervals. {kind.legend(last)}"
-    )
+    note = f"Exact match {samples_of(groups[-1][1])}; in brackets 95 % intervals. {kind.legend(last)}"
     return section("Held-out answers", table([*columns.values(), ("n", "muted")], lines), note)
 
 
@@ -322,12 +337,13 @@ def several_runs(runs: list[Run]) -> str:
     rows = mean_rows(runs)
     names = ", ".join(run.name for run in runs)
     if len(rows) > 1:
-        names += f". In the mean, {kind.summary(rows, is_mean=True)}"
+        told = [row for row in rows if not row["is_greedy"]]
+        names += f". In the mean, {kind.summary(told, is_mean=True)}"
     body = [heading(f"{len(runs)} runs", names)]
     if rows:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
-        groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.milestones) for run in runs]
-        body.append(held_out(kind, groups, runs[0].milestones[-1]))
+        groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
+        body.append(held_out(kind, groups))
     body += scoreboards(runs) + curves(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
@@ -337,11 +353,12 @@ def mean_rows(runs: list[Run]) -> list[dict]:
     """The mean over runs of every milestone that all of them have; Student's interval with a run as the unit."""
     rows = []
     columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
-    for when in WHEN:
-        found = [row for run in runs for row in run.milestones if row["when"] == when]
+    for when, part in product(WHEN, ("milestones", "greedy")):
+        found = [row for run in runs for row in getattr(run, part) if row["when"] == when]
         if len(found) != len(runs):
             continue
         means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
+        means |= {"temperature": found[0].get("temperature"), "is_greedy": part == "greedy"}
         for key in columns:
             values = [row[key] for row in found if is_number(row.get(key))]
             if len(values) == len(runs):

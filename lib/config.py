@@ -213,13 +213,32 @@ class ScoreTrain(TrainLoop):
 
 
 class Eval(Section):
-    """Held-out accuracy."""
+    """Held-out accuracy. Questions that are reported and questions to choose by, a checkpoint for one, never mix."""
 
-    max_examples: Count = 200
+    rows: tuple[Annotated[int, Field(ge=0)], Count] | None = None  # [first, end]: those of the held-out rows that this
+    # run looks at, counted from 0, the end left out; null: all. What is beyond stays unseen: evaluate.py --rows
+    max_examples: Count = 200  # reported: the first so many of those that are not chosen by
+    step_examples: Count | None = None  # the same in the middle of a stage (every_steps); null: max_examples
+    selection_examples: Annotated[int, Field(ge=0)] = 200  # to choose by, at most a quarter of the rows; 0: none
     temperature: Weight = 0.0  # 0 = greedy
+    greedy_too: bool = False  # true: before training and after each stage a greedy evaluation beside a sampled one
     samples_per_prompt: Count = 1
     every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and at the end, or after each stage
     seed: int = 0
+
+    def within(self, held_out: int) -> tuple[int, int]:
+        """First row and end of the part of so many held-out rows that this run looks at."""
+        return self.rows or (0, held_out)
+
+    def examples(self, when: str) -> int:
+        """How many questions an evaluation reports, at most."""
+        return self.step_examples or self.max_examples if when == "step" else self.max_examples
+
+    def passes(self, when: str) -> list["Eval"]:
+        """This evaluation, and the greedy one beside it, if there is one: greedy answers are equal, so one is drawn."""
+        if when == "step" or not self.greedy_too or self.temperature == 0:
+            return [self]
+        return [self, self.model_copy(update={"temperature": 0.0, "samples_per_prompt": 1})]
 
 
 class Tracking(Section):
@@ -322,6 +341,7 @@ class ScoreConfig(RunConfig):
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
         if train.stage1_steps == 0 == train.stage2_steps:
             yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
+        yield from _conflicts_of_rows(self)
 
     def smoke(self, examples: int) -> "ScoreConfig":
         """At most `examples` rows, 2 steps a stage, small groups and budgets, both evaluation and checkpoints on."""
@@ -346,7 +366,9 @@ class ScoreConfig(RunConfig):
                         "checkpoint_every": 1,
                     }
                 ),
-                "eval": ev.model_copy(update={"max_examples": min(ev.max_examples, examples), "every_steps": 1}),
+                "eval": ev.model_copy(
+                    update={"rows": None, "max_examples": min(ev.max_examples, examples), "every_steps": 1}
+                ),
             }
         )
 
@@ -713,6 +735,17 @@ class GspoTrain(TrainLoop):
     sampler_correction: SamplerCorrection | None = None
 
 
+def _conflicts_of_rows(config: "ScoreConfig | SelfPlayConfig") -> Iterator[Conflict]:
+    """Held-out rows that are none."""
+    first, end = config.eval.rows or (0, 1)
+    keys = ("eval.rows", "dataset.test_split_size")
+    if first >= end:
+        yield keys, f"no row is from {first} and before {end}: give [first, end] with a first below the end"
+    elif end > config.dataset.test_split_size:
+        held = config.dataset.test_split_size
+        yield keys, f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter"
+
+
 class SelfPlayConfig(RunConfig):
     """rl_train_gspo_selfplay.py"""
 
@@ -746,6 +779,7 @@ class SelfPlayConfig(RunConfig):
         if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
             keys = ("eval.temperature", "eval.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
+        yield from _conflicts_of_rows(self)
         if train.overlong_buffer >= gen.most_tokens:
             keys = ("train.overlong_buffer", "generation.max_new_tokens")
             yield keys, f"a buffer of {train.overlong_buffer} tokens is no part of {gen.most_tokens}: lower it"
@@ -803,6 +837,7 @@ class SelfPlayConfig(RunConfig):
                 ),
                 "eval": self.eval.model_copy(
                     update={
+                        "rows": None,
                         "max_examples": min(self.eval.max_examples, examples),
                         "samples_per_prompt": min(self.eval.samples_per_prompt, 2),
                         "every_steps": 1,

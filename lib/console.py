@@ -21,6 +21,37 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
 
 
+def answered(row: dict) -> str:
+    """How the questions of an evaluation were answered."""
+    temperature = row.get("temperature")
+    return "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
+
+
+def label_of(row: dict, rows: list[dict]) -> str:
+    """What a row of a table of `rows` is called: when it was, and how it was answered where the rows differ in that."""
+    label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
+    return f"{label}, {answered(row)}" if len({answered(each) for each in rows}) > 1 else label
+
+
+def samples_of(rows: list[dict]) -> str:
+    """How much was measured for a table of `rows`, for each way of answering, and which of the held-out rows it was."""
+    parts = []
+    for way in dict.fromkeys(map(answered, rows)):
+        own = [row for row in rows if answered(row) == way]
+        sizes = {(row.get("n", "?"), row.get("prompts", "?")): row for row in own}
+        n, prompts = (own[-1].get(key, "?") for key in ("n", "prompts"))
+        how = "by greedy decoding" if way == "greedy" else f"at {way}"
+        text = f"{how}, n = {n} answers to {prompts} held-out questions"
+        smaller = [f"{label_of(row, [row])}: {' to '.join(map(str, size))}" for size, row in sizes.items()]
+        parts.append(text + (f" ({', '.join(smaller[:-1])})" if len(smaller) > 1 else ""))
+    if rows and rows[-1].get("rows"):
+        first, end = rows[-1]["rows"]
+        parts[-1] += f", rows {first + 1} to {end} of what is held out"
+        left_out = rows[-1].get("rows_left_out")
+        parts[-1] += f" without {left_out} that training chooses by" if left_out else ""
+    return "; ".join(parts)
+
+
 class Screen:
     """The terminal of the main process; elsewhere silent."""
 
@@ -91,13 +122,13 @@ class Screen:
             text += (
                 f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
             )
-        self._console.print(Text(f"{text}, n = {row['n']}, temperature {row['temperature']:g}", style="bold cyan"))
+        self._console.print(Text(f"{text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def single_table(self, rows: list[dict], title: str) -> None:
         """pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
         if not rows:
             return
-        largest = rows[-1]["pass_at_k"][-1]["k"]
+        largest = max(row["pass_at_k"][-1]["k"] for row in rows)
         columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "games won", "opponent"]
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
         for column in ("", *columns):
@@ -106,17 +137,14 @@ class Screen:
             last = row["pass_at_k"][-1]
             cells = {
                 "pass@1": _cell(row["acc"], row["acc_ci95"]),
-                f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]),
+                f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]) if last["k"] == largest else "-",
                 "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
                 "opponent": _cell(row.get("opponent_acc"), None),
             }
-            label = WHEN.get(row["when"]) or f"step {row['step']}"
-            table.add_row(label, *(cells[column] for column in columns))
+            table.add_row(label_of(row, rows), *(cells[column] for column in columns))
         self._console.print(table)
-        last = rows[-1]
         self.say(
-            f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} "
-            "held-out questions; games won: of those that one side won, the policy's first answer against "
+            f"exact match {samples_of(rows)}; games won: of those that one side won, the policy's first answer against "
             "the opponent's; below each value its 95 % interval"
         )
 
@@ -126,7 +154,7 @@ class Screen:
         self._console.print(
             Text(
                 f"eval {row['when']}: attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta "
-                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], n = {row['n']}, temperature {row['temperature']:g}",
+                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], n = {row['n']}, {answered(row)}",
                 style="bold cyan",
             )
         )
@@ -138,15 +166,10 @@ class Screen:
             table.add_column(column, justify="left" if not column else "right", no_wrap=True)
         for row in rows:
             cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
-            label = WHEN.get(row["when"]) or f"step {row['step']}"
-            table.add_row(label, *cells)
+            table.add_row(label_of(row, rows), *cells)
         self._console.print(table)
         if rows:
-            last = rows[-1]
-            self.say(
-                f"exact match at temperature {last['temperature']:g}, n = {last['n']} answers to {last['prompts']} "
-                "held-out questions; below each value its 95 % interval"
-            )
+            self.say(f"exact match {samples_of(rows)}; below each value its 95 % interval")
 
 
 def _with_interval(row: dict, key: str) -> str:

@@ -1,5 +1,9 @@
 """Held-out accuracy, each with a 95 % interval: of both attempts, with delta, i->c and c->i; of single answers, pass@k.
 
+What is reported and what training chooses by are measured on different questions: of many evaluations the best one is
+lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt, so
+that two evaluations can be compared pair by pair.
+
 Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so
 that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
@@ -49,34 +53,34 @@ def evaluate(
     target_field: str,
     judge: Judge,
     sampling: Sampling,
-    settings: Eval,
+    seed: int,
     accelerator: Accelerator,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
-) -> tuple[dict, list[Rollout]]:
-    """One row of metrics over the first `max_examples` rows, and this process's rollouts."""
+) -> tuple[Answers, list[Rollout]]:
+    """Both attempts at all rows, for `summarise` or `selected`, and this process's rollouts."""
     rollouts = in_parts(
         lambda part, generator: two_attempts(policy, prompts, part, target_field, judge, sampling, generator),
-        rows, settings, policy.device, accelerator, on_progress,
+        rows, seed, policy.device, accelerator, on_progress,
     )  # fmt: skip
     per_rollout = [_numbers(rollout) for rollout in rollouts]
     everything = collect(per_rollout, accelerator)
-    return summarise(_answers(everything, sampling.attempts), sampling.temperature), rollouts
+    return _answers(everything, sampling.attempts), rollouts
 
 
 def in_parts(
     answer: Callable[[list[Row], torch.Generator], list[Answered]],
     rows: list[Row],
-    settings: Eval,
+    seed: int,
     device: torch.device,
     accelerator: Accelerator,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Answered]:
-    """What `answer` makes of this process's share of the first `max_examples` rows, some at a time.
+    """What `answer` makes of this process's share of the rows, some at a time.
 
     Draws from a generator of its own, so that an evaluation never moves the training's randomness.
     """
-    generator = torch.Generator(device).manual_seed(settings.seed + accelerator.process_index)
-    mine = share(rows[: settings.max_examples], accelerator)
+    generator = torch.Generator(device).manual_seed(seed + accelerator.process_index)
+    mine = share(rows, accelerator)
     answered: list[Answered] = []
     for start in range(0, len(mine), ROWS_AT_ONCE):
         part = mine[start : start + ROWS_AT_ONCE]
@@ -128,6 +132,14 @@ def summarise(answers: Answers, temperature: float) -> dict:
     return row
 
 
+def selected(answers: Answers) -> dict:
+    """What training chooses by: accuracies, and `per_prompt`, that of attempt 2 at each prompt in the order of rows."""
+    row = summarise(answers, 0.0)
+    keys = [f"acc_attempt{attempt}{end}" for attempt in (1, 2) for end in ("", "_ci95")]
+    right = answers.match2.reshape(row["prompts"], -1)
+    return {key: row[key] for key in ("n", "prompts", *keys)} | {"per_prompt": right.mean(axis=1).tolist()}
+
+
 def evaluate_groups(
     answers: list[list[dict]], games: list[tuple[bool | None, bool | None]], settings: Eval, accelerator: Accelerator
 ) -> dict:
@@ -155,6 +167,14 @@ def evaluate_groups(
         row["win_rate"] = wins / (wins + losses) if wins + losses else None
         row["win_rate_ci95"] = list(stats.wilson(wins, wins + losses)) if wins + losses else None
     return row
+
+
+def selected_groups(answers: list[list[dict]], settings: Eval, accelerator: Accelerator) -> dict:
+    """What training chooses by: the accuracy, and `per_prompt`, that of each prompt, in the order of rows."""
+    row = evaluate_groups(answers, [], settings, accelerator)
+    right = [[each["acc"] or 0.0 for each in group] for group in collect(answers, accelerator)]
+    keys = ("n", "prompts", "acc", "acc_ci95")
+    return {key: row[key] for key in keys} | {"per_prompt": np.mean(right, axis=1).tolist()}
 
 
 def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:

@@ -14,11 +14,11 @@ import torch
 
 from lib.adapters import load_adapter
 from lib.clock import phase
-from lib.config import Opponent, SamplerCorrection
+from lib.config import Eval, Opponent, SamplerCorrection
 from lib.config import Teacher as TeacherSettings
 from lib.credit import Credit, advantages_of, flat, is_trained, numbered, rewards_of, trained_rewards
 from lib.distributed import collect, highest, make_accelerator, share, total
-from lib.evaluation import evaluate_groups, in_parts
+from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
@@ -219,26 +219,47 @@ class GspoRun(Trainer):
             self.opponent.refresh(self.progress.step)
 
     def evaluate(self, when: str) -> dict:
-        """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl."""
-        settings = self.config.eval
-        limits, samples = self.task.limits(settings.temperature), settings.samples_per_prompt
+        """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl, which is returned.
 
-        def answer(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
+        Where one is due, a greedy row comes beside it.
+        """
+        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+        self.log.sync()
+        self.progress.due = None
+        return rows[0]
+
+    def _evaluation(self, when: str, settings: Eval) -> dict:
+        limits, samples = self.task.limits(settings.temperature), settings.samples_per_prompt
+        policy, reported = self._bare_policy(), self.task.test[: settings.examples(when)]
+
+        def play(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
             return self._games([self.task.asked(*each) for each in rows], samples, limits, generator, EVALUATION)
 
-        rows, device = list(enumerate(self.task.test)), self._bare_policy().device
-        played = in_parts(answer, rows, settings, device, self.accelerator)
+        def answer(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Group]:
+            asked = [self.task.asked(*each) for each in rows]
+            return answer_all(policy, self.task.prompts, asked, samples, self.referee, limits, generator)
+
+        played = in_parts(play, list(enumerate(reported)), settings.seed, policy.device, self.accelerator)
+        self._log_texts(when, self._texts(played), temperature=settings.temperature)
         row = {"when": when, "stage": 1, "step": self.progress.step}
+        row["rows"] = list(settings.within(len(self.task.splits.test)))
+        row["rows_left_out"] = len(self.task.selection)
         row |= evaluate_groups(
             [[numbers_of(answer) for answer in each.group.answers] for each in played],
             [each.game for each in played if self.opponent], settings, self.accelerator,
         )  # fmt: skip
+        if settings is self.config.eval:  # the greedy one beside it is for people
+            row["selection"] = None
+            if self.task.selection:
+                rows = list(enumerate(self.task.selection))
+                groups = in_parts(answer, rows, settings.seed, policy.device, self.accelerator)
+                texts = [text for group in groups for text in texts_of(group)]
+                self._log_texts(when, texts, temperature=settings.temperature, part="selection")
+                numbers = [[numbers_of(answer) for answer in group.answers] for group in groups]
+                row["selection"] = selected_groups(numbers, settings, self.accelerator)
         self.log.write("evaluations", row)
-        self._log_texts(when, self._texts(played))
-        self.log.sync()
-        self.track("eval", row, self.progress.step)
+        self.track("eval" if "selection" in row else "eval_greedy", row, self.progress.step)
         self.screen.single_evaluation(row)
-        self.progress.due = None
         return row
 
     def when_due(self) -> None:
@@ -316,8 +337,8 @@ class GspoRun(Trainer):
         rows = [row for each in played for row in texts_of(each.group)]
         return rows + [reaction_text(each) for each in played if self.opponent]
 
-    def _log_texts(self, when: str, texts: list[dict[str, Any]]) -> None:
-        where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train")}
+    def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
+        where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
         for row in collect(texts, self.accelerator):
             self.log.write("generations", where | row)
 

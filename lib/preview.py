@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from lib.config import ScoreConfig, SelfPlayConfig, dump
+from lib.config import Eval, ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
 from lib.generators import Completion
 from lib.groups import question_of
@@ -26,12 +26,12 @@ def preview(config: ScoreConfig) -> None:
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
-    train, test, notes = fitting(splits, prompts, config)
+    train, test, selection, notes = fitting(splits, prompts, config)
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes]),
         "one example": _example(train[0], prompts, config),
-        "plan": _plan(config, len(train), len(test)),
+        "plan": _plan(config, len(train), len(test), len(selection)),
         "tokens": _tokens(train, prompts, config),
         "memory, estimated": memory_of_tree(skeleton, config),
     }
@@ -44,14 +44,14 @@ def preview_selfplay(config: SelfPlayConfig) -> None:
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = chat_renderer(config, tokenizer)
-    train, test, notes = fitting_chats(splits, prompts, config)
+    train, test, selection, notes = fitting_chats(splits, prompts, config)
     gen, settings = config.generation, config.train
     rows = settings.batch_size * settings.group_size
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes, *notes_on(config)]),
         "one example": _example_of_chat(train[0], prompts, config),
-        "plan": "\n".join(_plan_of_selfplay(config, len(train), len(test))),
+        "plan": "\n".join(_plan_of_selfplay(config, len(train), len(test), len(selection))),
         "tokens": f"generated in training: at most {steps_of(config, len(train)) * rows * gen.most_tokens / 1e6:.1f} M "
         "tokens, retries not counted",
         "memory, estimated": memory(skeleton, config, rows, gen.max_prompt_length + gen.most_tokens),
@@ -79,10 +79,9 @@ def _example_of_chat(row: dict, prompts: ChatRenderer, config: SelfPlayConfig) -
     return "\n".join(lines)
 
 
-def _plan_of_selfplay(config: SelfPlayConfig, train_rows: int, test_rows: int) -> Iterator[str]:
+def _plan_of_selfplay(config: SelfPlayConfig, train_rows: int, test_rows: int, selection_rows: int) -> Iterator[str]:
     train, recipe = config.train, recipe_of(config)
-    questions, samples = min(test_rows, config.eval.max_examples), config.eval.samples_per_prompt
-    yield f"evaluation before and after training: {samples} answers to each of {questions} held-out rows"
+    yield f"evaluation before and after training: {_evaluated(config.eval, test_rows, selection_rows)}"
     yield (
         f"{steps_of(config, train_rows)} steps of {train.batch_size} prompts x {train.group_size} answers, "
         f"{train.minibatches * train.passes} optimizer steps in each"
@@ -131,9 +130,9 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
     return "\n".join([*lines, f"[target: {target[:200]}]"])
 
 
-def _plan(config: ScoreConfig, train_rows: int, test_rows: int) -> str:
+def _plan(config: ScoreConfig, train_rows: int, test_rows: int, selection_rows: int) -> str:
     train, tree = config.train, config.train.attempts_per_prompt
-    lines = [f"evaluation before training on {min(test_rows, config.eval.max_examples)} held-out rows"]
+    lines = [f"evaluation before training: {_evaluated(config.eval, test_rows, selection_rows)}"]
     for stage in plan(config, train_rows):
         seconds = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
@@ -144,6 +143,13 @@ def _plan(config: ScoreConfig, train_rows: int, test_rows: int) -> str:
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
     return "\n".join([*lines, f"run directory {config.run_dir}"])
+
+
+def _evaluated(settings: Eval, test_rows: int, selection_rows: int) -> str:
+    """How much an evaluation answers."""
+    reported, samples = min(test_rows, settings.max_examples), settings.samples_per_prompt
+    greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""
+    return f"{samples} answers to each of {reported} held-out rows to report and {selection_rows} to choose by{greedy}"
 
 
 def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> str:

@@ -9,9 +9,9 @@ import torch
 
 from lib.adapters import load_adapter
 from lib.clock import phase
-from lib.config import ScoreConfig, ScoreTrain
+from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total
-from lib.evaluation import evaluate
+from lib.evaluation import Answers, evaluate, selected, summarise
 from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
@@ -192,20 +192,33 @@ class Score(Trainer):
         return row
 
     def evaluate(self, when: str) -> dict:
-        """Held-out accuracy now, as a row of evaluations.jsonl."""
-        settings = self.config.eval
-        sampling = self.task.sampling(settings.temperature, settings.samples_per_prompt)
-        row, texts = evaluate(
-            self._bare_policy(), self.task.prompts, self.task.test, self.config.dataset.target_field,
-            self.task.judge, sampling, settings, self.accelerator,
-        )  # fmt: skip
-        row = {"when": when, "stage": self.progress.stage, "step": self.progress.step} | row
-        self.log.write("evaluations", row)
-        self._keep_texts(when, texts)
+        """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
+        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
         self.log.sync()
-        self.track("eval", row, self._global_step())
-        self.screen.evaluation(row)
         self.progress.due = None
+        return rows[0]
+
+    def _evaluation(self, when: str, settings: Eval) -> dict:
+        sampling = self.task.sampling(settings.temperature, settings.samples_per_prompt)
+
+        def answers_to(rows: list[dict], **part: str) -> Answers:
+            answers, texts = evaluate(
+                self._bare_policy(), self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
+                sampling, settings.seed, self.accelerator,
+            )  # fmt: skip
+            self._keep_texts(when, texts, temperature=settings.temperature, **part)
+            return answers
+
+        row = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
+        row["rows"] = list(settings.within(len(self.task.splits.test)))
+        row["rows_left_out"] = len(self.task.selection)
+        row |= summarise(answers_to(self.task.test[: settings.examples(when)]), settings.temperature)
+        if settings is self.config.eval:  # the greedy one beside it is for people
+            rows = self.task.selection
+            row["selection"] = selected(answers_to(rows, part="selection")) if rows else None
+        self.log.write("evaluations", row)
+        self.track("eval" if "selection" in row else "eval_greedy", row, self._global_step())
+        self.screen.evaluation(row)
         return row
 
     def when_due(self, stage: Stage) -> None:
@@ -336,9 +349,9 @@ class Score(Trainer):
             "epoch": self.sampler.epochs,
         }
 
-    def _keep_texts(self, when: str, rollouts: list[Rollout]) -> None:
+    def _keep_texts(self, when: str, rollouts: list[Rollout], **how: float | str) -> None:
         """Every text the policy wrote, and the prompts that nobody solved."""
-        where = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
+        where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         unsolved: dict[int, bool] = {}
         rows = []
         for r in rollouts:

@@ -1,11 +1,11 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lib.config import ScoreConfig, SelfPlayConfig
-from lib.data import Splits, load_splits
+from lib.config import Eval, ScoreConfig, SelfPlayConfig
+from lib.data import Splits, load_splits, parted
 from lib.errors import ConfigError
 from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
@@ -13,6 +13,8 @@ from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, col
 from lib.registry import did_you_mean
 from lib.rewards import Judge
 from lib.rollout import Sampling
+
+RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and what to tell
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,13 @@ class Task:
     prompts: TwoTurnPrompts
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
-    test: list[dict]
+    test: list[dict]  # held out: what evaluations report,
+    selection: list[dict]  # and what training chooses by
     notes: list[str]  # what was left out, and what attempt 2 sees: said at start-up
+
+    def fits(self, row: dict) -> bool:
+        """Whether its first prompt is within the budget."""
+        return len(self.prompts.first(row)) <= self.config.generation.max_prompt_length_attempt1
 
     def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, y1_by_base: float = 0.0) -> Sampling:
         """How to sample a tree of attempts x revisions with this task's budgets."""
@@ -54,7 +61,8 @@ class ChatTask:
     prompts: ChatRenderer
     policy: Policy
     train: list[dict]  # rows whose prompt fits
-    test: list[dict]
+    test: list[dict]  # held out: what evaluations report,
+    selection: list[dict]  # and what training chooses by
     notes: list[str]
 
     @property
@@ -65,6 +73,10 @@ class ChatTask:
     def referee(self) -> Referee:
         """Who judges answers to rows of this task."""
         return Referee(self.judge, self.config.dataset.target_field)
+
+    def fits(self, row: dict) -> bool:
+        """Whether its prompt is within the budget."""
+        return len(self.asked(0, row).ids) <= self.config.generation.max_prompt_length
 
     def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
         """How to sample answers with this task's budgets."""
@@ -88,8 +100,8 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
-    train, test, notes = fitting(splits, prompts, config)
-    return Task(config, splits, judge, tokenizer, prompts, _policy(config, base, backend), train, test, notes)
+    rows_and_notes = fitting(splits, prompts, config)
+    return Task(config, splits, judge, tokenizer, prompts, _policy(config, base, backend), *rows_and_notes)
 
 
 def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
@@ -97,8 +109,8 @@ def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
     prompts = chat_renderer(config, tokenizer)
-    train, test, notes = fitting_chats(splits, prompts, config)
-    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend), train, test, notes)
+    rows_and_notes = fitting_chats(splits, prompts, config)
+    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend), *rows_and_notes)
 
 
 def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
@@ -160,26 +172,24 @@ def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
     return prompts
 
 
-def fitting_chats(
-    splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig
-) -> tuple[list[dict], list[dict], list[str]]:
-    """Train and held-out rows whose prompt is within its budget, and what to tell about all this."""
+def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig) -> RowsAndNotes:
+    """The rows of a ChatTask, whose prompts are within their budget, and what to tell about all this."""
     return _fitting(
         splits, lambda row: prompts.ids(chat_of(row, config.prompts)), "generation.max_prompt_length",
-        config.generation.max_prompt_length,
+        config.generation.max_prompt_length, config.eval,
     )  # fmt: skip
 
 
-def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> tuple[list[dict], list[dict], list[str]]:
-    """Train and held-out rows whose first prompt is within its budget, and what to tell about all this."""
+def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:
+    """The rows of a Task, whose first prompts are within their budget, and what to tell about all this."""
     limit = config.generation.max_prompt_length_attempt1
-    train, test, notes = _fitting(splits, prompts.first, "generation.max_prompt_length_attempt1", limit)
-    return train, test, [f"{notes[0]}; {prompts.history_note()}", *notes[1:]]
+    key = "generation.max_prompt_length_attempt1"
+    train, test, selection, notes = _fitting(splits, prompts.first, key, limit, config.eval)
+    return train, test, selection, [f"{notes[0]}; {prompts.history_note()}", *notes[1:]]
 
 
-def _fitting(
-    splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limit: int
-) -> tuple[list[dict], list[dict], list[str]]:
+def _fitting(splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limit: int, settings: Eval) -> RowsAndNotes:
+    splits = replace(splits, test=splits.test[slice(*settings.within(len(splits.test)))])
     kept = [[row for row in rows if len(ids_of(row)) <= limit] for rows in (splits.train, splits.test)]
     train, test = kept
     too_long = [len(rows) - len(left) for rows, left in zip((splits.train, splits.test), kept, strict=True)]
@@ -188,7 +198,8 @@ def _fitting(
             f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows "
             f"left, the others are longer than {key} = {limit} tokens: raise it"
         )
-    notes = [f"{len(train)} train and {len(test)} held-out rows"]
+    selection, test = parted(test, settings.selection_examples)
+    notes = [f"{len(train)} train rows; held out are {len(test)} to report and {len(selection)} to choose by"]
     if any(too_long):
         notes.append(
             f"{too_long[0]} of {len(splits.train)} train and {too_long[1]} of {len(splits.test)} held-out prompts are "
@@ -196,4 +207,4 @@ def _fitting(
         )
     if splits.overlap:
         notes.append(f"{splits.overlap} train rows stand among the held-out rows too and were removed from train")
-    return train, test, notes
+    return train, test, selection, notes

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from lib.config import Dataset, SFTDataset
-from lib.data import load_splits
+from lib.data import load_splits, parted
 from lib.errors import ConfigError
 
 COLUMNS = ("question", "answer")
@@ -33,6 +33,25 @@ def test_one_file_is_held_out_from_its_start(tmp_path):
     splits = load(write(tmp_path / "sums.jsonl", rows(0, 5)))
     assert (splits.test, splits.train) == (rows(0, 2), rows(2, 5))
     assert "sums.jsonl" in splits.source
+
+
+def test_rows_to_choose_by_are_no_others(tmp_path):
+    every = rows(0, 40)
+    chosen, others = parted(every, 7)
+    assert len(chosen) == 7 and sorted(chosen + others, key=str) == sorted(every, key=str)
+    assert not [row for row in chosen if row in others]
+    assert len(parted(every, 1000)[0]) == 10  # at most a quarter
+    assert parted(every, 0) == ([], every) and parted(every[:3], 100) == ([], every[:3])
+    again, _ = parted(every[::-1], 7)  # whatever the order of the rows,
+    assert again == chosen[::-1]
+    assert all(row in parted(every, 8)[0] for row in chosen)  # and more of them are these and others
+
+
+def test_equal_rows_are_in_one_part():
+    every = rows(0, 10) * 2 + rows(10, 20)
+    chosen, others = parted(every, 7)
+    assert len(chosen) + len(others) == 30 and len(chosen) == 7
+    assert not [row for row in chosen if row in others]
 
 
 def test_unused_test_rows_do_not_reach_train_unless_asked(tmp_path):

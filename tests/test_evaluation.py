@@ -4,7 +4,7 @@ import torch
 from accelerate import Accelerator
 
 from lib.config import Eval, Prompts
-from lib.evaluation import Answers, evaluate, summarise
+from lib.evaluation import Answers, evaluate, selected, summarise
 from lib.prompts import TwoTurnPrompts
 from lib.registry import register_extractor
 from lib.rewards import Judge
@@ -49,6 +49,24 @@ def test_a_table_by_hand():
     assert row["mcnemar_p"] == pytest.approx(2 * (1 + 4) / 16)  # at most 1 of 4 changes
 
 
+def test_what_is_chosen_by_is_told_prompt_by_prompt():
+    choice = selected(answers(ONE, TWO, samples=2))
+    assert (choice["n"], choice["prompts"], choice["acc_attempt1"], choice["acc_attempt2"]) == (10, 5, 0.5, 0.7)
+    assert choice["per_prompt"] == [1, 1, 0.5, 1, 0]  # of attempt 2: pairs of TWO
+    assert choice["acc_attempt2_ci95"] == summarise(answers(ONE, TWO, samples=2), 1.0)["acc_attempt2_ci95"]
+
+
+def test_which_evaluations_have_a_greedy_one_beside_them():
+    both = Eval(temperature=0.7, samples_per_prompt=4, greedy_too=True, max_examples=50, step_examples=20)
+    for when in ("pretrain", "adapter", "after_stage1"):
+        main, greedy = both.passes(when)
+        assert main is both and both.examples(when) == 50
+        assert (greedy.temperature, greedy.samples_per_prompt, greedy.max_examples) == (0, 1, 50)
+    assert both.passes("step") == [both] and both.examples("step") == 20
+    assert len(Eval(temperature=0.7).passes("pretrain")) == len(Eval(greedy_too=True).passes("pretrain")) == 1
+    assert Eval(max_examples=50).examples("step") == 50
+
+
 def test_accuracy_is_the_match_whatever_the_reward():
     row = summarise(answers(ONE, TWO, reward1=[9.0] * 10), 0.0)
     assert (row["acc_attempt1"], row["reward_attempt1"]) == (0.5, 9.0)
@@ -82,8 +100,9 @@ def setting(make_policy, tokenizer, limits):
 
     def run(temperature=1.0, samples=1, max_examples=8, seed=0):
         sampling = Sampling(temperature, (4, 6), frozenset([tokenizer.eos_token_id]), 0, batch_size=3, attempts=samples)
-        settings = Eval(max_examples=max_examples, samples_per_prompt=samples, temperature=temperature, seed=seed)
-        return evaluate(policy, prompts, rows, "answer", judge, sampling, settings, Accelerator(cpu=True))
+        part = rows[:max_examples]
+        found, rollouts = evaluate(policy, prompts, part, "answer", judge, sampling, seed, Accelerator(cpu=True))
+        return summarise(found, temperature), rollouts
 
     return run
 

@@ -114,9 +114,39 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
     assert "Attempt 2 answers 73.8 % of the held-out questions" in text
     assert "+7.4 points, 95 % interval +6.3 to +8.6" in text
-    assert "temperature 1, 200 answers to 100 questions" in text
+    assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; in brackets" in text
     assert "20s: generate 60%, forward and backward 30%, reference 10%" in page.text  # what takes no time is left out
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
+
+
+def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
+    rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    beside = [{**row, "temperature": 0.0, "n": 100, "acc_attempt2": 0.9} for row in rows if row["when"] != "step"]
+    both = [row for each in rows for row in (each, *(b for b in beside if b["when"] == each["when"]))]
+    write(run, "evaluations", [row | {"rows": [0, 500], "rows_left_out": 125} for row in both])
+    write(run, "generations", [
+        said("after_stage2", 2, 4, False, True, "main") | {"temperature": 1.0},
+        said("after_stage2", 2, 4, False, True, "never shown") | {"temperature": 0.0},
+        said("after_stage2", 2, 4, False, True, "never shown") | {"temperature": 1.0, "part": "selection"},
+    ])  # fmt: skip
+    page = page_of(monkeypatch, run)
+    labels = [text for text in page.text if text.endswith((", temperature 1", ", greedy"))]
+    assert labels == [
+        f"{when}, {how}"
+        for when in ("pretrain", "after stage I", "after stage II")
+        for how in ("temperature 1", "greedy")
+    ]
+    assert "Attempt 2 answers 73.8 %" in " ".join(page.text)  # not the greedy one
+    assert (
+        "by greedy decoding, n = 100 answers to 100 held-out questions, rows 1 to 500 of what is held out without 125"
+        in " ".join(page.text)
+    )
+    assert [row["acc_attempt2"] for row in report.read_run(run).evaluations] == [0.372, 0.455, 0.554, 0.651, 0.738]
+    assert "main one" in page.text and not any("never shown" in text for text in page.text)
+    assert [(row["when"], row["acc_attempt2"]) for row in report.mean_rows([report.read_run(run)])][1] == (
+        "pretrain",
+        0.9,
+    )
 
 
 def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
@@ -264,7 +294,7 @@ def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
         "0.603", "[.563 .633]", "0.803", "[.123 .987]", "0.800", "[.611 .899]", "0.400",
         "[.309 .498]", "400",  # 40 of 100: Wilson's interval
     ]  # fmt: skip
-    assert "0.521" not in page.text and "here 40 of 100" in text and "400 answers to 100 questions" in text
+    assert "0.521" not in page.text and "here 40 of 100" in text and "n = 400 answers to 100 held-out questions" in text
     board = page.text[page.text.index("in training") :]
     assert board[1:12] == ["10", "25.0 %", "6", "15.0 %", "2", "5.0 %", "22", "55.0 %", "0.750", "[.409 .929]", "40"]
     assert "was missing" not in text and "A teacher" not in text and "<i>rival" in page.text and "4 steps" in page.text

@@ -47,7 +47,7 @@ CONFIG = {
         "revisions_per_attempt": 2, "micro_batch_tokens": 150, "adaptive_beta2": {"target": 0.01},
         "checkpoint_every": 1,
     },
-    "eval": {"max_examples": 6, "temperature": 1.0, "every_steps": 2},
+    "eval": {"max_examples": 6, "temperature": 1.0, "greedy_too": True, "every_steps": 2},
 }  # fmt: skip
 REWARD = """
 def odd_digits(predictions):

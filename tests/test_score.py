@@ -156,6 +156,45 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
 
 
+def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkeypatch, capsys):
+    """Held out are the first 16 of 25 rows; 2 to 14 are looked at, three of these are to choose by."""
+    more = ("dataset.test_split_size=16", "eval.rows=[2,14]", "eval.max_examples=7", "eval.step_examples=2")
+    sampled = ("eval.temperature=1", "eval.samples_per_prompt=2", "eval.greedy_too=true")
+    steps = ("train.stage1_steps=2", "train.stage2_steps=1", "eval.every_steps=1")
+    code, out, err = command(monkeypatch, capsys, *more, *sampled, *steps)
+    assert (code, err) == (0, "")
+    rows = logged("evaluations")
+    told = [(row["when"], row["temperature"], row["n"], row["prompts"]) for row in rows]
+    assert told == [
+        ("pretrain", 1, 14, 7), ("pretrain", 0, 7, 7), ("step", 1, 4, 2), ("after_stage1", 1, 14, 7),
+        ("after_stage1", 0, 7, 7), ("after_stage2", 1, 14, 7), ("after_stage2", 0, 7, 7),
+    ]  # fmt: skip
+    assert all((row["rows"], row["rows_left_out"]) == ([2, 14], 3) for row in rows)
+    assert ["selection" in row for row in rows] == [row["temperature"] == 1 for row in rows]
+    texts = [row for row in logged("generations") if row["when"] != "train"]
+    asked = {part: {row["prompt"] for row in texts if row.get("part") == part} for part in (None, "selection")}
+    assert (len(asked[None]), len(asked["selection"])) == (7, 3)
+    assert not asked[None] & asked["selection"]
+    assert asked[None] | asked["selection"] <= {f"{i // 5}+{i % 5}" for i in range(2, 14)}
+    for row in rows:
+        if choice := row.get("selection"):
+            own = [t for t in texts if t.get("part") and (t["when"], t["step"]) == (row["when"], row["step"])]
+            right = [[t["match2"] for t in own[i : i + 2]] for i in (0, 2, 4)]
+            assert choice["per_prompt"] == [sum(pair) / 2 for pair in right]
+            assert (choice["n"], choice["acc_attempt2"]) == (6, pytest.approx(sum(choice["per_prompt"]) / 3))
+    assert "pretrain, temperature 1" in out and "after stage II, greedy" in out
+    assert (
+        "exact match at temperature 1, n = 14 answers to 7 held-out questions; by greedy decoding, n = 7 answers to 7 "
+        "held-out questions, rows 3 to 14 of what is held out without 3 that training chooses by; below each value"
+    ) in out
+
+
+def test_rows_that_are_none_are_a_mistake(folder, monkeypatch, capsys):
+    for rows, said in (("[3,3]", "no row is from 3 and before 3"), ("[2,7]", "7 is beyond the 6 rows of dataset.test")):
+        code, _, err = command(monkeypatch, capsys, f"eval.rows={rows}")
+        assert code == 2 and said in err
+
+
 # -- the update
 
 

@@ -143,7 +143,7 @@ def local(sevens, **more):
 def test_an_unseen_task_trains_by_yaml_alone(riddles):
     rows = {row["when"]: row for row in read(riddles / "outputs/riddles/evaluations.jsonl")}
     assert list(rows) == ["pretrain", "after_stage1", "after_stage2"]
-    assert rows["pretrain"]["n"] == 192
+    assert rows["pretrain"]["n"] == 144
     low, high = rows["pretrain"]["acc_attempt1_ci95"]
     assert low < 0.25 < high
     assert rows["after_stage2"]["acc_attempt2"] > 0.6
@@ -185,7 +185,8 @@ def test_a_real_config_runs_small(name, sevens, tmp_path, monkeypatch, capsys):
     rows = read(tmp_path / f"outputs/score-{name}-smoke/evaluations.jsonl")
     assert {row["when"] for row in rows} == {"pretrain", "step", "after_stage1", "after_stage2"}
     if rows[0]["temperature"] == 0:
-        assert rows[0]["acc_attempt1"] == 0.5  # it says 7, and every other answer is 7
+        choice = rows[0]["selection"]  # it says 7, and every other answer of the eight is 7
+        assert rows[0]["acc_attempt1"] * rows[0]["n"] + choice["acc_attempt1"] * choice["n"] == 4
     assert "after stage II" in capsys.readouterr().out
 
 
@@ -223,7 +224,8 @@ def test_train_profiles_as_many_steps_as_it_is_told(inside, monkeypatch, capsys)
 def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_path, monkeypatch, capsys):
     write_answers(tmp_path, ["7"] * 20 + ["8"] * 20 + ["9"] * 10 + ["1"])
     overrides = ["dataset.name=" + str(tmp_path / "rows.jsonl"), "dataset.target_field=answer",
-                 "dataset.test_split_size=50", "prompts.user='{question}'", "reward.fn=exact_match"]  # fmt: skip
+                 "dataset.test_split_size=50", "prompts.user='{question}'", "reward.fn=exact_match",
+                 "eval.selection_examples=0"]  # fmt: skip
     options = [
         "--temperature",
         0,
@@ -268,7 +270,7 @@ def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, monkeyp
     (again,) = read(tmp_path / "new" / "o.jsonl")
     then = read("outputs/riddles/evaluations.jsonl")[-1]
     assert again["adapter"] == "outputs/riddles/stage2"
-    same = set(then) - {"time", "stage", "step"}
+    same = set(then) - {"time", "stage", "step", "selection"}
     assert {"when", "n", "acc_attempt1", "delta_ci95", "c_to_i", "mcnemar_p"} <= same
     assert {key: again[key] for key in same} == {key: then[key] for key in same}
 
@@ -276,7 +278,7 @@ def test_evaluate_repeats_the_last_evaluation_of_a_run(inside, tmp_path, monkeyp
 def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch, capsys):
     write_answers(tmp_path, ["7"] * 20 + ["8"] * 20 + ["9"] * 10 + ["1"])
     overrides = [f"dataset.name={tmp_path / 'rows.jsonl'}", "dataset.target_field=answer", "reward.fn=exact_match",
-                 "dataset.test_split_size=50", "prompts.user='{question}'"]  # fmt: skip
+                 "dataset.test_split_size=50", "prompts.user='{question}'", "eval.selection_examples=0"]  # fmt: skip
     options = ["--temperature", 0, 1, "--samples", 16, "--max-examples", 50, "--output", tmp_path / "o.jsonl"]
     assert call(monkeypatch, evaluate, "--config", "guesses.yaml", *overrides, *options) == 0
     greedy, sampled = read(tmp_path / "o.jsonl")
@@ -298,7 +300,10 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch,
     )
     assert shown[table + 1].split() == ["greedy", "0.400"]
     assert shown[table + 3].split() == ["temperature", "1", *(f"{value:.3f}" for value in at.values())]
-    assert "temperature 1: n = 800 answers to 50 held-out questions, 0.0% truncated" in shown
+    assert (
+        "at temperature 1, n = 800 answers to 50 held-out questions, rows 1 to 50 of what is held out, 0.0% truncated"
+        in shown
+    )
 
 
 def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path, monkeypatch):
@@ -309,7 +314,7 @@ def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_
     assert (again["adapter"], again["samples"]) == (str(guesses / "stage1"), 4)
     then = read(guesses / "evaluations.jsonl")[-1]
     games = {"games", "wins", "losses", "missing_games", "opponent_acc", "win_rate", "win_rate_ci95"}
-    same = set(then) - games - {"time", "step"}
+    same = set(then) - games - {"time", "step", "selection"}
     assert {"when", "stage", "n", "acc", "acc_ci95", "pass_at_k", "reward", "truncated"} <= same
     assert {key: again[key] for key in same} == {key: then[key] for key in same}
     assert (before["when"], before["step"]) == ("step", 2)

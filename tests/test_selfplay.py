@@ -22,7 +22,7 @@ from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thi
 from lib.credit import flat, trained_rewards
 from lib.credit import rewards_of as earned
 from lib.errors import ConfigError
-from lib.evaluation import evaluate_groups
+from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators import Completion, Reply, ReplyError
 from lib.groups import Answer, Asked, Group, answer_sequences, question_of
 from lib.gspo import GspoRun
@@ -230,6 +230,8 @@ def test_an_evaluation_by_hand():
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert "games" not in evaluate_groups(answers, [], Eval(), Accelerator(cpu=True))
+    choice = selected_groups(answers, Eval(), Accelerator(cpu=True))
+    assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
 
 
 # -- which prompts come next
