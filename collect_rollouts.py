@@ -38,7 +38,7 @@ from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.prompts import chat_columns, chat_of
 from lib.replies import Remembering, Replies, key_of, seed_of
-from lib.rewards import Judge, prepare
+from lib.rewards import Judge, judge_of, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
@@ -127,7 +127,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     screen.say(f"data: {splits.source}, {len(splits.train)} prompts")
     judge = None
     if reward:
-        judge = Judge(reward.fn, reward.answer_extractor, reward.match, list(splits.train[0]), reward.options)
+        judge = judge_of(reward, list(splits.train[0]))
         judge.check(splits.train)
         if judge.needs_targets and not dataset.target_field:
             raise ConfigError(

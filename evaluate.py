@@ -223,6 +223,7 @@ def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settin
         "adapter": None if base else str(adapter),
         "dataset": config.dataset.name,
         "reward": config.reward.fn,
+        "format": config.reward.format,
         "extractor": config.reward.answer_extractor,
         "match": config.reward.match,
         "seed": settings.seed,

@@ -1,15 +1,12 @@
 """Your rewards and extractors: the one Python file that a new task may touch. YAML picks them by name.
 
-A reward takes by name what it needs (`predictions`, `targets`, `extractor`, `match`, `prompts`, any column of the data
-set) and returns one number, or one dict of named components, per prediction. An extractor turns a text into the answer
-in it, "" when there is none. Six lines each:
+A reward takes by name what it needs (`predictions`, `right`, `well_formed`, `targets`, `prompts`, any column of the
+data set) and returns one number, or one dict of named components, per prediction. An extractor turns a text into the
+answer in it, "" when there is none. A few lines each:
 
     @register_reward("brief_match")
-    def brief_match(predictions, targets, extractor, match):
-        return [
-            float(match(extractor(p), extractor(t)) and len(p) < 400)
-            for p, t in zip(predictions, targets, strict=True)
-        ]
+    def brief_match(predictions, right):
+        return [float(is_right and len(p) < 400) for p, is_right in zip(predictions, right, strict=True)]
 
     @register_extractor("last_line")
     def last_line(text: str) -> str:
@@ -22,7 +19,7 @@ and in the config:
 
     reward:
       fn: brief_match
-      answer_extractor: last_line
+      answer_extractor: last_line   # or, without an extractor of your own, format: think_answer, answer or boxed
       match: exact            # or math, for formulae
 
 Bad text earns zero; never catch an exception, a bug has to stop the run. What is there already: lib/rewards/.

@@ -122,7 +122,7 @@ def config_of(folder: Path, model: Path, url: str, concurrency: int, turn: int) 
         "dataset": {"name": str(folder / "data.jsonl"), "target_field": "answer"},
         "prompts": {"user": "{question}"},
         "generation": {"max_new_tokens": TOKENS},
-        "reward": {"fn": "format_and_match", "answer_extractor": "gsm8k_hash"},
+        "reward": {"fn": "format_and_match", "format": "think_answer"},
     }
 
 

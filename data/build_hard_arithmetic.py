@@ -4,7 +4,7 @@
     python data/build_hard_arithmetic.py --config configs/arithmetic.yaml --operation addition --digits 7 --pool 8000
     python data/build_hard_arithmetic.py --config configs/arithmetic.yaml --model PATH --out data/generated/mine
 
-Model, prompt, extractor and token budget are the config's, because "hard" means hard for that model in that setting:
+Model, prompt, format and token budget are the config's, because "hard" means hard for that model in that setting:
 the result says nothing about another one. Questions are made up here; nothing but the model is downloaded. Answers that
 ran out of tokens are neither right nor wrong: they are left out, or labelled with --truncated keep.
 
@@ -67,7 +67,7 @@ def main() -> int:
         "about": "questions that this model fails in this setting; not hard in general",
         "model": config.model.name, "operation": args.operation, "digits": args.digits, "seed": args.seed,
         "temperature": 0.0, "max_new_tokens": config.generation.max_new_tokens_attempt1,
-        "system": config.prompts.system, "extractor": config.reward.answer_extractor,
+        "system": config.prompts.system, "format": config.reward.format,
         "asked": asked, "accuracy": right / asked, "accuracy_ci95": wilson(right, asked),
         "truncated": truncated / asked, "truncated_ci95": wilson(truncated, asked), "truncated_answers": args.truncated,
         "train": args.train, "test": args.test, "truncated_among_them": sum(row["truncated"] for row in hard),
@@ -125,9 +125,9 @@ def asker(config: ScoreConfig, say):
     from lib.generators import Turn, native
     from lib.model import Policy, load_base, start_backend, stop_ids
     from lib.prompts import TwoTurnPrompts
-    from lib.rewards import Judge
+    from lib.rewards import judge_of
 
-    judge = Judge(config.reward.fn, config.reward.answer_extractor, config.reward.match, ["question", "answer"])
+    judge = judge_of(config.reward, ["question", "answer"])
     backend = start_backend(config.model)
     say(f"model {config.model.name} through {backend}")
     base, tokenizer = load_base(config.model, backend)

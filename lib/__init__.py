@@ -7,6 +7,7 @@ registry      callables that YAML picks by name or by dotted path
 conditions    what must be true of every run of a sweep, in one line
 config        YAML in, validated objects out; all mistakes at once
 parsing       tags, boxed answers, numbers: what a text says
+formats       the declared format of a text, and the one place in it where its answer may stand
 stats         intervals, a paired test, pass@k
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
@@ -26,7 +27,7 @@ code_tasks    programming tasks as rows: schema, and checks for tests that prove
 data          rows from wherever they lie, in two splits that share none
 chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
-rewards/      shelf: code, format, math; and the judge that calls them
+rewards/      shelf: code, math, tags; and the judge that calls them
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them

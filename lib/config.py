@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from lib.conditions import read_condition
 from lib.errors import ConfigError
-from lib.registry import did_you_mean, extractors, matchers, rewards
+from lib.registry import did_you_mean, extractor_of_predictions, extractors, matchers, rewards
 
 Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -97,19 +97,32 @@ class Reward(Section):
     """How a completion is judged. Names come from the registry; dotted paths work."""
 
     fn: Name = "exact_match"
-    answer_extractor: Name = "identity"
+    format: Literal["free", "answer", "think_answer", "boxed"] = "free"
+    # what a text must look like, and where in it the answer stands (lib/formats.py); elsewhere it is never right:
+    # answer: one <answer> block, at the end; think_answer: that and one <think> block before it, nothing else;
+    # boxed: one \\boxed{}, at the end; free: anything, the extractor decides
+    answer_extractor: Name = "identity"  # reads what a prediction has in that place
+    target_extractor: Name | None = None  # reads targets; null: identity, in free texts the same as answer_extractor
     match: Name = "exact"  # what "accuracy" and the bonus count as the same answer: exact, math
     options: dict[str, Any] = {}  # keyword parameters of the reward
 
-    @field_validator("fn", "answer_extractor", "match")
+    @field_validator("fn", "answer_extractor", "target_extractor", "match")
     @classmethod
-    def _is_known(cls, name: str, info) -> str:
-        registry = {"fn": rewards, "answer_extractor": extractors, "match": matchers}[info.field_name]
+    def _is_known(cls, name: str | None, info) -> str | None:
+        known = {"fn": rewards.get, "answer_extractor": extractor_of_predictions, "target_extractor": extractors.get,
+                 "match": matchers.get}[info.field_name]  # fmt: skip
         try:
-            registry.get(name)
+            if name is not None:
+                known(name)
         except ConfigError as error:
             raise ValueError(str(error)) from None
         return name
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """A reward for a format without one."""
+        if self.format == "free" and getattr(rewards.get(self.fn), "pays_format", False):
+            keys = ("reward.format", "reward.fn")
+            yield keys, f"'{self.fn}' pays for a format, and none is declared: set think_answer, answer or boxed"
 
 
 class Sandbox(Section):
@@ -339,6 +352,7 @@ class ScoreConfig(RunConfig):
         if train.adaptive_beta2 and train.base_first_attempts == 1:
             keys = ("train.adaptive_beta2", "train.base_first_attempts")
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
+        yield from self.reward.conflicts()
         if train.stage1_steps == 0 == train.stage2_steps:
             yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
         yield from _conflicts_of_rows(self)
@@ -541,6 +555,8 @@ class CollectConfig(RunConfig):
                 ("tools.web.enabled", "tools.web.folder"),
                 "give one of the two: the internet, or a folder of documents",
             )
+        if self.reward is not None:
+            yield from self.reward.conflicts()
         if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
             keys = ("reward", "select.min_reward", "select.only_matches")
             yield keys, "there is no reward to select by: give `reward`, or remove the threshold"
@@ -802,6 +818,7 @@ class SelfPlayConfig(RunConfig):
                 yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
             yield from _conflicts_of_endpoint("teacher", self.teacher.endpoint, self.teacher.thinking)
         yield from _conflicts_of_prompts(self.prompts)
+        yield from self.reward.conflicts()
 
     def smoke(self, examples: int) -> "SelfPlayConfig":
         """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""

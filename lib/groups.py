@@ -98,6 +98,10 @@ class Referee:
             [text_of(row[self.target_field]), self.judge.answer_of(row[self.target_field])] if self.target_field else []
         )
 
+    def tells(self, text: str, row: dict[str, Any]) -> bool:
+        """Whether the right answer of a row can be read off a text, whatever its format; never where tests decide."""
+        return bool(self.target_field) and self.judge.tells(text, row[self.target_field])
+
     def begin(self, text: str, row: dict[str, Any]) -> None:
         """Lets a reward that works in other processes begin while the model still writes."""
         if self.judge.begin is not None:

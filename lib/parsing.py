@@ -37,6 +37,7 @@ _VALUE_WORD = re.compile(
     re.IGNORECASE,
 )
 _MINUS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "\u00a0": " ", "~": " "})
+_PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r\u00a0−–﹣－£€°²³π√∞×·÷±≤≥≠")
 _SPACING = re.compile(r"\\[!,;: ]")
 _UNIT_TEXT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
 
@@ -129,12 +130,12 @@ def _peel_layer(text: str) -> str:
         if text == opening + inside + closing and opening not in inside.replace(r"\$", ""):
             return inside.strip()
     command = _COMMAND.match(text)
-    if command and _closing_brace(text, command.end()) == len(text) - 1:
+    if command and closing_brace(text, command.end()) == len(text) - 1:
         return text[command.end() : -1].strip()
     return text
 
 
-def _closing_brace(text: str, start: int) -> int:
+def closing_brace(text: str, start: int) -> int:
     """Index of the brace that closes the one before `start`, or -1."""
     depth = 1
     for token in _BRACES.finditer(text, start):
@@ -175,12 +176,25 @@ def _fraction(decimal: str) -> Fraction:
     return Fraction(decimal.replace(",", ""))
 
 
+def special_characters(text: str) -> set[str]:
+    """The characters of `text` that a plain answer does without, in lower case.
+
+    Plain are ASCII without its control characters, and the signs that typography and mathematics put in their place.
+    The others may be invisible, turn the text around, or look like plain ones: zero-width and bidirectional marks,
+    full-width digits, a Cyrillic a.
+    """
+    return {character.lower() for character in text if character not in _PLAIN}
+
+
 def same_answer(a: str, b: str) -> bool:
     """Whether two extracted answers agree: neither blank, and equal but for letter case, or equal as numbers.
 
-    Two empty extractions never match. Units are dropped, not compared: 18 dollars are 18.
+    Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
+    around the whole, as `peel` takes them off, do not count. Units are dropped, not compared: 18 dollars are 18.
     """
-    a, b = a.strip(), b.strip()
+    if special_characters(a) != special_characters(b):
+        return False
+    a, b = peel(a), peel(b)
     if not a or not b:
         return False
     if a.lower() == b.lower():

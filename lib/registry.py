@@ -81,9 +81,10 @@ class Judged:
     """What a reward says about one prediction when it has more to say than a number."""
 
     components: dict[str, float]  # named parts, whose sum is the reward
-    match: bool | None = None  # what accuracy counts, in place of extractor and equality
+    match: bool | None = None  # what accuracy counts of a well-formed text, in place of extractor and equality
     about: str = ""  # a line for the log
     scored: bool = True  # False: it could not be judged, and is left out of the loss
+    malformed: str | None = None  # why the text is malformed, "" where it is not, in place of what the format says
 
 
 rewards = Registry("reward")
@@ -94,3 +95,16 @@ register_reward = rewards.register
 register_extractor = extractors.register
 register_matcher = matchers.register
 register_tool = tools.register
+
+LENIENT = {"gsm8k_hash": "last_number", "math_final_answer": "last_formula"}  # fit for targets, and their honest names
+
+
+def extractor_of_predictions(name: str) -> Callable[[str], str]:
+    """The extractor of this name. Raises ConfigError, also for one that takes an answer wherever it finds it."""
+    if name in LENIENT:
+        raise ConfigError(
+            f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets alone: write "
+            f"target_extractor: {name}, and say by format: think_answer, answer or boxed where predictions have their "
+            f"answer; who wants the earlier leniency writes answer_extractor: {LENIENT[name]}"
+        )
+    return extractors.get(name)

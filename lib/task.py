@@ -11,7 +11,7 @@ from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
 from lib.registry import did_you_mean
-from lib.rewards import Judge
+from lib.rewards import Judge, judge_of
 from lib.rollout import Sampling
 
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and what to tell
@@ -131,7 +131,7 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     columns = chat_columns(config.prompts) if is_chat else columns_of(config.prompts.user)
     splits = load_splits(config.dataset, [*columns, *([target] if target else [])])
     reward = config.reward
-    judge = Judge(reward.fn, reward.answer_extractor, reward.match, list(splits.train[0]), reward.options)
+    judge = judge_of(reward, list(splits.train[0]))
     judge.check(splits.train + splits.test)
     if judge.needs_targets and not target:
         raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")

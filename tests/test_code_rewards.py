@@ -58,11 +58,11 @@ def test_the_share_of_tests_whatever_stands_around_the_program():
         (block(RIGHT, after="Final answer: above"), {"tests": 0.8, "conciseness": 0.2}),
         (block(HALF, after="final answer: above"), {"tests": 0.4}),
         (block(SLOW, after='{"final_answer": 1}'), {"timeout": -0.05}),
-        (block(RIGHT), {"format": -0.02}),  # no marker
-        (block(RIGHT, "final answer:\n"), {"format": -0.02}),  # in front of the block
-        (block(RIGHT) + block(RIGHT, after="final answer:"), {"format": -0.02}),
-        (RIGHT + "final answer:", {"format": -0.02}),
-        ("", {"format": -0.02}),
+        (block(RIGHT), {"format": -0.07}),  # no marker
+        (block(RIGHT, "final answer:\n"), {"format": -0.07}),  # in front of the block
+        (block(RIGHT) + block(RIGHT, after="final answer:"), {"format": -0.07}),
+        (RIGHT + "final answer:", {"format": -0.07}),
+        ("", {"format": -0.07}),
         (f"<think>{block(HALF)}</think>" + block(RIGHT, after="Final answer: it"), {"tests": 0.8, "conciseness": 0.2}),
     ],
 )
@@ -249,4 +249,4 @@ def test_the_shipped_config_runs_small(writer, tmp_path, monkeypatch):
         json.loads(line) for line in Path("outputs/score-code-tasks-smoke/generations.jsonl").read_text().splitlines()
     ]
     assert {row["about1"] for row in texts} == {"not in the required format"}
-    assert {row["reward1"]["format"] for row in texts} == {-0.02}
+    assert {row["reward1"]["format"] for row in texts} == {-0.07}

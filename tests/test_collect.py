@@ -79,7 +79,7 @@ class Task:
             "dataset": {"name": "data.jsonl", "target_field": "answer"},
             "prompts": {"user": "{question}"},
             "generation": {"samples_per_prompt": SAMPLES, "max_new_tokens": TOKENS},
-            "reward": {"fn": "exact_match", "answer_extractor": "gsm8k_hash"},
+            "reward": {"fn": "exact_match", "answer_extractor": "last_number"},
             **config,
         }  # fmt: skip
         (folder / "config.yaml").write_text(yaml.safe_dump(self.config))

@@ -135,7 +135,7 @@ TYPOS = {
     "prompts.sytem": "system",
     "prompts.self_corection": "self_correction",
     "reward.func": "fn",
-    "reward.extractor": "answer_extractor",
+    "reward.answer_extracter": "answer_extractor",
     "generation.temprature": "temperature",
     "generation.max_new_tokens": "max_new_tokens_attempt2",
     "optimizer.lr_schedule": "schedule",

@@ -12,7 +12,7 @@ import pytest
 
 from lib import registry
 from lib.errors import ConfigError, NumericError
-from lib.registry import register_extractor, register_matcher, register_reward
+from lib.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards import Judge, as_trl_reward, text_of
 from lib.rewards.math import gsm8k_hash, math_final_answer
 from lib.rewards.math import math as math_match
@@ -94,36 +94,98 @@ def test_extractors_are_linear_and_raise_nothing(piece):
 @pytest.mark.parametrize(
     ("prediction", "plain", "parts", "strict"),
     [
-        (GOOD, 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
-        ("  " + GOOD + "\n", 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
-        (GOOD.replace("18", "19"), 0, (0.25, 0.25, 0), (0.5, 0)),
-        (GOOD.replace("18", "$18.00"), 1, (0.25, 0.25, 0.5), (0.5, 0.5)),
-        (GOOD + "done", 1, (0.25, 0.25, 0.5), (0, 0.5)),
-        ("so: " + GOOD, 1, (0.25, 0.25, 0.5), (0, 0.5)),
-        (GOOD.replace("\n", " thus "), 1, (0.25, 0.25, 0.5), (0, 0.5)),
-        ("<think>a</think>" + GOOD, 1, (0, 0.25, 0.5), (0, 0.5)),  # two think pairs
-        ("<think>a</think><think>b</think><answer>18</answer>", 1, (0, 0.25, 0.5), (0, 0.5)),
-        (GOOD + GOOD, 1, (0, 0, 0.5), (0, 0.5)),
-        (GOOD.replace("6 +", "<think>6 +"), 1, (0.25, 0.25, 0.5), (0, 0.5)),  # one pair, but three tags
-        ("<answer>18</answer><think>a</think>", 1, (0.25, 0.25, 0.5), (0, 0.5)),  # wrong order
-        ("<Think>a</Think><Answer>18</Answer>", 1, (0, 0, 0.5), (0, 0.5)),  # last number; the tags do not count
-        ("<think>18", 1, (0, 0, 0.5), (0, 0.5)),
-        ("", 0, (0, 0, 0), (0, 0)),
+        (GOOD, 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
+        ("  " + GOOD + "\n", 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
+        (GOOD.replace("18", "19"), 0, (0.1, 0.1, 0.3, 0), (0.5, 0)),
+        (GOOD.replace("18", "$18.00"), 1, (0.1, 0.1, 0.3, 0.5), (0.5, 0.5)),
+        (GOOD + "done", 0, (0.1, 0.1, 0, 0), (0, 0)),
+        ("so: " + GOOD, 0, (0.1, 0.1, 0, 0), (0, 0)),
+        (GOOD.replace("\n", " thus "), 0, (0.1, 0.1, 0, 0), (0, 0)),
+        ("<think>a</think>" + GOOD, 0, (0, 0.1, 0, 0), (0, 0)),  # two think pairs
+        (GOOD + GOOD, 0, (0, 0, 0, 0), (0, 0)),
+        (GOOD.replace("6 +", "<think>6 +"), 0, (0.1, 0.1, 0, 0), (0, 0)),  # one pair, but three tags
+        ("<answer>18</answer><think>a</think>", 0, (0.1, 0.1, 0, 0), (0, 0)),  # wrong order
+        ("<Think>a</Think><Answer>18</Answer>", 0, (0, 0, 0, 0), (0, 0)),
+        ("<think>18", 0, (0, 0, 0, 0), (0, 0)),
+        ("<think>18</answer>", 0, (0, 0, 0, 0), (0, 0)),  # what a policy writes that was paid for the last number
+        ("18", 0, (0, 0, 0, 0), (0, 0)),
+        ("", 0, (0, 0, 0, 0), (0, 0)),
     ],
 )
 def test_the_rewards(prediction, plain, parts, strict):
     batch = ([prediction], ["#### 18"], {})
-    scores = [Judge(n, "gsm8k_hash", "exact", [])(*batch)[0] for n in ("exact_match", "format_and_match")]
+    reading = {"format": "think_answer", "target_extractor": "gsm8k_hash"}
+    names = ("exact_match", "format_and_match", "strict_format_and_match")
+    scores = [Judge(name, **reading)(*batch)[0] for name in names]
     assert scores[0].reward == scores[0].match == scores[1].match == plain
-    assert scores[1].components == dict(zip(("think", "answer", "match"), parts, strict=True))
+    assert scores[1].components == dict(zip(("think", "answer", "format", "match"), parts, strict=True))
     assert scores[1].reward == sum(parts)
-    score = Judge("strict_format_and_match", "gsm8k_hash", "exact", [])(*batch)[0]
-    assert tuple(score.components.values()) == strict
+    assert tuple(scores[2].components.values()) == strict
+    assert {score.well_formed for score in scores} == {strict[0] > 0}
+    assert {bool(score.malformed) for score in scores} == {strict[0] == 0}
+
+
+def test_the_earlier_leniency_has_an_honest_name():
+    text = "<think>18</answer>"
+    assert Judge("exact_match", "last_number", target_extractor="gsm8k_hash")([text], ["#### 18"], {})[0].reward == 1
+    assert Judge("exact_match", "last_formula")([r"\boxed{18}, no: <answer>"], ["18"], {})[0].match
+    for name in ("gsm8k_hash", "math_final_answer"):
+        with pytest.raises(ConfigError, match=f"target_extractor: {name}, and say by format: think_answer.*last_"):
+            Judge("exact_match", name)
+
+
+def test_a_reward_for_a_format_wants_one():
+    for name in ("format_and_match", "strict_format_and_match"):
+        with pytest.raises(ConfigError, match=f"'{name}' pays for a format, and none is declared: give one of answer,"):
+            Judge(name)
+    with pytest.raises(ConfigError, match=r"reward.format: got 'think_anser'; did you mean 'think_answer'\?"):
+        Judge("exact_match", format="think_anser")
+
+
+def test_extractors_read_what_stands_in_the_declared_place():
+    text = "<think>19</think><answer>18 of 20 apples, 90 % of them</answer>"
+    judge = Judge("exact_match", "last_number", format="think_answer")
+    assert judge([text], ["90"], {})[0].match
+    assert not judge([text + " 90"], ["90"], {})[0].match
+    assert judge([text.replace("18 of 20 apples, 90 %", "all")], ["19"], {})[0].answer == ""
+
+
+def test_a_reward_is_told_what_is_right_and_what_is_malformed(shelf):
+    seen = {}
+
+    @register_reward("told")
+    def told(right, well_formed, prediction_answers, target_answers):
+        seen.update(right=right, well_formed=well_formed, answers=prediction_answers, gold=target_answers)
+        return [1.0] * len(right)
+
+    texts = ["<answer>18</answer>", "<answer>19</answer>", "18", "<answer>18</answer> or 19"]
+    scores = Judge("told", format="answer", target_extractor="gsm8k_hash")(texts, ["#### 18"] * 4, {})
+    assert seen == {
+        "right": [True, False, False, False], "well_formed": [True, True, False, False],
+        "answers": ["18", "19", "", ""], "gold": ["18"] * 4,
+    }  # fmt: skip
+    assert [score.malformed for score in scores] == ["", "", "no <answer> block", "text after </answer>"]
+    assert [score.match for score in scores] == seen["right"]
+
+
+def test_what_a_reward_says_of_a_match_holds_for_well_formed_texts_alone(shelf):
+    @register_reward("generous")
+    def generous(predictions):
+        return [Judged({"a": 1.0}, match=True), Judged({"a": 1.0}, match=True), Judged({"a": 1.0}, True, malformed="")]
+
+    scores = Judge("generous", format="answer")(["<answer>1</answer>", "1", "1"], ["2"] * 3, {})
+    assert [(score.match, score.well_formed) for score in scores] == [(True, True), (False, False), (True, True)]
+
+
+def test_a_reward_of_the_earlier_form_is_told_what_to_take(shelf):
+    register_reward("earlier")(lambda predictions, targets, extractor, match: [])
+    with pytest.raises(ConfigError, match=r"reward 'earlier' needs `extractor`, .*: take `right`"):
+        Judge("earlier")
 
 
 def test_two_empty_extractions_earn_nothing():
-    score = Judge("format_and_match", "gsm8k_hash", "exact", [])(["<answer></answer>"], ["no number"], {})[0]
-    assert (score.components["match"], score.match, score.answer) == (0, False, "")
+    score = Judge("exact_match", "last_number")(["<answer></answer>"], ["no number"], {})[0]
+    assert (score.reward, score.match, score.answer, score.malformed) == (0, False, "", "no answer found")
 
 
 def test_blanks_never_match_whatever_the_matcher_says(shelf):
@@ -134,7 +196,7 @@ def test_blanks_never_match_whatever_the_matcher_says(shelf):
 
 
 def test_unusable_targets():
-    judge = Judge("exact_match", "gsm8k_hash", "exact", [])
+    judge = Judge("exact_match", target_extractor="gsm8k_hash")
     rows = [{"gold": gold} for gold in ("#### 1", "none", None, 3, "<answer> </answer>")]
     judge.check_targets([rows[0], rows[3]], "gold", "train")
     with pytest.raises(ConfigError, match=r"finds no answer in .gold. of 3 of 5 train rows, first row 1: .none."):
@@ -215,7 +277,7 @@ def test_unknown_names_are_explained():
     with pytest.raises(ConfigError, match="did you mean 'exact_match'"):
         Judge("exact_mach", "identity", "exact", [])
     with pytest.raises(ConfigError, match="unknown extractor 'gsm8k'"):
-        Judge("exact_match", "gsm8k", "exact", [])
+        Judge("exact_match", "gsm8k")
     with pytest.raises(ConfigError, match="'maths'; did you mean 'math'"):
         Judge("exact_match", "identity", "maths", [])
 
@@ -356,7 +418,10 @@ def test_trl_calls_rewards_by_these_keywords():
 
 @pytest.mark.parametrize("chat", [False, True])
 def test_a_judge_serves_as_a_trl_reward(chat):
-    judge = Judge("format_and_match", "gsm8k_hash", "exact", ["question", "answer", "prompt"])
+    judge = Judge(
+        "format_and_match", columns=["question", "answer", "prompt"], format="think_answer",
+        target_extractor="gsm8k_hash",
+    )  # fmt: skip
     reward = as_trl_reward(judge, "answer")
     texts = [GOOD, "I think 18", "no idea"]
     rewards = reward(
@@ -369,7 +434,7 @@ def test_a_judge_serves_as_a_trl_reward(chat):
         log_extra=print,
         log_metric=print,
     )
-    assert rewards == [1.0, 0.5, 0.0]
+    assert rewards == [1.0, 0.0, 0.0]
     assert reward.__name__ == "format_and_match"
 
 
@@ -396,7 +461,7 @@ def test_reward_function_registers_the_shelf_without_torch():
 def test_the_examples_in_its_docstring_work(shelf):
     import reward_function
 
-    example = reward_function.__doc__.split("Six lines each:")[1].split("and in the config:")[0]
+    example = reward_function.__doc__.split("A few lines each:")[1].split("and in the config:")[0]
     exec(textwrap.dedent(example), dict(vars(reward_function)))
     judge = Judge("brief_match", "last_line", "exact", [])
     assert [s.reward for s in judge(["so\n18", "19", "", "a" * 400 + "\n18"], ["18"] * 4, {})] == [1, 0, 0, 0]

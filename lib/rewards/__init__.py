@@ -4,8 +4,10 @@ A reward is registered with `@register_reward("name")`. It is called once per ba
 what it needs (collect_rollouts.py calls it for one rollout at a time, from several threads):
 
     predictions  list[str], what the model wrote (`completions` is the same list)
+    well_formed  list[bool], whether each has the configured format (lib/formats.py)
+    right        list[bool], whether each is well-formed and its answer matches the target's
     targets      list[str], as the data set has them
-    extractor    str -> str, the configured one; "" when nothing is found
+    prediction_answers, target_answers   list[str], what the extractors find; "" for nothing, or in a malformed text
     match        (prediction_answer, target_answer) -> bool, the configured equality; blank answers never match
     prompts      list, as they were given to the model
     rows         list[dict], every column of each prediction's row
@@ -13,9 +15,9 @@ what it needs (collect_rollouts.py calls it for one rollout at a time, from seve
     <option>     value of `reward.options` in the config; a parameter after `*` with a default, whose type it must have
 
 It returns for each prediction a finite number, a dict of named components whose sum is the reward, or a `Judged`, which
-may decide the match as well, or say that a prediction could not be judged and must be left out of the loss. Where a
-column has the name of something above, the latter wins. Text of the model that cannot be read earns zero; anything else
-that goes wrong raises, and the run stops.
+may decide the match and what is malformed as well, or say that a prediction could not be judged and must be left out of
+the loss. A malformed prediction is never right. Where a column has the name of something above, the latter wins. Text
+of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops.
 
 A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
@@ -33,11 +35,17 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from lib import registry, sandbox
+from lib.config import Reward
 from lib.errors import ConfigError, NumericError
+from lib.formats import FORMATS, answer_place
 from lib.registry import Judged, did_you_mean
-from lib.rewards import code, format, math  # noqa: F401  (they register themselves)
+from lib.rewards import code, math, tags  # noqa: F401  (they register themselves)
 
-_SUPPLIED = ("predictions", "completions", "targets", "extractor", "match", "prompts", "rows")
+_SUPPLIED = (
+    "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
+    "prompts", "rows",
+)  # fmt: skip
+_NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
 class Score(NamedTuple):
@@ -45,10 +53,16 @@ class Score(NamedTuple):
 
     reward: float
     components: dict[str, float]  # sums to `reward`
-    match: bool
+    match: bool  # well-formed, and the right answer
     answer: str  # extracted from the prediction; "" when nothing was found
     scored: bool = True  # False: the reward could not judge, which is not a reward of 0
     about: str = ""  # what the reward has to say beside numbers
+    malformed: str = ""  # what keeps the text from having the declared format, in a few words
+
+    @property
+    def well_formed(self) -> bool:
+        """Whether the text has the declared format."""
+        return not self.malformed
 
 
 def text_of(value: Any) -> str:
@@ -81,27 +95,35 @@ def prepare(config: Any, say: Callable[[str], None] = print) -> None:
 
 
 class Judge:
-    """A reward, an extractor and an equality by name, checked against the columns of a data set.
+    """A reward, a format, extractors and an equality by name, checked against the columns of a data set.
 
-    Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can fill, an option
-    that it does not have, or a package that the equality lacks.
+    The keys of `reward` in YAML say what each of them is (lib/config.py). Raises ConfigError at construction for an
+    unknown name, a parameter of the reward that nothing can fill, an option that it does not have, or a package that
+    the equality lacks.
     """
 
     def __init__(
         self,
         reward: str,
-        extractor: str,
-        match: str,
-        columns: Sequence[str],
+        answer_extractor: str = "identity",
+        match: str = "exact",
+        columns: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
+        *,
+        format: str = "free",
+        target_extractor: str | None = None,
     ):
         self.reward_name = reward
         self.columns = tuple(columns)
-        self._extractor_name = extractor
+        self.format = format
+        self._extractor_name = answer_extractor
+        self._target_extractor_name = target_extractor or (answer_extractor if format == "free" else "identity")
         self._reward = registry.rewards.get(reward)
-        self._extractor = registry.extractors.get(extractor)
+        self._extractor = registry.extractor_of_predictions(answer_extractor)
+        self._target_extractor = registry.extractors.get(self._target_extractor_name)
         self._matcher = registry.matchers.get(match)
         self._options = dict(options or {})
+        self._check_format()
         self._named, self._required, self._takes_all = self._read_signature()
         self._check_options()
         self._matcher("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
@@ -127,14 +149,29 @@ class Judge:
                 raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
         if "rows" in self._named:
             lists["rows"] = _rows(columns, len(texts))
+        read = [self._read(text, index) for index, text in enumerate(texts)]
+        answers = [answer for answer, _ in read]
+        gold_answers = [self._target_answer(gold, index) for index, gold in enumerate(golds)]
+        lists |= {
+            "well_formed": [not malformed for _, malformed in read],
+            "prediction_answers": answers,
+            "target_answers": gold_answers,
+        }
+        same: list[bool | None] = [None] * len(texts)  # None: nobody has asked yet, and formulae cost time
+        if "right" in self._named:
+            lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
         judged = self._call(lists, columns, texts)
-        answers = [self._extract(text, index) for index, text in enumerate(texts)]
-        gold_answers = [self._extract(gold, index) for index, gold in enumerate(golds)]
-        return [self._score(*each) for each in zip(judged, answers, gold_answers, strict=True)]
+        return [self._score(*each) for each in zip(judged, read, gold_answers, same, strict=True)]
 
-    def answer_of(self, value: Any) -> str:
-        """What the extractor finds in a prediction or a target."""
-        return self._extract(text_of(value), 0)
+    def answer_of(self, target: Any) -> str:
+        """What the extractor of targets finds in a target."""
+        return self._target_answer(text_of(target), 0)
+
+    def tells(self, text: str, target: Any) -> bool:
+        """Whether somebody who reads `text` knows the answer, in whatever form: as a whole, or by what it ends in."""
+        answer = self.answer_of(target)
+        readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
+        return any(self._match(read(text), answer) for read in readers)
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
@@ -144,7 +181,7 @@ class Judge:
     @property
     def needs_targets(self) -> bool:
         """Whether the reward compares with right answers."""
-        return "targets" in self._required
+        return not _NEEDS_TARGETS.isdisjoint(self._required)
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Lets the reward look at all rows before anything is trained. Raises what it raises, a ConfigError mostly."""
@@ -154,13 +191,24 @@ class Judge:
 
     def check_targets(self, rows: Sequence[Mapping[str, Any]], field: str, label: str) -> None:
         """ConfigError when nothing is extracted from a row's target: no prediction could ever match it."""
-        unusable = [index for index, row in enumerate(rows) if not self._extract(text_of(row[field]), index).strip()]
+        answers = (self._target_answer(text_of(row[field]), index) for index, row in enumerate(rows))
+        unusable = [index for index, answer in enumerate(answers) if not answer.strip()]
         if unusable:
             example = str(rows[unusable[0]][field])[:80]
             raise ConfigError(
-                f"dataset.target_field: reward.answer_extractor '{self._extractor_name}' finds no answer in '{field}' "
-                f"of {len(unusable)} of {len(rows)} {label} rows, first row {unusable[0]}: {example!r}; name another "
-                "column or extractor, or remove these rows"
+                f"dataset.target_field: reward.target_extractor '{self._target_extractor_name}' finds no answer in "
+                f"'{field}' of {len(unusable)} of {len(rows)} {label} rows, first row {unusable[0]}: {example!r}; name "
+                "another column or extractor, or remove these rows"
+            )
+
+    def _check_format(self) -> None:
+        if self.format not in FORMATS:
+            near = did_you_mean(self.format, FORMATS) or ":"
+            raise ConfigError(f"reward.format: got '{self.format}'{near} expected one of {', '.join(FORMATS)}")
+        if self.format == "free" and getattr(self._reward, "pays_format", False):
+            raise ConfigError(
+                f"reward.format: '{self.reward_name}' pays for a format, and none is declared: give one of "
+                f"{', '.join(FORMATS[1:])}"
             )
 
     def _read_signature(self) -> tuple[set[str], list[str], bool]:
@@ -169,6 +217,11 @@ class Judge:
         named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
         available = {*_SUPPLIED, *self.columns}
+        if "extractor" in required and "extractor" not in available:
+            raise ConfigError(
+                f"reward '{self.reward_name}' needs `extractor`, which would read a malformed text too: take `right`, "
+                "a bool for each prediction, or `prediction_answers` and `target_answers` (lib/rewards/__init__.py)"
+            )
         missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
         if missing:
             raise ConfigError(
@@ -194,15 +247,21 @@ class Judge:
         if self._options:
             self._call({name: [] for name in (*_SUPPLIED, *self.columns)}, {}, [])
 
-    def _score(self, judged: Judged, answer: str, gold: str) -> Score:
+    def _score(self, judged: Judged, read: tuple[str, str], gold: str, same: bool | None) -> Score:
+        answer, malformed = read
+        if judged.malformed is not None:
+            malformed = judged.malformed
         if not judged.scored:
-            return Score(0.0, {}, False, answer, False, judged.about)
-        match = self._match(answer, gold) if judged.match is None else judged.match
-        return Score(sum(judged.components.values()), judged.components, match, answer, True, judged.about)
+            return Score(0.0, {}, False, answer, False, judged.about, malformed)
+        match = judged.match
+        if match is None:
+            match = self._match(answer, gold) if same is None else same
+        reward = sum(judged.components.values())
+        return Score(reward, judged.components, match and not malformed, answer, True, judged.about, malformed)
 
     def _call(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
         """What the reward says of each prediction, checked."""
-        supplied = {**lists, "extractor": self._extractor, "match": self._match}
+        supplied = {**lists, "match": self._match}
         absent = [name for name in self._required if name not in supplied]
         if absent:
             raise ConfigError(f"reward '{self.reward_name}' needs {', '.join(absent)}, which this batch lacks")
@@ -220,11 +279,22 @@ class Judge:
     def _match(self, prediction: str, target: str) -> bool:
         return bool(prediction.strip() and target.strip()) and bool(self._matcher(prediction, target))
 
-    def _extract(self, text: str, index: int) -> str:
-        answer = self._extractor(text)
+    def _read(self, text: str, index: int) -> tuple[str, str]:
+        """The answer in a prediction, and why the text is malformed; one of the two is blank."""
+        inside, problem = answer_place(self.format, text)
+        if problem:
+            return "", problem
+        answer = self._extract(self._extractor, self._extractor_name, inside, index)
+        return answer, "" if answer.strip() or self.format != "free" else "no answer found"
+
+    def _target_answer(self, gold: str, index: int) -> str:
+        return self._extract(self._target_extractor, self._target_extractor_name, gold, index)
+
+    def _extract(self, extractor: Callable[[str], str], name: str, text: str, index: int) -> str:
+        answer = extractor(text)
         if not isinstance(answer, str):
             raise ConfigError(
-                f"extractor '{self._extractor_name}' returned {answer!r} for sample {index} ({text[:80]!r}): "
+                f"extractor '{name}' returned {answer!r} for sample {index} ({text[:80]!r}): "
                 "expected a string, '' when nothing is found"
             )
         return answer
@@ -255,6 +325,14 @@ def _is_alike(value: Any, default: Any) -> bool:
     if isinstance(default, float):
         return isinstance(value, Real) and not isinstance(value, bool)
     return default is None or type(value) is type(default)
+
+
+def judge_of(reward: Reward, columns: Sequence[str]) -> Judge:
+    """The judge that the section `reward` of a config describes. Raises ConfigError."""
+    return Judge(
+        reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
+        format=reward.format, target_extractor=reward.target_extractor,
+    )  # fmt: skip
 
 
 def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float | None]]:

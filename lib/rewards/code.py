@@ -48,7 +48,8 @@ def code(
     """The share of tests passed and a bonus for short solutions, behind a gate of format; 1 at most.
 
     The gate: thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is "required",
-    "final answer:" or a quoted `final_answer` behind it. Who fails it earns `-format_penalty`; who passes it earns
+    "final answer:" or a quoted `final_answer` behind it. Who fails it is malformed and earns `-format_penalty -
+    timeout_penalty`, less than any program; who passes it earns
 
         tests        the share of the tests that pass, times what the two bonuses leave of 1
         conciseness  this much if all pass and there are at most 200 words, thinking aside; nothing from 500 words on
@@ -68,9 +69,10 @@ def code(
         if style:
             parts["style"] = style * (well_formed_code(text, True) is not None)
         parts["timeout"] = -timeout_penalty * any(test.verdict == "timeout" for test in verdict.tests)
-        return Judged({**parts, "format": 0.0}, verdict.passed, _about(verdict), verdict.scored)
+        return Judged({**parts, "format": 0.0}, verdict.passed, _about(verdict), verdict.scored, "")
 
-    malformed = Judged({"format": -format_penalty}, False, "not in the required format")
+    refused = "not in the required format"
+    malformed = Judged({"format": -format_penalty - timeout_penalty}, False, refused, malformed=refused)
     return [
         malformed if source is None else judged(text, next(verdicts))
         for text, source in zip(completions, sources, strict=True)

@@ -1,4 +1,4 @@
-"""Answers that are numbers or formulae: the reward `exact_match`, three extractors, and the two ways to be equal.
+"""Answers that are numbers or formulae: the reward `exact_match`, extractors, and the two ways to be equal.
 
 Equivalence of formulae comes from the optional package math-verify, in a child process that ends itself after two CPU
 seconds or at four GiB. A signal handler inside the trainer, which is math-verify's own guard, works in the main thread
@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lib.errors import ConfigError
-from lib.parsing import last_boxed, peel, same_answer, tag_blocks
+from lib.parsing import last_boxed, peel, same_answer, special_characters, tag_blocks
 from lib.registry import register_extractor, register_matcher, register_reward
 
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?[0-9][0-9,]*(?:\.[0-9]+)?")  # the hyphen of 10-20 is no minus
@@ -36,12 +36,9 @@ _WORDS = re.compile(r"[A-Za-z\s]{3,}")
 
 
 @register_reward("exact_match")
-def exact_match(predictions, targets, extractor, match) -> list[float]:
-    """1 where the extracted answer matches the extracted target, else 0."""
-    return [
-        float(match(extractor(prediction), extractor(target)))
-        for prediction, target in zip(predictions, targets, strict=True)
-    ]
+def exact_match(right) -> list[float]:
+    """1 where the answer stands in its place and matches the target's, else 0."""
+    return [float(is_right) for is_right in right]
 
 
 @register_extractor("identity")
@@ -50,9 +47,13 @@ def identity(text: str) -> str:
     return text
 
 
+@register_extractor("last_number")
 @register_extractor("gsm8k_hash")
 def gsm8k_hash(text: str) -> str:
-    """The last `<answer>`; else the number after the last `####`; else the last number. Commas are dropped."""
+    """The last `<answer>`; else the number after the last `####`; else the last number. Commas are dropped.
+
+    For targets; on predictions, as `last_number`, it pays for the right number anywhere.
+    """
     blocks = tag_blocks(text, "answer")
     if blocks:
         return blocks[-1].strip()
@@ -60,12 +61,14 @@ def gsm8k_hash(text: str) -> str:
     return numbers[-1].replace(",", "") if numbers else ""
 
 
+@register_extractor("last_formula")
 @register_extractor("math_final_answer")
 def math_final_answer(text: str) -> str:
     r"""The last `<answer>`; else the last `\boxed{}`; else what follows the last "final answer is"; without wrappers.
 
     After the phrase counts what stands between dollars, or else the rest of the sentence. A text that is nothing but a
-    formula, as a data set's answer column may hold, is its own answer.
+    formula, as a data set's answer column may hold, is its own answer. For targets; on predictions, as `last_formula`,
+    it pays for the right answer anywhere.
     """
     blocks = tag_blocks(text, "answer")
     if blocks:
@@ -100,7 +103,9 @@ def math(prediction: str, target: str) -> bool:
     """
     if same_answer(prediction, target):
         return True
-    answers = prediction.strip(), target.strip()
+    if special_characters(prediction) != special_characters(target):
+        return False
+    answers = peel(prediction), peel(target)
     if any(not text or len(text) > _LONGEST_FORMULA or _WORDS.fullmatch(text) for text in answers):
         return False
     return _equivalent(*answers)

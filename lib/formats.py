@@ -1,0 +1,130 @@
+r"""The declared format of a text, and the one place in it where its answer may stand: one check for all verdicts.
+
+    free          anything; the extractor finds the answer, wherever it looks for it
+    answer        one <answer>...</answer> and nothing behind it; before it anything, closed <think> blocks included
+    think_answer  one <think>...</think>, one <answer>...</answer>, blanks around them, and nothing else
+    boxed         one \boxed{} outside of all <think> blocks, which closes the text
+
+An answer that stands anywhere else is no answer: a model that is paid wherever it writes the right number learns to
+drop what it was asked to write around it. Tags are matched case-sensitively, blanks are spaces, tabs and line ends; a
+first `</think>` without a partner is allowed in `answer` and `boxed`, because a chat template may open the block.
+
+Every function takes any string, never raises, and runs in linear time.
+"""
+
+import re
+from typing import NamedTuple
+
+from lib.parsing import closing_brace
+
+FORMATS = ("free", "answer", "think_answer", "boxed")
+BLANKS = " \t\r\n"  # no str.strip(): that takes control characters off, too
+_THINK = re.compile(r"<(/?)think>")
+_BOX = re.compile(r"\\boxed\s*\{")
+# What may follow a box: the end of its formula or sentence.
+_CLOSING = re.compile(r"(?:[ \t\r\n$.*]|\\[\])]|\\end\{[a-z]{1,20}\*?\})*")
+
+
+class Place(NamedTuple):
+    """What stands in the declared place, or why there is no such place."""
+
+    inside: str
+    problem: str = ""  # in a few words, "" where the text is well-formed
+
+
+def format_problem(format: str, text: str) -> str:
+    """What keeps `text` from having `format`, in a few words; "" where it is well-formed."""
+    return answer_place(format, text).problem
+
+
+def answer_place(format: str, text: str) -> Place:
+    """Where the answer stands in a text of `format`: one of FORMATS. A free text is all place."""
+    if format == "free":
+        return Place(text)
+    return {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}[format](text)
+
+
+def _think_answer(text: str) -> Place:
+    problem = _block_problem(text, "think") or _block_problem(text, "answer")
+    if problem:
+        return Place("", problem)
+    before, _, rest = text.partition("<think>")
+    _, _, rest = rest.partition("</think>")
+    between, tag, rest = rest.partition("<answer>")
+    inside, closing, behind = rest.partition("</answer>")
+    if not tag or not closing:
+        return Place("", "<answer> within or before the <think> block")
+    for part, where in (
+        (before, "before <think>"),
+        (between, "between </think> and <answer>"),
+        (behind, "after </answer>"),
+    ):
+        if part.strip(BLANKS):
+            return Place("", f"text {where}")
+    return _filled(inside, "<answer> block")
+
+
+def _answer(text: str) -> Place:
+    problem = _block_problem(text, "answer") or _thinking_problem(text)
+    if problem:
+        return Place("", problem)
+    rest = text.partition("<answer>")[2]
+    inside, _, behind = rest.partition("</answer>")
+    if _THINK.search(rest):
+        return Place("", "<answer> within or before a <think> block")
+    if behind.strip(BLANKS):
+        return Place("", "text after </answer>")
+    return _filled(inside, "<answer> block")
+
+
+def _boxed(text: str) -> Place:
+    problem = _thinking_problem(text)
+    if problem:
+        return Place("", problem)
+    outside, end = [], 0
+    for tag in _THINK.finditer(text):
+        if not tag[1]:
+            outside.append(text[end : tag.start()])
+        end = tag.end()
+    outside.append(text[end:])
+    boxes = sum(part.count(r"\boxed") for part in outside)
+    if boxes != 1:
+        return Place("", r"several \boxed{}" if boxes else r"no \boxed{}")
+    if r"\boxed" not in outside[-1]:
+        return Place("", r"text after \boxed{}")
+    box = _BOX.search(outside[-1])
+    if not box:
+        return Place("", r"\boxed without {}")
+    close = closing_brace(outside[-1], box.end())
+    if close < 0:
+        return Place("", r"\boxed{} is not closed")
+    if not _CLOSING.fullmatch(outside[-1], close + 1):
+        return Place("", r"text after \boxed{}")
+    return _filled(outside[-1][box.end() : close], r"\boxed{}")
+
+
+def _filled(inside: str, name: str) -> Place:
+    inside = inside.strip(BLANKS)
+    return Place(inside) if inside else Place("", f"empty {name}")
+
+
+def _block_problem(text: str, tag: str) -> str:
+    """What keeps `text` from having exactly one block of a tag."""
+    opening, closing = text.find(f"<{tag}>"), text.find(f"</{tag}>")
+    if opening < 0 and closing < 0:
+        return f"no <{tag}> block"
+    if opening < 0 or closing < 0:
+        return f"no closed <{tag}> block"
+    if text.count(f"<{tag}>") > 1 or text.count(f"</{tag}>") > 1:
+        return f"several <{tag}> or </{tag}>"
+    return "" if opening < closing else f"</{tag}> before <{tag}>"
+
+
+def _thinking_problem(text: str) -> str:
+    """What keeps the <think> blocks of `text`, if there are any, from being closed one after the other."""
+    closes = [bool(tag[1]) for tag in _THINK.finditer(text)]
+    if closes and closes[0]:  # the prompt opened this block
+        closes = closes[1:]
+    if any(closes[::2]) or not all(closes[1::2]):
+        return "crossed <think> tags"
+    return "no closed <think> block" if len(closes) % 2 else ""
