@@ -56,6 +56,7 @@ console       what a person watches: a line per step, a table of evaluations
 layout        how a page about runs looks: style, headings, tables, pictures inside it
 tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
+watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
 recipe        what a config of self-play comes to: its steps, its loss, and what to know before

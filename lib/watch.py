@@ -1,0 +1,552 @@
+"""A watch over a run: what a colleague would notice in its numbers, said once when it begins and once when it ends.
+
+`Watch` reads each row of metrics.jsonl and of evaluations.jsonl and answers with alarms. A check is a row of `CHECKS`
+(RL) or `SFT_CHECKS`: the quantity it looks at, a rule, what the rule has seen in words, and the key to turn. A quantity
+`q` stands for `q`, `q_attempt1` and `q_attempt2`, whichever a row has. A collapse is what training does not recover
+from by itself, so that the run may act on it (`train.on_collapse`); the rest are warnings. Every check compares within
+a stage, since a new stage moves everything. The reasons for each threshold are in LOG.md, "A watch over every run".
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite, log
+from statistics import fmean, median
+from typing import Any
+
+from lib.stats import paired_delta_interval
+
+WINDOW = 40  # steps of a stage that are remembered
+WARM_UP = 3  # first steps of a stage, in which everything moves: drifts are not measured from them
+RECENT = 5  # steps that make up "now", where one step says little
+LEVEL = 10  # steps before these that make up a level
+SURE = 10.0  # nats of evidence that two shares differ: of 100 runs of 240 steps that only swing, one is wrong
+CERTAIN = 14.0  # the same for what stops a run: odds of one in a million
+COLLAPSED = "collapse"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rule has found: a quantity was `before`, is `now`, the mean of its last `over` steps."""
+
+    before: float
+    now: float
+    over: int = RECENT
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A row of alarms.jsonl: one sentence, when something begins and when it is over."""
+
+    alarm: str  # the check and the quantity, such as "copies.answer_changed"
+    event: str  # "begins" or "ends"
+    severity: str  # "collapse" or "warning"
+    stage: int
+    step: int
+    text: str
+
+
+class History:
+    """The steps of one stage so far, as far as they are remembered: what rules look at."""
+
+    def __init__(self, quantities: frozenset[str] = frozenset()) -> None:
+        self._quantities = quantities  # others change from run to run, such as times
+        self.steps: list[int] = []  # the last WINDOW of them
+        self.values: dict[str, list[float | None]] = {}  # of each quantity, step by step; None: not told, not finite
+        self.first: dict[str, float] = {}  # of each quantity, the first value in the stage
+        self.levels: dict[str, dict[str, list[float]]] = {}  # first, lowest, highest mean of LEVEL steps, and its steps
+        self.streaks: dict[str, int] = {}  # steps in a row with a value of 1
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One more step."""
+        told = {key: float(row[key]) for key in row if _quantity(key) in self._quantities and _is_number(row[key])}
+        self.steps = [*self.steps, row["step"]][-WINDOW:]
+        for key in {**self.values, **told}:
+            known = self.values.get(key, [None] * (len(self.steps) - 1))
+            self.values[key] = [*known, told.get(key)][-WINDOW:]
+        for key, value in told.items():
+            self.first.setdefault(key, value)
+            self.streaks[key] = self.streaks.get(key, 0) + 1 if value == 1 else 0
+            level = self.settled(key, LEVEL + RECENT)[:-RECENT]
+            if len(level) >= RECENT:
+                mark = [fmean(level), len(level)]
+                known = self.levels.setdefault(key, {"first": mark, "low": mark, "high": mark})
+                self.levels[key] |= {"low": min(known["low"], mark), "high": max(known["high"], mark)}
+
+    def clear(self, key: str) -> None:
+        """Forgets the values of a quantity, not its levels."""
+        self.values[key] = [None] * len(self.steps)
+
+    def all(self, key: str) -> list[float]:
+        """The values that are remembered."""
+        return [value for value in self.values.get(key, []) if value is not None]
+
+    def settled(self, key: str, steps: int = WINDOW) -> list[float]:
+        """Those of the last `steps` steps, without the first ones of the stage."""
+        pairs = zip(self.steps[-steps:], self.values.get(key, [])[-steps:])  # noqa: B905  no row may have had it
+        return [value for step, value in pairs if value is not None and step > WARM_UP]
+
+    def last(self, key: str, steps: int = RECENT) -> float | None:
+        """The mean of the last `steps` values; None with fewer."""
+        values = self.all(key)[-steps:]
+        return fmean(values) if len(values) == steps else None
+
+    def prompts(self) -> float:
+        """Independent answers in one step, at least: the prompts. 1 where the rows do not tell."""
+        return (self.all("prompts") or [1.0])[-1]
+
+    def since(self, key: str, seen: Seen) -> int:
+        """The first step of those in which the quantity has been nearer to `now` than to `before`."""
+        middle, first = (seen.before + seen.now) / 2, self.steps[-1]
+        for step, value in zip(reversed(self.steps), reversed(self.values[key]), strict=True):
+            if value is None or (value - middle) * (seen.now - middle) <= 0:
+                break
+            first = step
+        return first
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, by name."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+
+Rule = Callable[[History, str], Seen | None]
+
+
+def evidence(before: float, steps_before: float, now: float, steps_now: float) -> float:
+    """Nats by which two shares of so many answers each are more likely two than one: half of the G statistic."""
+    pool = (before * steps_before + now * steps_now) / (steps_before + steps_now)
+    return steps_before * _divergence(before, pool) + steps_now * _divergence(now, pool)
+
+
+def _divergence(p: float, q: float) -> float:
+    """KL of two coins, in nats."""
+    return sum(a * log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+
+
+# The rules: a threshold makes one of them.
+
+
+def share_moved(by: float) -> Rule:
+    """A share is `by` away from its best level in the stage (the sign is the bad direction), and not by chance."""
+
+    def rule(history: History, key: str) -> Seen | None:
+        now, levels = history.last(key), history.levels.get(key)
+        if now is None or levels is None:
+            return None
+        before, steps = levels["low" if by > 0 else "high"]
+        prompts = history.prompts()
+        moved = (now - before) * (1 if by > 0 else -1) >= abs(by)
+        return Seen(before, now) if moved and evidence(before, steps * prompts, now, RECENT * prompts) > SURE else None
+
+    return rule
+
+
+def grew(ratio: float, least: float) -> Rule:
+    """Within the window it grew by a factor of `ratio`, and to `least` at least. Medians: one step is no trend."""
+    return _drifted(lambda before, now: now > ratio * before and now > least)
+
+
+def shrank(ratio: float) -> Rule:
+    """Within the window it shrank to `ratio` of what it was."""
+    return _drifted(lambda before, now: now < ratio * before)
+
+
+def _drifted(is_bad: Callable[[float, float], bool]) -> Rule:
+    def rule(history: History, key: str) -> Seen | None:
+        values = history.settled(key)
+        if len(values) < 2 * RECENT:
+            return None
+        before, now = median(values[: max(RECENT, len(values) - WINDOW // 2)]), median(values[-RECENT:])
+        return Seen(before, now) if is_bad(before, now) else None
+
+    return rule
+
+
+def above(bound: float, steps: int = 2) -> Rule:
+    """It was above a bound that no healthy run comes near to, in each of the last steps. Needs no warm-up."""
+
+    def rule(history: History, key: str) -> Seen | None:
+        values = history.all(key)[-steps:]
+        if len(values) < steps or min(values) <= bound:
+            return None
+        return Seen(min(history.first[key], bound), fmean(values), steps)
+
+    return rule
+
+
+def exploded(ratio: float, least: float) -> Rule:
+    """In each of the last two steps it exceeded `ratio` times the largest of all steps before, and `least`."""
+
+    def rule(history: History, key: str) -> Seen | None:
+        values = list(map(abs, history.all(key)))
+        if len(values) < 3 or min(values[-2:]) <= max(ratio * max(values[:-2]), least):
+            return None
+        return Seen(max(values[:-2]), fmean(values[-2:]), 2)
+
+    return rule
+
+
+def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
+    """An accuracy fell to a share `to` of its level in the last steps, and is certain not to be there by chance."""
+
+    def rule(history: History, key: str) -> Seen | None:
+        values, prompts = history.all(key), history.prompts()
+        for steps in over:
+            if len(values) <= steps:
+                return None
+            now, before = fmean(values[-steps:]), values[:-steps][-LEVEL:]
+            level = max([fmean(before), len(before)], history.levels.get(key, {"high": [0.0, 0]})["high"])
+            if now <= to * level[0] and evidence(level[0], level[1] * prompts, now, steps * prompts) > CERTAIN:
+                return Seen(level[0], now, steps)
+        return None
+
+    return rule
+
+
+def always(steps: int) -> Rule:
+    """It was 1 in each of so many steps."""
+    return lambda history, key: Seen(0.0, 1.0, 1) if history.streaks.get(key, 0) >= steps else None
+
+
+def some(history: History, key: str) -> Seen | None:
+    """It is more than nothing in this step."""
+    now = history.last(key, 1)
+    return Seen(0.0, now, 1) if now else None
+
+
+# Rules that compare two quantities.
+
+
+def shorter(history: History, key: str) -> Seen | None:
+    """Texts shrink, and not because fewer are cut off."""
+    cut = history.settled(key.replace("length", "truncated"))
+    if cut and fmean(cut[-RECENT:]) < fmean(cut[: max(RECENT, len(cut) - WINDOW // 2)]) - 0.05:
+        return None
+    return shrank(0.75)(history, key)
+
+
+def certain_too_early(history: History, key: str) -> Seen | None:
+    """The policy samples next to nothing new although much is still wrong."""
+    now, right = history.last(key), history.last("acc_attempt2" if "acc_attempt2" in history.values else "acc")
+    is_dead = now is not None and right is not None and now < 0.005 and right < 0.9
+    return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
+
+
+def copies(history: History, key: str) -> Seen | None:
+    """Nine of ten wrong first attempts, or more, are repeated: `answer_changed` beside what was wrong at first."""
+    changed, right = history.last(key, LEVEL), history.last("acc_attempt1", LEVEL)
+    if changed is None or right is None or len(history.settled(key)) < 2 * LEVEL or right > 0.9:
+        return None
+    before = max(changed, (history.levels.get(key) or {"high": [history.first[key]]})["high"][0])
+    return Seen(before, changed, LEVEL) if changed < 0.1 * (1 - right) else None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the table."""
+
+    name: str
+    keys: tuple[str, ...]  # quantities, without the attempt
+    rule: Rule
+    what: str  # is followed by " of attempt 1" where there are two, and by what was seen
+    turn: str  # the cure
+    collapse: bool = False
+
+
+LOWER_RATE = "lower optimizer.learning_rate"
+CHECKS = (
+    Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
+          "malformed answers among those that were paid as right",
+          "set reward.format, and a reward.answer_extractor that reads the declared place alone", collapse=True),
+    Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
+          "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
+    Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "accuracy in training",
+          f"{LOWER_RATE} and go back to a checkpoint from before", collapse=True),
+    Check("accuracy_fell", ("acc",), died(0.5), "accuracy in training",
+          "read the texts in generations.jsonl; lower optimizer.learning_rate, or raise the KL weight"),
+    Check("kl_exploded", ("kl",), above(2.0), "KL to the base model in nats per token",
+          f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta2, train.beta)", collapse=True),
+    Check("kl_jumped", ("kl",), grew(4.0, least=0.4), "KL to the base model in nats per token",
+          "read the texts in generations.jsonl; raise the KL weight (train.beta1, train.beta), or lower "
+          "optimizer.learning_rate"),
+    Check("length_jumped", ("length",), grew(2.0, least=8), "tokens per answer",
+          "read the texts in generations.jsonl; raise the KL weight, or set train.length_norm: constant"),
+    Check("length_shrank", ("length",), shorter, "tokens per answer",
+          "read the texts in generations.jsonl: something is left out; set reward.format, or raise the KL weight"),
+    Check("truncated", ("truncated",), share_moved(+0.15), "share of answers that ran out of tokens",
+          "raise generation.max_new_tokens, or read in generations.jsonl what the answers go on with"),
+    Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "entropy in nats per token",
+          LOWER_RATE, collapse=True),
+    Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "entropy in nats per token",
+          f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta)"),
+    Check("entropy_vanished", ("entropy",), certain_too_early, "entropy in nats per token, with much still wrong",
+          f"raise generation.temperature or the KL weight, or {LOWER_RATE}"),
+    Check("no_gradient", ("zero_gradient",), some, "steps whose gradient was exactly zero although rewards differ",
+          f"{LOWER_RATE} and go back to a checkpoint from before: the policy is saturated", collapse=True),
+    Check("gradient_exploded", ("grad_norm",), exploded(20.0, least=10), "norm of the gradient",
+          f"{LOWER_RATE} or optimizer.max_grad_norm"),
+    Check("loss_exploded", ("loss",), exploded(20.0, least=10), "loss", LOWER_RATE),
+    Check("copies", ("answer_changed",), copies, "answers that attempt 2 changed, next to all wrong ones kept",
+          "raise train.alpha, or train.beta2 in stage I"),
+)  # fmt: skip
+EQUAL_REWARDS = "equal_rewards"
+BESIDE = frozenset({"prompts", "reward"})  # what else rules look at
+
+
+def equal_rewards(steps: int) -> Check:
+    """The check whose threshold a config sets (`train.identical_rewards_warning`)."""
+    return Check(
+        EQUAL_REWARDS, ("idle",), always(steps),
+        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned; "
+        "share of such steps", "check the reward, the extractor and the token budgets",
+    )  # fmt: skip
+
+
+def sft_checks(most: float) -> tuple[Check, ...]:
+    """The table of sft_train.py; `most` is the loss of a model that knows nothing, ln(size of the vocabulary)."""
+    return (
+        Check("loss_exploded", ("loss",), _beyond_start(most), "loss", LOWER_RATE, collapse=True),
+        Check("tokens_died", ("mean_token_accuracy",), _tokens_died, "share of tokens right", LOWER_RATE,
+              collapse=True),
+        Check("no_gradient", ("grad_norm",), _vanished, "norm of the gradient, with a loss still to be lowered",
+              f"{LOWER_RATE}, or check lora and model.gradient_checkpointing", collapse=True),
+        Check("gradient_exploded", ("grad_norm",), exploded(100.0, least=100), "norm of the gradient",
+              f"{LOWER_RATE} or optimizer.max_grad_norm"),
+    )  # fmt: skip
+
+
+def _beyond_start(most: float) -> Rule:
+    def rule(history: History, key: str) -> Seen | None:
+        values, start = history.all(key), history.first.get(key)
+        if len(values) > 2 and min(values[-2:]) > max(start, most) + 1:  # who knows nothing loses less
+            return Seen(start, fmean(values[-2:]), 2)
+        if jump := exploded(3.0, least=3.0)(history, key):
+            return jump
+        now = history.last(key, LEVEL)
+        level = history.levels.get(key)
+        if now is not None and level and now > 1.5 * level["first"][0] + 0.5:
+            return Seen(level["first"][0], now, LEVEL)
+        return None
+
+    return rule
+
+
+def _tokens_died(history: History, key: str) -> Seen | None:
+    """Two steps at less than a fifth of what it was, where that was a tenth at least."""
+    values = history.all(key)
+    level = fmean(values[:-2][-LEVEL:]) if len(values) > 2 else 0.0
+    return Seen(level, fmean(values[-2:]), 2) if level > 0.1 and max(values[-2:]) < level / 5 else None
+
+
+def _vanished(history: History, key: str) -> Seen | None:
+    norms, losses = history.all(key)[-2:], history.all("loss")[-2:]
+    if len(norms) == 2 and max(norms) == 0 and min(losses, default=0) > 0.01:
+        return Seen(history.first[key] or 1.0, 0.0, 2)
+    return None
+
+
+# Held-out answers
+
+BEYOND = 2.0  # half paired intervals: the best was chosen among several, so one interval is not enough
+FELL, COLLAPSED_BY = 0.05, 0.15  # what a reader would call worse, and what nobody would go on from
+LOSS_ROSE = 0.02  # nats; and 2 % of the best loss
+
+
+class Watch:
+    """State with a lifetime: the numbers of the current stage, the best evaluation, the alarms that are on.
+
+    `checks` are those of metrics rows. A state that is saved and loaded goes on to the same alarms.
+    """
+
+    def __init__(self, checks: Sequence[Check] = CHECKS):
+        self._checks = tuple(checks)
+        self._quantities = frozenset(key for check in checks for key in check.keys) | BESIDE
+        self.history = History(self._quantities)
+        self._stage = 0
+        self._on: dict[str, dict[str, Any]] = {}  # alarm -> what it has seen, and where
+        self._best: dict[str, Any] = {}  # of the held-out evaluations
+        self._told: list[dict[str, Any]] = []  # every alarm, for the last lines of the run
+
+    def step(self, row: Mapping[str, Any]) -> list[Alarm]:
+        """The alarms that begin or end with this row of metrics.jsonl, in the order of the table."""
+        stage = row.get("stage", 1)
+        told = []
+        if stage != self._stage:
+            told = [self._end(name, stage, row["step"], "with its stage") for name in self._on_in_steps()]
+            self.history, self._stage = History(self._quantities), stage
+        self.history.add(row)
+        for check in self._checks:
+            for key in _keys_of(check, row):
+                told += self._look(check, key, row["step"])
+        return told
+
+    def evaluation(self, row: Mapping[str, Any]) -> list[Alarm]:
+        """The alarms that begin or end with this row of evaluations.jsonl.
+
+        Answers are judged by the part of a row that is there to choose by, prompt by prompt: row["selection"].
+        """
+        place = {"stage": row.get("stage", 1), "step": row["step"]}
+        if "loss" in row:
+            return self._held_out_loss(row["loss"], place)
+        selection = row.get("selection")  # absent in a greedy row beside a sampled one, None without rows for it
+        return self._held_out_answers(selection["per_prompt"], place) if selection else []
+
+    def forget(self, text: str = "") -> list[Alarm]:
+        """After a return to an earlier checkpoint: the recent steps are another policy's. Ends what was on."""
+        place = (self._stage or 1, self.history.steps[-1] if self.history.steps else 0)
+        told = [self._end(name, *place, text or "by going back") for name in list(self._on)]
+        self.history = History(self._quantities)
+        return told
+
+    @property
+    def on(self) -> list[str]:
+        """The alarms that have begun and not ended."""
+        return list(self._on)
+
+    def closing(self) -> list[str]:
+        """The last lines of a run: each alarm that there was, with its steps; empty where there was none."""
+        lines = []
+        for told in self._told:
+            end = f"until {_place(told['end'])}, {told['how']}" if told["end"] else "to the end"
+            lines.append(f"{told['severity']} {told['alarm']}, {_place(told['begin'])} {end}: {told['text']}")
+        return lines
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next alarms depend on: plain numbers, strings, lists and dicts."""
+        return copy.deepcopy(
+            {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
+             "told": self._told}
+        )  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Sets all of it."""
+        state = copy.deepcopy(state)
+        self._stage, self._on, self._best, self._told = (state[name] for name in ("stage", "on", "best", "told"))
+        self.history = History(self._quantities)
+        vars(self.history).update(state["history"])
+
+    # -- steps
+
+    def _look(self, check: Check, key: str, step: int) -> Iterator[Alarm]:
+        name = f"{check.name}.{key}"
+        if name in self._on:
+            seen = Seen(**self._on[name]["seen"])
+            now = self.history.last(key, min(seen.over, RECENT))
+            back = now is not None and abs(now - seen.before) < abs(seen.now - seen.before) / 2
+            if back and check.rule(self.history, key) is None:
+                self.history.clear(key)  # else the way back would be an alarm of its own
+                yield self._end(name, self._stage, step, f"back at {_short(now)}")
+            return
+        worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
+        seen = None if worse & self._on.keys() else check.rule(self.history, key)
+        if seen:
+            what = check.what + _attempt(key)
+            text = f"{what}: {_short(seen.before)} -> {_short(seen.now)} since step {self.history.since(key, seen)}"
+            yield self._begin(name, check.collapse, self._stage, step, seen, f"{text}; {check.turn}")
+
+    def _on_in_steps(self) -> list[str]:
+        return [name for name, state in self._on.items() if not name.startswith("held_out")]
+
+    # -- evaluations
+
+    def _held_out_answers(self, outcomes: list[float], place: dict[str, int]) -> list[Alarm]:
+        now, reward = fmean(outcomes), self._reward()
+        best = self._best
+        if not best or len(best["outcomes"]) != len(outcomes) or now > best["value"]:
+            self._best = {"value": now, "outcomes": outcomes, "reward": reward, **place}
+            return [self._end(name, *place.values(), f"back at {_short(now)}") for name in self._on_held_out()]
+        change = now - best["value"]
+        half = _half(paired_delta_interval(best["outcomes"], outcomes))
+        is_lower = change < -BEYOND * half and change <= -FELL
+        if not is_lower:
+            return [self._end(name, *place.values(), f"back at {_short(now)}") for name in self._on_held_out()]
+        told = []
+        text = (
+            f"held-out accuracy {_short(best['value'])} at {_place(best)} -> {_short(now)}, paired interval "
+            f"{change - half:+.3f} to {change + half:+.3f}"
+        )
+        seen = Seen(best["value"], now, 1)
+        is_gone = change <= -COLLAPSED_BY
+        turn = f"go back to the checkpoint of {_place(best)}, with a lower optimizer.learning_rate"
+        if is_gone and "held_out_fell" in self._on:
+            told.append(self._end("held_out_fell", *place.values(), "by falling further"))
+        name = "held_out_collapsed" if is_gone or "held_out_collapsed" in self._on else "held_out_fell"
+        if name not in self._on:
+            told.append(self._begin(name, is_gone, *place.values(), seen, f"{text}; {turn}"))
+        gained = None if reward is None or best["reward"] is None else reward - best["reward"]
+        if gained is not None and gained > 0.02 * max(1.0, abs(best["reward"])) and "held_out_gamed" not in self._on:
+            text = f"reward in training {_short(best['reward'])} -> {_short(reward)} while {text}"
+            turn = "the reward pays what accuracy does not count: read generations.jsonl and mend reward.fn"
+            told.append(self._begin("held_out_gamed", False, *place.values(), seen, f"{text}; {turn}"))
+        return told
+
+    def _reward(self) -> float | None:
+        keys = [key for key in ("reward", "reward_attempt1", "reward_attempt2") if self.history.all(key)]
+        means = [self.history.all(key)[-LEVEL:] for key in keys]
+        return fmean(map(fmean, means)) if means and all(len(values) >= RECENT for values in means) else None
+
+    def _on_held_out(self) -> list[str]:
+        return [name for name in self._on if name.startswith("held_out")]
+
+    def _held_out_loss(self, loss: float, place: dict[str, int]) -> list[Alarm]:
+        train, best, name = self.history.last("loss"), self._best, "held_out_loss"
+        if not isfinite(loss) or train is None:
+            return []
+        if not best or loss <= best["value"]:
+            self._best = {"value": loss, "train": train, "risen": 0, **place}
+            return [self._end(name, *place.values(), f"back at {_short(loss)}")] if name in self._on else []
+        rose = loss > best["value"] + LOSS_ROSE * max(1.0, best["value"]) and train < best["train"]
+        best["risen"] = best["risen"] + 1 if rose else 0
+        if best["risen"] < 2 or name in self._on:  # one evaluation may be a coincidence
+            return []
+        text = (
+            f"held-out loss {_short(best['value'])} at {_place(best)} -> {_short(loss)} while that of training went "
+            f"{_short(best['train'])} -> {_short(train)}: rows are learned by heart; lower train.epochs or train.steps"
+        )
+        return [self._begin(name, False, *place.values(), Seen(best["value"], loss, 1), text)]
+
+    # -- both
+
+    def _begin(self, name: str, collapse: bool, stage: int, step: int, seen: Seen, text: str) -> Alarm:
+        severity = COLLAPSED if collapse else "warning"
+        self._on[name] = {"seen": asdict(seen), "told": len(self._told)}
+        place = {"stage": stage, "step": step}
+        self._told.append({"alarm": name, "severity": severity, "begin": place, "end": None, "how": "", "text": text})
+        return Alarm(name, "begins", severity, stage, step, text)
+
+    def _end(self, name: str, stage: int, step: int, how: str) -> Alarm:
+        told = self._told[self._on.pop(name)["told"]]
+        told["end"], told["how"] = {"stage": stage, "step": step}, how
+        text = f"over: {told['alarm']}, which began at {_place(told['begin'])}, {how}"
+        return Alarm(name, "ends", told["severity"], stage, step, text)
+
+
+def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
+    names = (f"{key}{attempt}" for key in check.keys for attempt in ("", "_attempt1", "_attempt2"))
+    both = {f"{key}_attempt1" for key in check.keys} & row.keys()
+    return (name for name in names if name in row and not (both and name in check.keys))
+
+
+def _quantity(key: str) -> str:
+    return key.removesuffix("_attempt1").removesuffix("_attempt2")
+
+
+def _attempt(key: str) -> str:
+    return f" of attempt {key[-1]}" if "_attempt" in key else ""
+
+
+def _place(place: Mapping[str, int]) -> str:
+    return f"stage {place['stage']} step {place['step']}"
+
+
+def _half(interval: tuple[float, float]) -> float:
+    low, high = interval
+    return (high - low) / 2
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
