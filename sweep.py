@@ -15,6 +15,7 @@ Exit codes: 0 all runs finished and meet every condition, 1 some do not, 2 confi
 """
 
 import argparse
+import contextlib
 import html
 import io
 import os
@@ -224,6 +225,8 @@ def run_all(config: SweepConfig, runs: Runs) -> int:
                 children.signal(interrupts.received)
             for pid, code in children.ended().items():
                 work.ended(pid, code)
+        if interrupts.received:
+            screen.say("interrupted; the same command goes on")
         return interrupts.exit_code
 
 
@@ -294,13 +297,13 @@ class Work:
         failed = next((job for job in jobs if job in self._failed), None)
         if key in self._results or not (failed or all(map(self._history.is_done, jobs))):
             return
+        seconds = {job.stage: self._history.seconds(job) for job in jobs if self._history.seconds(job) is not None}
         evaluations, alarms = ([], []) if failed not in (None, jobs[-1]) else read_run(jobs[-1], self._config)
         row = {
             "variant": key[0], "seed": key[1], "threads": jobs[0].threads,
             "exit_code": self._failed.get(failed, FINISHED), "failed": failed and failed.stage,
-            "seconds": round(sum(self._history.seconds(job) for job in jobs), 1),
-            "stage_seconds": {job.stage: self._history.seconds(job) for job in jobs},
-            "was_interrupted": any(self._history.starts(job) > 1 for job in jobs),
+            "seconds": round(sum(seconds.values()), 1), "stage_seconds": seconds,
+            "was_restarted": any(self._history.starts(job) > 1 for job in jobs),
             "run": str(jobs[-1].folder), "commands": [list(job.command) for job in jobs],
             "evaluations": evaluations, "alarms": alarms, **self._here,
         }  # fmt: skip
@@ -310,9 +313,9 @@ class Work:
 
     def _told(self, job: Job) -> str:
         """The last figures of the run that ends with a job."""
-        rows = [row["evaluations"] for row in self._results.values() if row["run"] == str(job.folder)]
-        last = rows[0][-1] if rows and rows[0] else {}
-        return "".join(f", {name} {last[key]:.3f}" for key, (name, _) in FIGURES.items() if is_number(last.get(key)))
+        result = next((row for row in self._results.values() if row["run"] == str(job.folder)), None)
+        found = {name: look(result, Figure(key, "last")) for key, (name, _) in FIGURES.items()} if result else {}
+        return "".join(f", {name} {value:.3f}" for name, value in found.items() if value is not None)
 
     def _progress(self) -> str:
         """How many runs are over, and how long the others will take."""
@@ -406,10 +409,11 @@ def commit() -> dict[str, object]:
 
 def packages() -> dict[str, str]:
     """Versions of what moves the numbers."""
-    installed = {found.metadata["Name"] for found in metadata.distributions()}
-    return {"python": platform.python_version()} | {
-        name: metadata.version(name) for name in PACKAGES if name in installed
-    }
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 # What came of it
@@ -436,7 +440,8 @@ def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
         path = job.folder / f"{name}.jsonl"
         streams[name] = read_jsonl(path)[0] if path.exists() else []
     steps = {row.get("stage"): row["global_step"] - row["step"] for row in streams["metrics"] if "global_step" in row}
-    rows = [{**row, "global_step": row["step"] + steps.get(row.get("stage"), 0)} for row in streams["evaluations"]]
+    rows = [{**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
+            for row in streams["evaluations"]]  # fmt: skip
     losses = [row for row in streams["metrics"] if "loss" in row]
     if not rows and losses and "stage" not in losses[0]:  # SFT without held-out rows
         every = max(1, len(losses) // LOSS_POINTS)
@@ -446,6 +451,13 @@ def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
     if config.figures:
         rows += read_figures(job.log.read_text(encoding="utf-8", errors="replace"), config.figures)
     return rows, streams["alarms"]
+
+
+def without_prompts(row: dict) -> dict:
+    """An evaluation without its lists of a number per prompt."""
+    if isinstance(row.get("selection"), dict):
+        row = {**row, "selection": {key: value for key, value in row["selection"].items() if key != "per_prompt"}}
+    return row
 
 
 def read_figures(text: str, figures: dict[str, str]) -> list[dict]:
@@ -493,7 +505,7 @@ def look(result: dict, figure: Figure) -> float | None:
 
 def begun_alarms(result: dict) -> list[dict]:
     """The alarms of a run, without the rows that tell their ends."""
-    return [row for row in result["alarms"] if row.get("event") not in ("ended", "end")]
+    return [row for row in result["alarms"] if row["event"] == "begins"]
 
 
 @dataclass(frozen=True)
@@ -547,7 +559,7 @@ def lines_of(results: list[dict]) -> list[Line]:
             if values:
                 lines.append(Line(figure, f"{WHEN.get(moment, moment.replace('_', ' '))}{at}: {name}", more_is_better,
                                   values))  # fmt: skip
-    whole = {each["seed"]: each["seconds"] for each in results if not each["was_interrupted"]}
+    whole = {each["seed"]: each["seconds"] for each in results if not each["was_restarted"]}
     alarms = {each["seed"]: float(len(begun_alarms(each))) for each in results}
     if whole:
         lines.append(Line(Figure("seconds"), "seconds", False, whole))
@@ -796,13 +808,13 @@ def runs_table(results: list[dict]) -> str:
         for row in sorted(rows, key=lambda each: each["seed"]):
             values = [look(row, Figure(key, "last")) for key in known]
             cells = [str(row["threads"]), *("–" if value is None else rounded(value) for value in values)]
-            cells += [duration(row["seconds"]) + (" *" if row["was_interrupted"] else "")]
+            cells += [duration(row["seconds"]) + (" *" if row["was_restarted"] else "")]
             ended = f"{row['failed']}: exit code {row['exit_code']}" if row["exit_code"] else "finished"
             cells += [str(len(begun_alarms(row))), ended]
             lines.append(row_of(f"seed {row['seed']}", cells, "lost" if row["exit_code"] else ""))
     heads = ("threads", *(FIGURES[key][0].replace("->", "→") for key in known), "time", "alarms", "end")
-    star = "<p class=note>* Interrupted: the time is that of its last start.</p>"
-    starred = any(row["was_interrupted"] for row in results)
+    star = "<p class=note>* Restarted: the time is that of the last start.</p>"
+    starred = any(row["was_restarted"] for row in results)
     return table([(name, "muted") for name in heads], lines) + (star if starred else "")
 
 

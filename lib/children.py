@@ -4,13 +4,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lib.jail.kernel import die_with
-
-GRACE_SECONDS = 2.0  # for what a program has started, once the program itself is gone
 
 
 class Children:
@@ -65,23 +62,14 @@ class Children:
 
     def _end(self, pid: int) -> None:
         process = self._running.pop(pid)
-        if process.poll() is None:
-            _kill_group(pid, signal.SIGKILL)
-            process.wait()
-        # a server or a worker that it left behind: it may be about to end by itself
-        end = time.monotonic() + GRACE_SECONDS
-        while _kill_group(pid, 0) and time.monotonic() < end:
-            time.sleep(0.01)
-        _kill_group(pid, signal.SIGKILL)
+        _kill_group(pid, signal.SIGKILL)  # and, where it has ended, a server or a worker that it left behind
+        process.wait()
         os.write(self._pipe, b"-%d\n" % pid)
 
 
-def _kill_group(group: int, number: int) -> bool:
-    """Whether anybody was there to get the signal."""
+def _kill_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
-        return True
-    return False
 
 
 def _start_guard() -> tuple[int, int]:

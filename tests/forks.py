@@ -13,9 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 IMPORTED = [
-    "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "server", "faults", "lib.task",
-    "lib.score", "lib.gspo", "lib.scratch", "lib.generators.native", "lib.generators.openai", "peft", "datasets",
-    "trl.trainer.sft_trainer",
+    "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "sweep", "server", "faults",
+    "lib.task", "lib.score", "lib.gspo", "lib.scratch", "lib.generators.native", "lib.generators.openai", "peft",
+    "datasets", "trl.trainer.sft_trainer",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 

@@ -1,0 +1,367 @@
+"""Sweeps of a script of the standard library that writes what a run writes, checkpoints, and takes its time."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import forks
+import pytest
+import yaml
+
+import sweep
+from lib.conditions import Figure, read_condition
+from lib.config import SweepConfig, load
+from lib.errors import ConfigError
+
+ROOT = Path(__file__).parents[1]
+RUN = """
+import argparse, json, os, pathlib, signal, subprocess, sys, time
+
+options = argparse.ArgumentParser()
+options.add_argument("out", type=pathlib.Path)
+options.add_argument("--seed", type=int, default=0)
+options.add_argument("--gain", type=float, default=0.5)
+options.add_argument("--steps", type=int, default=0, help="tenths of a second")
+options.add_argument("--fails", type=int, default=-1, help="this seed")
+options.add_argument("--server", action="store_true", help="starts a program that it does not end")
+args = options.parse_args()
+args.out.mkdir(parents=True, exist_ok=True)
+signal.signal(signal.SIGTERM, lambda *_: (print("saved"), sys.exit(143)))
+programs = [os.getpid()]
+if args.server:
+    programs.append(subprocess.Popen(["sleep", "600"]).pid)
+with open("programs", "a") as file:
+    file.writelines(f"{program}\\n" for program in programs)
+checkpoint = args.out / "checkpoint"
+begin = int(checkpoint.read_text()) if checkpoint.exists() else 0
+for step in range(begin, args.steps):
+    print("step", step)
+    time.sleep(0.1)
+    aside = args.out / "aside"
+    aside.write_text(str(step + 1))
+    aside.rename(checkpoint)
+if args.seed == args.fails:
+    sys.exit("there was an iceberg")
+first = (0.4 + args.seed / 100, 0.3)
+last = (0.4 + args.seed / 100, 0.3 + args.gain + args.seed / 50)
+rows = []
+for when, stage, step, (one, two) in (("pretrain", 1, 0, first), ("step", 1, 5, first), ("after_stage2", 2, 10, last)):
+    row = {"when": when, "stage": stage, "step": step, "acc_attempt1": one, "delta": two - one}
+    rows.append({**row, "temperature": 1.0, "acc_attempt2": two, "delta_ci95": [two - one - 0.1, two - one + 0.1]})
+    rows.append({**row, "temperature": 0.0, "acc_attempt2": 0.9})
+(args.out / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in rows))
+(args.out / "metrics.jsonl").write_text(json.dumps({"stage": 2, "step": 1, "global_step": 11}) + "\\n")
+alarms = [{"event": "begins"}, {"event": "ends"}] if args.seed == 1 else []
+(args.out / "alarms.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in alarms))
+print(f"threads {os.environ['OMP_NUM_THREADS']}, right {two:.3f}")
+"""
+CONFIG = {
+    "run_name": "tiny",
+    "stages": {"data": "run.py {dir} --seed {seed}", "last": "run.py {dir} --seed {seed}"},
+    "variants": {"much": [], "little": ["--gain", "0.2"]},
+    "seeds": 3,
+    "threads": [1, 2],
+    "parallel": 2,
+    "require": ["after_stage2.acc_attempt2 - pretrain.acc_attempt2 >= 0.45", "alarms <= 0"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    return made(tmp_path, monkeypatch)
+
+
+def made(path, monkeypatch):
+    path.mkdir(exist_ok=True)
+    (path / "run.py").write_text(RUN)
+    monkeypatch.chdir(path)
+    return path
+
+
+def config_of(**changes):
+    Path("sweep.yaml").write_text(yaml.safe_dump({**CONFIG, **changes}, sort_keys=False))
+    return load(SweepConfig, Path("sweep.yaml"))
+
+
+def start(*words, **changes):
+    """The script as a process."""
+    Path("sweep.yaml").write_text(yaml.safe_dump({**CONFIG, **changes}, sort_keys=False))
+    return forks.script(ROOT / "sweep.py", "--config", "sweep.yaml", *words, output=Path("output.txt").resolve())
+
+
+def run(*words, **changes):
+    """Its exit code and what it printed."""
+    process = start(*words, **changes)
+    return ended(process), Path("output.txt").read_text()
+
+
+def ended(process):
+    """Its exit code."""
+    process.join(120)
+    return process.exitcode
+
+
+def rows(name):
+    return [json.loads(line) for line in Path(f"outputs/tiny/{name}.jsonl").read_text().splitlines()]
+
+
+def results():
+    """What must not depend on kills, by variant and seed."""
+    moves = ("time", "seconds", "stage_seconds", "was_restarted")
+    return {(row["variant"], row["seed"]): {key: value for key, value in row.items() if key not in moves}
+            for row in rows("results")}  # fmt: skip
+
+
+def starts():
+    return [row["job"] for row in rows("jobs") if row["event"] == "begun"]
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def living():
+    """Programs of the sweep that are there, zombies aside."""
+    found = []
+    for pid in Path("programs").read_text().split():
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            found.append(pid)
+    return found
+
+
+# -- what is planned
+
+
+def test_what_no_variant_changes_is_run_once_per_seed(folder):
+    config = config_of(variants={"a": [], "b": ["--gain", "{seed}"], "c": {"data": ["--gain", "0"]}}, seeds=[7, 8])
+    runs = sweep.plan(config)
+    names = [[job.name for job in jobs] for jobs in runs.values()]
+    assert names[:3] == [
+        ["shared/seed_7/data", "a/seed_7/last"], ["shared/seed_7/data", "b/seed_7/last"],
+        ["c/seed_7/data", "c/seed_7/last"],
+    ]  # fmt: skip
+    assert len(sweep.distinct(runs)) == 2 * 5
+    assert runs["b", 7][1].command == ("run.py", "outputs/tiny/b/seed_7/last", "--seed", "7", "--gain", "7")
+    assert [runs["a", seed][0].threads for seed in (7, 8)] == [2, 1]
+
+
+def test_earlier_stages_and_run_directories_have_placeholders(folder):
+    stages = {"base": "run.py {dir}", "last": 'make "two words" {run} model.name={base}/final rope={{a}}'}
+    jobs = sweep.plan(config_of(stages=stages, variants={"v": []}))["v", 0]
+    assert jobs[1].command == (
+        "make", "two words", "output_dir=outputs/tiny/v/seed_0", "run_name=last",
+        "model.name=outputs/tiny/shared/seed_0/base/final", "rope={a}",
+    )  # fmt: skip
+
+
+def test_all_mistakes_are_told_at_once(folder):
+    with pytest.raises(ConfigError) as caught:
+        config_of(
+            stages={"data": "run.py {sed}", "last": "run.py {data} {last}"}, variants={"x": {"dataa": []}},
+            seeds=[1, 1], require=["delta > 0", "a.b = 1", "a.b > 0 > 1", "__import__('os').x > 0", "a.b ** 2 > 1"],
+            figures={"x": "("}, thread=[1],
+        )  # fmt: skip
+    text = str(caught.value)
+    for part in ("'{sed}' is no placeholder; did you mean 'seed'?", "'{last}' is no placeholder", "stage 'dataa'; did",
+                 "a seed stands there twice", "'delta' has no moment", "'a.b = 1' is no condition", "a.b > 0 > 1",
+                 "__import__", "a.b ** 2", "'(' is no regular expression", "thread: unknown key; did"):  # fmt: skip
+        assert part in text, part
+
+
+def test_what_a_script_would_refuse_is_told_before_anything_runs(folder):
+    command = f"train.py --config {ROOT}/configs/tiny_arithmetic.yaml {{run}} seed={{seed}}"
+    wrong = {"good": ["train.alpha=5"], "bad": ["train.alpa=5"]}
+    code, output = run(stages={"data": "ran.py", "last": command}, variants=wrong)
+    assert code == 2
+    assert "stages: data: there is no 'ran.py'" in output
+    assert "stages: last: override 'train.alpa=5': train.alpa: unknown key; did you mean 'alpha'?" in output
+    assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("sweep_*.yaml")), ids=lambda path: path.stem)
+def test_a_shipped_sweep_is_sound_and_opens_with_its_command(path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    sweep.check_stages(load(SweepConfig, path))
+    assert f"python sweep.py --config configs/{path.name}" in path.read_text().splitlines()[0]
+
+
+# -- conditions
+
+
+@pytest.mark.parametrize(("text", "holds", "value", "margin"), [
+    ("after.acc - before.acc >= 0.25", True, 0.5, 0.25),
+    ("abs(after.acc - before.acc) <= 0.25", False, 0.5, -0.25),
+    ("after.acc_ci95[0] > 0.5 * before.acc", True, 0.625, 0.5),
+    ("max(after@0.acc, before.acc) < 1", False, 1.0, 0.0),
+    ("-before.acc / 2 > -1", True, -0.125, 0.875),
+    ("after@0.7.acc == 1", None, None, None),
+    ("seconds <= 180", True, 100.0, 80.0),
+])  # fmt: skip
+def test_a_condition_by_hand(text, holds, value, margin):
+    values = {
+        Figure("acc", "before"): 0.25, Figure("acc", "after"): 0.75, Figure("acc_ci95", "after", end=0): 0.625,
+        Figure("acc", "after", 0.0): 1.0, Figure("seconds"): 100.0,
+    }  # fmt: skip
+    if holds is None:
+        with pytest.raises(ValueError, match="no condition"):
+            read_condition(text)
+    else:
+        assert read_condition(text).measure(values.get) == (holds, value, margin)
+        assert read_condition(text).measure({}.get) is None
+
+
+def test_figures_are_looked_up_by_moment_and_temperature():
+    evaluations = [
+        {
+            "when": "after_stage2",
+            "stage": 2,
+            "step": 10,
+            "global_step": 20,
+            "temperature": at,
+            "acc": acc,
+            "acc_ci95": ends,
+        }
+        for at, acc, ends in ((1.0, 0.5, [0.4, 0.6]), (0.0, 0.9, None))
+    ]
+    step = {"when": "step", "stage": 2, "step": 5, "global_step": 15, "temperature": 1.0, "acc": 0.3}
+    result = {"evaluations": [step, *evaluations], "alarms": [{"event": "begins"}, {"event": "ends"}], "seconds": 7}
+    assert sweep.look(result, Figure("acc", "after_stage2")) == 0.5
+    assert sweep.look(result, Figure("acc", "after_stage2", 0.0)) == 0.9
+    assert sweep.look(result, Figure("acc", "stage2_step_5")) == 0.3
+    assert sweep.look(result, Figure("acc", "last")) == 0.5
+    assert sweep.look(result, Figure("acc_ci95", "last", end=1)) == 0.6
+    assert sweep.look(result, Figure("acc", "pretrain")) is None
+    assert sweep.look(result, Figure("alarms")) == 1
+
+
+# -- what is run
+
+
+def test_a_sweep_from_beginning_to_end(folder):
+    code, output = run()
+    assert code == 1  # two conditions do not hold in every run
+    assert "tiny, much: 3 of 3 runs" in output and "little minus much, seed by seed" in output
+    assert (
+        "3 of 3 runs (much): after_stage2.acc_attempt2 - pretrain.acc_attempt2 >= 0.45; worst 0.500, seed 0" in output
+    )
+    assert "WARNING: 0 of 3 runs (little): after_stage2.acc_attempt2" in output
+    assert "WARNING: 2 of 3 runs (much): alarms <= 0; worst 1.000, seed 1" in output
+    tables = [line.split("  ") for line in output.splitlines()]
+    attempt2 = [[cell.strip() for cell in line if cell.strip()] for line in tables
+                if "after stage II, sampled: attempt 2" in line]  # fmt: skip
+    # .80, .82, .84: Student's half width is 4.303 * .02 / sqrt(3) = .0497
+    assert attempt2[0][1:] == ["3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr."]
+    assert attempt2[2][1:] == ["3", "-0.300 [-0.300 -0.300]", "-0.300", "-0.300"]
+
+    assert len(rows("results")) == 6 and len(starts()) == 3 + 6
+    row = next(row for row in rows("results") if (row["variant"], row["seed"]) == ("much", 1))
+    assert (row["exit_code"], row["failed"], row["threads"], len(row["alarms"])) == (0, None, 2, 2)
+    assert [each["global_step"] for each in row["evaluations"]][::2] == [0, 5, 20]  # stage II begins at step 10
+    assert row["cpu"] and row["packages"]["torch"] and "commit" in row
+    log = Path("outputs/tiny/much/seed_1/last.log").read_text()
+    assert "threads 2, right 0.820" in log
+
+    running, most = set(), 0
+    for event in rows("jobs"):
+        (running.add if event["event"] == "begun" else running.discard)(event["job"])
+        most = max(most, len(running))
+    assert most == 2
+
+    page = Path("outputs/tiny/sweep.html").read_text()
+    assert page.count("<svg") == 6 and "http" not in page.replace("http://www.w3.org", "")
+
+    again, output = run("--table")
+    assert again == 1 and "3 of 3 runs (much)" in output and len(rows("results")) == 6
+    assert run("variants={much: []}", "require=[]")[0] == 0
+    assert run("variants={much: [--gain, '0.1']}")[0] == 2  # the results there are of another command
+    assert len(starts()) == 3 + 6
+
+
+def test_a_failing_run_is_a_row_and_no_end_of_the_others(folder):
+    stages = {"data": "run.py {dir} --seed {seed} --fails 1", "last": "run.py {dir} --seed {seed} --fails 2"}
+    code, output = run(stages=stages, require=[])
+    assert code == 1
+    assert "WARNING: shared/seed_1/data ended with exit code 1: there was an iceberg" in output
+    ends = {key: (row["exit_code"], row["failed"]) for key, row in results().items()}
+    assert ends == {("much", 0): (0, None), ("little", 0): (0, None), ("much", 1): (1, "data"),
+                    ("little", 1): (1, "data"), ("much", 2): (1, "last"), ("little", 2): (1, "last")}  # fmt: skip
+    assert not Path("outputs/tiny/much/seed_1").exists()  # its data failed
+    before = starts()
+    assert run(stages=stages, require=[])[0] == 1
+    assert starts()[len(before) :].count("shared/seed_1/data") == 1  # what failed is tried again, and nothing else
+    assert not {"shared/seed_0/data", "shared/seed_2/data", "much/seed_0/last"} & set(starts()[len(before) :])
+
+
+def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp_path, monkeypatch):
+    slow = {"data": "run.py {dir} --seed {seed}", "last": "run.py {dir} --seed {seed} --steps 8 --server"}
+    changes = {"stages": slow, "seeds": 2, "threads": [1], "parallel": 3, "require": []}
+    made(tmp_path / "whole", monkeypatch)
+    assert run(**changes)[0] == 0
+    whole = results()
+
+    made(tmp_path / "killed", monkeypatch)
+    process = start(**changes)
+    wait_for(Path("outputs/tiny/little/seed_0/last/checkpoint").exists)
+    process.kill()
+    process.join()
+    wait_for(lambda: not living())
+    assert run(**changes)[0] == 0
+    assert results() == whole and len(whole) == 4
+    assert any(row["was_restarted"] for row in rows("results"))
+    log = Path("outputs/tiny/much/seed_0/last.log").read_text()
+    assert log.count("step 0\n") == 1 and "step 7" in log  # it went on from its checkpoint
+    assert starts().count("shared/seed_0/data") == 1
+    assert not living()
+
+    Path("outputs/tiny/results.jsonl").unlink()  # as if the kill had come before a row
+    before = starts()
+    assert run(**changes)[0] == 0
+    assert results() == whole and starts() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_children_and_then_the_sweep(folder, number):
+    slow = {"last": "run.py {dir} --seed {seed} --steps 100 --server"}
+    process = start(stages=slow, variants={"v": []}, require=[])
+    wait_for(Path("outputs/tiny/v/seed_1/last/checkpoint").exists)
+    os.kill(process.pid, number)
+    assert ended(process) == 128 + number
+    assert "the same command goes on" in Path("output.txt").read_text()
+    assert not living()
+    if number == signal.SIGTERM:
+        assert "saved" in Path("outputs/tiny/v/seed_0/last.log").read_text()
+    assert not rows("results") and len(starts()) == 2
+
+
+def test_figures_of_any_command_are_read_from_its_screen(folder):
+    code, output = run(
+        stages={"last": "run.py {dir}/elsewhere --seed {seed}"}, variants={"v": []}, seeds=2,
+        figures={"after.acc": r"right ([\d.]+)"}, require=["after.acc > 0.7"],
+    )  # fmt: skip
+    assert code == 0
+    assert "2 of 2 runs: after.acc > 0.7; worst 0.800, seed 0" in output
+
+
+def test_sft_without_held_out_rows_shows_its_loss(folder):
+    job = sweep.plan(config_of())["much", 0][1]
+    job.folder.mkdir(parents=True)
+    lines = [json.dumps({"step": step, "loss": 1 / step}) + "\n" for step in range(1, 101)]
+    (job.folder / "metrics.jsonl").write_text("".join(lines))
+    evaluations, alarms = sweep.read_run(job, config_of())
+    assert [row["step"] for row in evaluations] == list(range(5, 101, 5)) and alarms == []
+    assert evaluations[-1]["loss"] == 0.01
+
+
+def test_dry_run_lists_the_commands(folder):
+    code, output = run("--dry-run", "seeds=1")
+    assert code == 0 and not Path("outputs").exists()
+    assert "little/seed_0/last, 1 thread: run.py outputs/tiny/little/seed_0/last --seed 0 --gain 0.2" in output
