@@ -258,7 +258,7 @@ class Work:
             busy = [other.threads for other, _ in self._running.values()]
             limit = self._config.parallel
             if busy and (len(busy) >= limit if limit else sum(busy) + job.threads > cores()):
-                return
+                continue  # a later one may need fewer threads
             if job.needs is None or self._history.is_done(job.needs):
                 self._left.remove(job)
                 yield job
@@ -325,9 +325,12 @@ class Work:
         means = self._history.means()
         if not waiting or any(job.stage not in means for job, _ in waiting):
             return text
-        left = sum(max(0.0, means[job.stage] - spent) for job, spent in waiting)
-        at_once = self._config.parallel or max(1, cores() // max(self._config.threads))
-        return f"{text}, about {duration(left / at_once)} left"
+        left = [(max(0.0, means[job.stage] - spent), job.threads) for job, spent in waiting]
+        if self._config.parallel:
+            seconds = sum(each for each, _ in left) / self._config.parallel
+        else:
+            seconds = sum(each * min(threads, cores()) for each, threads in left) / cores()
+        return f"{text}, about {duration(seconds)} left"
 
 
 def ancestors(job: Job) -> list[Job]:
@@ -373,10 +376,11 @@ class History:
         return self._ends[job.name]["seconds"] if job.name in self._ends else None
 
     def means(self) -> dict[str, float]:
-        """Mean seconds of each stage."""
+        """Mean seconds of each stage, where it ended well."""
         taken = defaultdict(list)
         for name, end in self._ends.items():
-            taken[name.rpartition("/")[2]].append(end["seconds"])
+            if not end["exit_code"]:
+                taken[name.rpartition("/")[2]].append(end["seconds"])
         return {stage: fmean(values) for stage, values in taken.items()}
 
 

@@ -13,7 +13,9 @@ import yaml
 import sweep
 from lib.conditions import Figure, read_condition
 from lib.config import SweepConfig, load
+from lib.console import Screen
 from lib.errors import ConfigError
+from lib.runlog import RunLog
 
 ROOT = Path(__file__).parents[1]
 RUN = """
@@ -284,6 +286,30 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert run("variants={much: []}", "require=[]")[0] == 0
     assert run("variants={much: [--gain, '0.1']}")[0] == 2  # the results there are of another command
     assert len(starts()) == 3 + 6
+
+
+def test_threads_fill_the_cores_and_no_more(folder, monkeypatch):
+    monkeypatch.setattr(sweep, "cores", lambda: 2)
+    config = config_of(stages={"last": "run.py {dir}"}, variants={"v": []}, parallel=None, seeds=4)
+    with RunLog(config.run_dir, resume=True, streams=("results", "jobs")) as log:
+        work = sweep.Work(config, sweep.plan(config), log, Screen(False))
+
+        def started():
+            seeds = []
+            for job in work.startable():
+                seeds.append(job.seed)
+                work.begun(job, job.seed)
+            return seeds
+
+        assert started() == [0, 2]  # one thread each; seeds 1 and 3 need both cores
+        work.ended(0, 0)
+        assert started() == []
+        work.ended(2, 0)
+        assert started() == [1]
+        work.ended(1, 0)
+        assert started() == [3] and not work.is_over
+        work.ended(3, 0)
+        assert work.is_over and len(rows("results")) == 4
 
 
 def test_a_failing_run_is_a_row_and_no_end_of_the_others(folder):
