@@ -2,7 +2,7 @@
 
     python evaluate.py --config configs/gsm8k.yaml                                      # the base model
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k
-    python evaluate.py --config configs/gsm8k.yaml --adapter outputs/score-gsm8k/stage1/step_50
+    python evaluate.py --config outputs/score-gsm8k/config.yaml --adapter outputs/score-gsm8k/best
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
     python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
@@ -20,6 +20,7 @@ Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox.
 import argparse
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -148,7 +149,10 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Pa
             args.output.open("a").close()
         except OSError as error:
             raise ConfigError(f"--output {args.output}: can not be written ({error.strerror}); give another") from error
-    return args, config, newest_adapter(args.run) if args.run else args.adapter
+    adapter = newest_adapter(args.run) if args.run else args.adapter
+    if adapter and adapter.is_symlink():  # best: the table says which one that is
+        adapter = Path(os.path.relpath(adapter.resolve()))
+    return args, config, adapter
 
 
 def _temperature(text: str) -> float:

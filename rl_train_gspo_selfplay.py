@@ -23,7 +23,7 @@ and 143 SIGTERM after a checkpoint.
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import SelfPlayConfig, dump, load, training_parser
+from lib.config import SelfPlayConfig, dump, load, parse, training_parser
 from lib.errors import FINISHED, run_script
 from lib.rewards import prepare
 from lib.runlog import check_directory, discard
@@ -66,7 +66,7 @@ def main() -> int:
 
 def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
-    args = training_parser(__doc__).parse_intermixed_args()  # overrides may stand anywhere
+    args = parse(training_parser(__doc__))
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
     if not args.dry_run:
         if args.smoke and not args.resume:

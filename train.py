@@ -21,7 +21,7 @@ checkpoint.
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, dump, load, training_parser
+from lib.config import ScoreConfig, dump, load, parse, training_parser
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.rewards import prepare
 from lib.runlog import check_directory, discard
@@ -63,7 +63,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
     options = training_parser(__doc__)
     options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
-    args = options.parse_intermixed_args()  # overrides may stand anywhere
+    args = parse(options)
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)

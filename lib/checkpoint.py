@@ -5,9 +5,12 @@
                        optimizer.bin, scheduler.bin, random_states_<rank>.pkl    written by accelerate
                        objects_<rank>.bin                               what the script registered
                        MANIFEST.json                                    checksum of each file, and facts of the run
+    stage1/best        a link to the best checkpoint of that stage, such as step_150
+    best               a link to that of the last stage
 
 A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside` was newer than the checkpoint
-from which a run was resumed.
+from which a run was resumed. What is the best, each manifest knows as of its own time, and the links are made after the
+newest: so a resume from any checkpoint finds its own best, and pruning leaves what one that stays calls the best.
 """
 
 import contextlib
@@ -33,11 +36,12 @@ from safetensors import SafetensorError
 
 from lib.adapters import load_adapter, save_adapter
 from lib.errors import ConfigError, NumericError, StorageError
-from lib.runlog import RunLog, fsync_file, fsync_folder
+from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
 
 MANIFEST = "MANIFEST.json"
+BEST = "best"
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
 DISK_FULL = ("inline_container", "iostream", "os error")  # failed writes of torch and tokenizers have no error class
 
@@ -54,7 +58,9 @@ class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
     `policy` has the PeftModel as `.model`; `dataset` is a fingerprint of the training data; the `keep` newest valid
-    checkpoints stay. Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
+    checkpoints of each stage stay, and its best. Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
+
+    `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with a stage where one was considered.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class Checkpoints:
         self.dataset = dataset
         self.keep = keep
         self.allow_change = allow_change
+        self.best: dict[str, dict[str, Any]] = {}
         self._objects: dict[str, Stateful | torch.Generator] = {}
         accelerator.register_save_state_pre_hook(self._save_adapter)
         accelerator.register_load_state_pre_hook(self._load_adapter)
@@ -99,8 +106,18 @@ class Checkpoints:
         """
         self._objects.update(objects)
 
+    def consider(self, stage: int, folder: str, score: float) -> None:
+        """Notes a moment as the best of a stage if none had a higher score; the caller then saves it as `folder`."""
+        best = self.best.get(f"stage{stage}")
+        if best is None or score > best["score"]:
+            self.best[f"stage{stage}"] = {"folder": folder, "score": score}
+
+    def best_of(self, stage: int) -> str | None:
+        """The folder of the best checkpoint of a stage below the run's, such as `stage1/step_150`."""
+        return self.best.get(f"stage{stage}", {}).get("folder")
+
     def save(self, stage: int, step: int) -> Path:
-        """Save everything as `stage<stage>/step_<step>`, then delete the oldest.
+        """Save everything as `stage<stage>/step_<step>`, then delete the oldest of the stage.
 
         All ranks call it, as the last act of a step: rows that are logged later are cut off by a resume.
         Raises NumericError when weights or optimizer hold non-finite numbers, StorageError when it cannot be written;
@@ -114,12 +131,12 @@ class Checkpoints:
         self._together(temporary, lambda: self._publish(temporary, final), main_only=True)
         return final
 
-    def resume(self) -> Path | None:
-        """Load the newest valid checkpoint and return it; None, with empty logs, if there never was one.
+    def resume(self, path: Path | None = None) -> Path | None:
+        """Load a checkpoint, the newest valid one unless told, and return it; None, with empty logs, if none ever was.
 
-        Raises ConfigError when all are broken, and what `load` raises.
+        Raises ConfigError when all are broken, when `path` is none of this run's, and what `load` raises.
         """
-        path = self.newest()
+        path = checkpoint_in(self.run_dir, path) if path else self.newest()
         if path is not None:
             self.load(path)
         elif any(_found(self.run_dir)):
@@ -137,13 +154,11 @@ class Checkpoints:
         return broadcast_object_list(answer)[0]
 
     def load(self, path: Path) -> None:
-        """Restore the state in `path` bit for bit and cut the logs back to it; newer checkpoints become `*.aside`.
+        """Restore the state in `path` bit for bit, go back to it with logs and best; newer ones become `*.aside`.
 
         Raises ConfigError when the checkpoint is broken or belongs to other data, ranks, adapters or objects.
         """
-        broken = problems(path)
-        if broken:
-            raise ConfigError(f"{path} is broken: {'; '.join(broken)}; resume from another checkpoint")
+        _refuse_broken(path)
         manifest = _read_manifest(path)
         self._refuse_other_run(path, manifest)
         objects = self._read_objects(path)
@@ -151,10 +166,19 @@ class Checkpoints:
         _restore_rng(path / f"random_states_{self.accelerator.process_index}.pkl")
         for name, state in objects.items():
             _set_state(self._objects[name], state)
+        self.best = manifest.get("best", {})  # there was none in earlier versions
         if self.accelerator.is_main_process:
+            self._set_newer_aside(path)  # first: if a kill leaves some of them, the logs are still long enough
             self.log.rewind(manifest["log_offsets"])
-            self._set_newer_aside(path)
+            self._point_at_best()
+            self._prune(path.parent)
         self.accelerator.wait_for_everyone()
+
+    def load_weights(self, path: Path) -> None:
+        """Restore the weights and the optimizer of a checkpoint, and nothing else. ConfigError when it is broken."""
+        _refuse_broken(path)
+        load_adapter(self._peft_model(), path)
+        self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
 
     def _refuse_strays(self) -> None:
         named = self.accelerator.unwrap_model(self.policy).named_parameters()
@@ -211,6 +235,7 @@ class Checkpoints:
                 "world_size": self.accelerator.num_processes,
                 "dataset": self.dataset,
                 "log_offsets": self.log.offsets(),
+                "best": self.best,
             },
         )
         fsync_folder(temporary)
@@ -221,15 +246,27 @@ class Checkpoints:
         broken = problems(final)
         if broken:
             raise OSError(errno.EIO, f"read back otherwise than written: {'; '.join(broken)}")
-        self._prune()
+        self._point_at_best()
+        self._prune(final.parent)
 
-    def _prune(self) -> None:
-        valid = 0
-        for folder in _found(self.run_dir):
-            if valid >= self.keep:
+    def _point_at_best(self) -> None:
+        begun = (folder.name for folder in self.run_dir.iterdir() if re.fullmatch(r"stage\d+", folder.name))
+        for stage in sorted({*self.best, *begun}):
+            folder = self.best[stage]["folder"] if stage in self.best else None
+            (self.run_dir / stage).mkdir(exist_ok=True)
+            _link(self.run_dir / stage / BEST, folder and os.path.relpath(folder, stage))
+        _link(self.run_dir / BEST, f"{max(self.best)}/{BEST}" if self.best else None)
+
+    def _prune(self, stage: Path) -> None:
+        """Deletes the oldest of a stage; with each that stays, what it calls the best."""
+        valid, needed = 0, set()
+        for folder in (folder for folder in _found(self.run_dir) if folder.parent == stage):
+            if valid < self.keep:
+                if not problems(folder):
+                    valid += 1
+                    needed |= {best["folder"] for best in _read_manifest(folder).get("best", {}).values()}
+            elif folder.relative_to(self.run_dir).as_posix() not in needed:
                 _delete(folder)
-            elif not problems(folder):
-                valid += 1
 
     def _together(self, temporary: Path, action: Callable[[], None], main_only: bool = False) -> None:
         """Run a phase of saving; when it cannot write on one rank, all ranks clean up and raise StorageError."""
@@ -295,6 +332,7 @@ class Checkpoints:
             aside = folder.with_name(folder.name + ".aside")
             shutil.rmtree(aside, ignore_errors=True)
             os.replace(folder, aside)
+            logger.warning("%s is newer than %s: it is set aside as %s", folder, path, aside.name)
 
     # -- both
 
@@ -333,6 +371,12 @@ def problems(folder: Path) -> list[str]:
     return [f"{name} {problem}" for name, problem in found if problem]
 
 
+def _refuse_broken(folder: Path) -> None:
+    broken = problems(folder) if folder.is_dir() else ["there is no such folder"]
+    if broken:
+        raise ConfigError(f"{folder} is broken: {'; '.join(broken)}; resume from another checkpoint")
+
+
 def _found(run_dir: Path) -> Iterator[Path]:
     """The run's checkpoint folders, whole or not, newest first."""
     numbered = []
@@ -347,6 +391,22 @@ def _delete(folder: Path) -> None:
     doomed = folder.with_name(folder.name + ".old.tmp")  # half deleted, it must not look like a checkpoint
     os.replace(folder, doomed)
     shutil.rmtree(doomed)
+
+
+def _link(link: Path, target: str | None) -> None:
+    """Makes a link in one instant, or removes it."""
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)  # in a copy of the run links may have become folders
+    aside = link.with_name(f".{link.name}")
+    aside.unlink(missing_ok=True)
+    if target == (os.readlink(link) if link.is_symlink() else None):
+        return
+    if target is None:
+        link.unlink()
+    else:
+        aside.symlink_to(target)
+        os.replace(aside, link)
+    fsync_folder(link.parent)
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:

@@ -7,7 +7,9 @@ need several fields stand in `conflicts()`.
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
@@ -190,7 +192,8 @@ class TrainLoop(Section):
 
     micro_batch_tokens: Count = 16_384  # tokens per forward, padding included; changes memory, never the update
     checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end, and of each stage
-    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2  # the newest of each stage
+    keep_best: bool = True  # the best by held-out accuracy stays too: stage<N>/best
     on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
     identical_rewards_warning: Count = 20  # steps in a row
     stop_on_identical_rewards: bool = False
@@ -1038,11 +1041,24 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
     """The same with the verbs of the scripts that train by reinforcement."""
     result = parser(doc)
     result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
-    result.add_argument("--resume", action="store_true", help="go on with the run, exactly from its last checkpoint")
+    result.add_argument(
+        "--resume", nargs="?", const=True, default=False, type=Path, metavar="DIR",
+        help="go on with the run, exactly from its last checkpoint, or from that in DIR",
+    )  # fmt: skip
     result.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
     result.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
     result.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     return result
+
+
+def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line of a script that trains by reinforcement; overrides may stand anywhere, behind --resume too."""
+    words = sys.argv[1:]
+    for i, (word, following) in enumerate(pairwise(words)):
+        if word == "--resume" and re.match(r"[\w.]+=", following):  # no folder: the newest checkpoint is meant
+            words = [*words[:i], *words[i + 1 :], word]
+            break
+    return options.parse_intermixed_args(words)
 
 
 def _positive(text: str) -> int:

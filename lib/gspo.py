@@ -46,7 +46,7 @@ class GspoRun(Trainer):
         task: ChatTask,
         *,
         adapter: Path | None = None,
-        resume: bool = False,
+        resume: bool | Path = False,
         allow_change: bool = False,
         profile: int = 0,
     ):
@@ -225,6 +225,7 @@ class GspoRun(Trainer):
         """
         rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
         self.log.sync()
+        self.note_score(rows[0])
         self.progress.due = None
         return rows[0]
 
@@ -257,6 +258,7 @@ class GspoRun(Trainer):
                 self._log_texts(when, texts, temperature=settings.temperature, part="selection")
                 numbers = [[numbers_of(answer) for answer in group.answers] for group in groups]
                 row["selection"] = selected_groups(numbers, settings, self.accelerator)
+        row |= self.restored("evaluations")
         self.log.write("evaluations", row)
         self.track("eval" if "selection" in row else "eval_greedy", row, self.progress.step)
         self.screen.single_evaluation(row)
@@ -269,8 +271,7 @@ class GspoRun(Trainer):
             return
         if self.progress.due:
             self.evaluate(self.progress.due)
-        if self.config.train.checkpoint_every and step % self.config.train.checkpoint_every == 0:
-            self.save()
+        self.save_if_due()
 
     def finish(self) -> None:
         """The last evaluation, the adapter in `stage1/`, and the last checkpoint."""
@@ -279,10 +280,9 @@ class GspoRun(Trainer):
             if self.progress.step < self.steps:
                 self.screen.warn("a finished run is not made longer: start another one with --resume-adapter")
             return
-        self.evaluate("after_training")
+        row = self.evaluate("after_training")
         self.save_adapter(1, self.task.tokenizer)
-        step, self.progress.stage = self.progress.step, 2
-        self.checkpoints.save(1, step)
+        self.end_stage(row, last=True)
 
     def show_results(self) -> None:
         """Evaluations, the scoreboard, and what opponent and teacher came to."""
@@ -291,7 +291,8 @@ class GspoRun(Trainer):
             return
         config, opponent, teacher = self.config, self.config.opponent, self.config.teacher
         rows, _ = read_jsonl(config.run_dir / "evaluations.jsonl")
-        self.screen.single_table(rows, f"{config.run_name}, held-out answers")
+        self.screen.single_table(self.with_best(rows), f"{config.run_name}, held-out answers")
+        self.say_restores()
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
             self.screen.say(line)
         for section, settings in (("opponent", opponent), ("teacher", teacher)):

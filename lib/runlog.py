@@ -15,6 +15,7 @@ import logging
 import math
 import mmap
 import os
+import re
 import shutil
 import time
 from collections import deque
@@ -130,17 +131,32 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
 
 
 def check_directory(
-    directory: Path, config_text: str, resume: bool, allow_change: bool, may_change: Iterable[str] = ()
+    directory: Path, config_text: str, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()
 ) -> None:
     """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing.
 
-    `may_change`: keys or sections of the config that a resume may change, besides those of MAY_CHANGE.
+    `resume` may be the checkpoint to go on from. `may_change`: keys or sections of the config that a resume may change,
+    besides those of MAY_CHANGE.
     """
+    if isinstance(resume, Path):
+        checkpoint_in(directory, resume)
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # another process than the main one may come late, when the run has already begun
     _refuse_busy(directory)
     _refuse_existing(directory, resume)
     check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
+
+
+def checkpoint_in(directory: Path, path: Path) -> Path:
+    """The checkpoint of the run in `directory` that `path` names, a link to it too. ConfigError if it is none of it."""
+    there = path.resolve()
+    found = directory / there.parent.name / there.name
+    if not re.fullmatch(r"stage\d+/step_\d+", f"{there.parent.name}/{there.name}") or found.resolve() != there:
+        raise ConfigError(
+            f"--resume {path}: expected a checkpoint of this run, such as {directory}/stage1/step_200; to start from "
+            "the weights of another run, give --resume-adapter and a new run_name=..."
+        )
+    return found
 
 
 def discard(directory: Path) -> None:

@@ -69,7 +69,7 @@ class Score(Trainer):
         *,
         start_stage: int = 1,
         adapter: Path | None = None,
-        resume: bool = False,
+        resume: bool | Path = False,
         allow_change: bool = False,
         profile: int = 0,
     ):
@@ -94,14 +94,11 @@ class Score(Trainer):
         return self.opened(self.task.splits.fingerprint, self.config.train.keep_checkpoints, sampler=self.sampler)
 
     def remaining(self) -> Iterator[Stage]:
-        """The stages that are still to be done, each entered with a fresh optimizer unless the config keeps it."""
+        """The stages that are still to be done."""
         left = self.stages[self.progress.stage - 1 :]
         if not left:
             self.screen.say("this run is finished: nothing is left to do")
-        for stage in left:
-            if self.progress.step == 0 and self.config.train.fresh_optimizer_per_stage:
-                self.fresh_optimizer()
-            yield stage
+        yield from left
 
     def sample(self, stage: Stage) -> list[Rollout]:
         """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt."""
@@ -195,6 +192,7 @@ class Score(Trainer):
         """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
         rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
         self.log.sync()
+        self.note_score(rows[0])
         self.progress.due = None
         return rows[0]
 
@@ -216,6 +214,7 @@ class Score(Trainer):
         if settings is self.config.eval:  # the greedy one beside it is for people
             rows = self.task.selection
             row["selection"] = selected(answers_to(rows, part="selection")) if rows else None
+        row |= self.restored("evaluations")
         self.log.write("evaluations", row)
         self.track("eval" if "selection" in row else "eval_greedy", row, self._global_step())
         self.screen.evaluation(row)
@@ -228,23 +227,27 @@ class Score(Trainer):
             return
         if self.progress.due:
             self.evaluate(self.progress.due)
-        if self.config.train.checkpoint_every and step % self.config.train.checkpoint_every == 0:
-            self.save()
+        self.save_if_due()
 
     def finish(self, stage: Stage) -> None:
-        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next starts."""
-        self.evaluate(f"after_stage{stage.number}")
+        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next starts.
+
+        The next one has a fresh optimizer unless the config keeps it.
+        """
+        row = self.evaluate(f"after_stage{stage.number}")
         self.save_adapter(stage.number, self.task.tokenizer)
-        step, self.progress.stage, self.progress.step = self.progress.step, stage.number + 1, 0
-        self.checkpoints.save(stage.number, step)
+        last = stage is self.stages[-1]
+        if self.config.train.fresh_optimizer_per_stage and not last:
+            self.fresh_optimizer()
+        self.end_stage(row, last)
 
     def show_results(self) -> None:
         """The table of this run's evaluations."""
         if self.accelerator.is_main_process:
             rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
-            self.screen.table(
-                [row for row in rows if row["when"] != "step"], f"{self.config.run_name}, held-out answers"
-            )
+            rows = [row for row in self.with_best(rows) if row["when"] != "step"]
+            self.screen.table(rows, f"{self.config.run_name}, held-out answers")
+            self.say_restores()
 
     def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import torch
 from accelerate.utils import set_seed
@@ -19,6 +21,7 @@ from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
 
 SKIPS_IN_A_ROW = 3
+RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
 LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
 
 
@@ -34,10 +37,13 @@ class Progress:
     skipped: int = 0  # steps in a row in which something was not finite
     micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
+    rate_factor: float = 1.0  # of the learning rate; halved whenever the run goes back to its best checkpoint
+    restores: list[dict] = dataclasses.field(default_factory=list)  # each with stage, step and where it went back to
+    restored_from: dict[str, str] = dataclasses.field(default_factory=dict)  # what the next row of a file has to say
 
     def state_dict(self) -> dict:
-        """Every field."""
-        return dataclasses.asdict(self)
+        """Every field; by way of JSON, so that equal states are equal bytes: pickle writes a shared string once."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def load_state_dict(self, state: dict) -> None:
         """Sets every field."""
@@ -68,12 +74,22 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
     return settings.learning_rate * factor
 
 
+def score_of(evaluation: dict) -> float:
+    """What the best checkpoint is chosen by: accuracy, of attempt 2 where there are two.
+
+    On the questions that no reported number uses; on those that are reported only where a run has no others.
+    """
+    measured = evaluation["selection"] or evaluation
+    return measured["acc_attempt2"] if "acc_attempt2" in measured else measured["acc"]
+
+
 class Trainer:
     """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass."""
 
     def __init__(
-        self, config: RunConfig, policy: torch.nn.Module, accelerator, *, resume: bool, allow_change: bool, profile: int
-    ):
+        self, config: RunConfig, policy: torch.nn.Module, accelerator, *,
+        resume: bool | Path, allow_change: bool, profile: int,
+    ):  # fmt: skip
         self.config = config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
@@ -110,7 +126,7 @@ class Trainer:
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, sampling=self.generator, **moving)
             if self._resume:
-                path = self.checkpoints.resume()
+                path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
@@ -129,6 +145,7 @@ class Trainer:
 
         `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
         """
+        rate *= self.progress.rate_factor
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad()
@@ -215,7 +232,7 @@ class Trainer:
 
     def log_step(self, row: dict) -> None:
         """One row in metrics.jsonl and one call to the dashboard."""
-        self.log.write("metrics", row)
+        self.log.write("metrics", row | self.restored("metrics"))
         self.log.sync()
         self.track(f"stage{row['stage']}", row, row["global_step"])
         self._say_if_any(self.profile.step())
@@ -257,3 +274,82 @@ class Trainer:
     def save(self) -> None:
         """A checkpoint of this very moment."""
         self.checkpoints.save(self.progress.stage, self.progress.step)
+
+    def note_score(self, evaluation: dict) -> None:
+        """After an evaluation: the moment that is the best of its stage so far is to be saved, and is kept."""
+        if self.config.train.keep_best:
+            self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
+
+    def save_if_due(self) -> None:
+        """Between two steps: a checkpoint where this is the best moment of the stage, or `checkpoint_every` says so."""
+        every = self.config.train.checkpoint_every
+        if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
+            self.save()
+
+    def end_stage(self, evaluation: dict, last: bool) -> None:
+        """A checkpoint from which the next stage starts, whose best it is to begin with."""
+        stage, step, here = self.progress.stage, self.progress.step, self._here()
+        self.progress.stage = stage + 1
+        if not last:
+            self.progress.step = 0
+            if self.config.train.keep_best:
+                self.checkpoints.consider(stage + 1, here, score_of(evaluation))
+        self.checkpoints.save(stage, step)
+
+    def restore_best(self) -> Path | None:
+        """Goes back to weights and optimizer of the best checkpoint of this stage, and on from there at half the rate.
+
+        Steps, sampler and random generators go on: a run always ends, and the batch that broke the policy is not drawn
+        again. All processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or None
+        where no best is kept (`train.keep_best`). Raises NumericError where this has been done RESTORES times in the
+        stage, ConfigError where the checkpoint is broken.
+        """
+        progress = self.progress
+        folder = self.checkpoints.best_of(progress.stage)
+        if folder is None:
+            return None
+        if sum(each["stage"] == progress.stage for each in progress.restores) >= RESTORES:
+            raise NumericError(
+                f"stage {progress.stage} step {progress.step}: {RESTORES} times in this stage the run went back to its "
+                f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
+                f"reward and at the texts in generations.jsonl; the best is {self.config.run_dir / folder}"
+            )
+        self.checkpoints.load_weights(self.config.run_dir / folder)
+        progress.rate_factor /= 2
+        where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
+        progress.restores.append(where | {"rate_factor": progress.rate_factor})
+        progress.restored_from = dict.fromkeys(("metrics", "evaluations"), folder)
+        progress.skipped = progress.identical_rewards = 0
+        self.save()
+        return self.config.run_dir / folder
+
+    def restored(self, stream: str) -> dict:
+        """What the first row of a file says after the run has gone back: `restored_from`, a folder below the run's."""
+        folder = self.progress.restored_from.pop(stream, None)
+        return {"restored_from": folder} if folder else {}
+
+    def with_best(self, rows: list[dict]) -> list[dict]:
+        """The rows of evaluations.jsonl; behind the last one of a stage its best with a label, if that is another."""
+        places = [f"stage{row['stage']}/step_{row['step']}" for row in rows]
+        table = []
+        for number, row in enumerate(rows):
+            table.append(row)
+            goes_on = number + 1 < len(rows) and rows[number + 1]["stage"] == row["stage"]
+            folder = None if goes_on else self.checkpoints.best_of(row["stage"])
+            if folder in places and folder != places[number]:
+                is_start = not folder.startswith(f"stage{row['stage']}/") or folder.endswith("/step_0")
+                label = "  best: its start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
+                best = [each for each, place in zip(rows, places, strict=True) if place == folder]
+                table += [each | {"when": "best", "label": label} for each in best]
+        return table
+
+    def say_restores(self) -> None:
+        """A line for each time that the run went back."""
+        for each in self.progress.restores:
+            self.screen.say(
+                f"stage {each['stage']} step {each['step']}: went back to {each['restored_from']}, and on at "
+                f"{each['rate_factor']:g} of the learning rate"
+            )
+
+    def _here(self) -> str:
+        return f"stage{self.progress.stage}/step_{self.progress.step}"

@@ -9,6 +9,7 @@ full_from  the moment from which on no file may grow
 read       the number of the reply of a server that is the last one to be read, before it is kept
 kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
+restores   [stage, step] of each step behind which the run goes back to its best checkpoint
 same_texts every process samples the whole batch, with one seed, and keeps its share
 journal    a file for the moments, and for those of checkpoints
 weights    a file for the adapter at the end
@@ -116,7 +117,7 @@ class Run:
         return {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file() and path.name != ".lock"}
 
     def result(self) -> dict[str, object]:
-        """What must be equal to the last bit: every row but for times, and all files that do not depend on these.
+        """What must be equal to the last bit: every row but for times, other files that do not depend on these, links.
 
         Beside an adapter PEFT mends the card that a full disk has cut.
         """
@@ -125,7 +126,14 @@ class Run:
         files = {name: data for name, data in files.items() if not name.endswith(left_out) and ".aside/" not in name}
         checkpoints = {self.dir / name for name in map(os.path.dirname, files) if "step_" in name}
         assert checkpoints and not any(map(problems, checkpoints))
-        return {name: self.rows(name[:-6]) if name.endswith(".jsonl") else data for name, data in files.items()}
+        result = {name: self.rows(name[:-6]) if name.endswith(".jsonl") else data for name, data in files.items()}
+        for name in files:
+            if name.endswith("adapter_config.json"):  # PEFT writes sets as lists, in the order of this process
+                config = json.loads(files[name])
+                result[name] = {key: sorted(v) if isinstance(v, list) else v for key, v in config.items()}
+        links = [path for path in self.dir.rglob("*") if path.is_symlink()]
+        assert all(map(Path.is_dir, links))
+        return result | {str(link.relative_to(self.dir)): os.readlink(link) for link in links}
 
     def same_as(self, straight: "Run", note: object = "") -> None:
         """Ended like the other one."""
@@ -167,6 +175,7 @@ class Moments:
         for kind, name, sample_all in ((Score, "sample", _sample_all), (GspoRun, "play", _play_all)):
             kind.open = _both(self._watch, kind.open)
             kind.evaluate = _both(self._opened, self._during("evaluation", kind.evaluate))
+            kind.when_due = _both(self._restore, kind.when_due)
             sample = _both(self._pause, sample_all if "same_texts" in plan else getattr(kind, name))
             setattr(kind, name, _both(self._opened, sample))
         Remote.answers = self._during("waiting", Remote.answers)
@@ -191,6 +200,10 @@ class Moments:
         if run.progress.step in self.plan.get("pauses", ()):
             Path(f"paused_at_{run.progress.step}").touch()
             os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _restore(self, run: Score | GspoRun, *_: object) -> None:
+        if [run.progress.stage, run.progress.step] in self.plan.get("restores", ()):
+            run.restore_best()
 
     def _count(self, *_: object, **__: object) -> None:
         is_main = threading.current_thread() is threading.main_thread()

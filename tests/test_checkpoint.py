@@ -225,12 +225,62 @@ def test_a_second_adapter_is_not_part_of_the_state(run_dir):
 
 
 def test_stages_order_and_pruning(tmp_path):
-    run = Run(tmp_path, keep=3).train(4, save_every=2)
+    run = Run(tmp_path, keep=2).train(4, save_every=2)
     run.save(stage=2)
     run.train(5).save(stage=2)
     left = [f"{path.parent.name}/{path.name}" for path in checkpoint._found(tmp_path)]
-    assert left == ["stage2/step_5", "stage2/step_4", "stage1/step_4"]
+    assert left == ["stage2/step_5", "stage2/step_4", "stage1/step_4", "stage1/step_2"]
     assert run.checkpoints.newest() == tmp_path / "stage2" / "step_5"
+
+
+def test_what_one_that_stays_calls_the_best_stays(tmp_path):
+    """Steps 1 to 5 score 3, 4, 1, 5, 2."""
+    run = Run(tmp_path, keep=2)
+    left = []
+    for step, score in enumerate((3, 4, 1, 5, 2), start=1):
+        run.checkpoints.consider(1, f"stage1/step_{step}", score)
+        run.train(step).save()
+        found = "".join(path.name[-1] for path in checkpoint._found(tmp_path))
+        left.append((found, os.readlink(tmp_path / "stage1" / "best")))
+        assert (tmp_path / "best").resolve() == (tmp_path / "stage1" / "best").resolve()
+    # step 3 still calls step 2 the best when step 4 is
+    assert left == [("1", "step_1"), ("21", "step_2"), ("32", "step_2"), ("432", "step_4"), ("54", "step_4")]
+
+
+def test_a_resume_finds_its_own_best(run_dir):
+    run = Run(run_dir, resume=True)
+    run.checkpoints.consider(1, "stage1/step_2", 1.0)
+    run.save()
+    run.train(3)
+    run.checkpoints.consider(1, "stage1/step_3", 2.0)
+    run.checkpoints.consider(2, "stage1/step_3", 2.0)
+    newest = run.save()
+    run.close()
+    assert [os.readlink(run_dir / f"stage{stage}" / "best") for stage in (1, 2)] == ["step_3", "../stage1/step_3"]
+    flip(newest / "optimizer.bin")
+    run = Run(run_dir, resume=True)
+    assert run.checkpoints.best == {"stage1": {"folder": "stage1/step_2", "score": 1.0}}
+    assert os.readlink(run_dir / "stage1" / "best") == "step_2" and not (run_dir / "stage2" / "best").is_symlink()
+
+
+def test_links_that_a_copy_made_folders_are_links_again(run_dir, tmp_path):
+    run = Run(run_dir, resume=True)
+    run.checkpoints.consider(1, "stage1/step_2", 1.0)
+    run.save()
+    copy = shutil.copytree(run_dir, tmp_path / "copy")  # follows links
+    assert not (copy / "best").is_symlink()
+    assert Run(copy, resume=True).resumed and os.readlink(copy / "best") == "stage1/best"
+
+
+def test_weights_and_optimizer_alone_come_back(run_dir):
+    run = Run(run_dir, resume=True)
+    then = copy.deepcopy(run.state())
+    now = copy.deepcopy(run.train(4).state())
+    run.checkpoints.load_weights(run_dir / "stage1" / "step_2")
+    assert same(run.state(), now | {name: then[name] for name in ("weights", "optimizer")})
+    flip(run_dir / "stage1" / "step_1" / "optimizer.bin")
+    with pytest.raises(ConfigError, match=r"step_1 is broken: optimizer.bin is damaged"):
+        run.checkpoints.load_weights(run_dir / "stage1" / "step_1")
 
 
 def test_saving_the_same_step_again_replaces_it(run_dir):

@@ -1,0 +1,190 @@
+"""Runs that keep their best checkpoint and go back to it, whatever becomes of them.
+
+They go back behind the steps of RESTORES, whatever they are doing there.
+"""
+
+import random
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import forks
+import moments
+import pytest
+from test_resume import CONFIG, ROOT, flip, refused
+from test_resume import template as template
+
+from lib.checkpoint import problems
+from lib.config import parse, training_parser
+
+REWARD = """
+from lib.registry import Judged
+
+def threes(predictions):
+    return [Judged({"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40}, "3" in p) for p in predictions]
+"""
+BEST = CONFIG | {
+    "reward": {"fn": "threes.threes"},
+    "optimizer": {"learning_rate": 0.05, "warmup_steps": 2, "schedule": "cosine"},
+    "eval": {**CONFIG["eval"], "samples_per_prompt": 4},
+}
+RESTORES = [[1, 4], [2, 3]]  # before the evaluation of a step; between two evaluations
+
+
+class Run(moments.Run):
+    def __init__(self, template: Path, folder: Path):
+        super().__init__("train", template, folder, BEST)
+        (self.folder / "threes.py").write_text(REWARD)
+
+    def link(self, name: str) -> str:
+        """Where a link leads."""
+        return (self.dir / name).resolve().relative_to(self.dir.resolve()).as_posix()
+
+    def scores(self) -> dict[str, float]:
+        """What each checkpoint that was evaluated has come to."""
+        return {f"stage{row['stage']}/step_{row['step']}": row["acc_attempt2"] for row in self.rows("evaluations")}
+
+
+@pytest.fixture(scope="module")
+def straight(template, tmp_path_factory) -> Run:
+    """A run that went back twice, and that nothing interrupted."""
+    run = Run(template, tmp_path_factory.mktemp("straight") / "work")
+    run.text = run.start(journal="journal.json", restores=RESTORES)
+    run.saved, run.moments = run.journal()
+    return run
+
+
+@pytest.fixture
+def mine(template, tmp_path) -> Run:
+    return Run(template, tmp_path / "work")
+
+
+def test_the_best_is_kept(straight):
+    """The end of stage I is one that stage II may have: it starts there."""
+    scores = straight.scores()
+    for stage, own in (("stage1", list(scores)[:4]), ("stage2", list(scores)[3:])):
+        best = max(own, key=scores.get)  # of equals the first
+        assert straight.link(f"{stage}/best") == best and not problems(straight.dir / best)
+        left = {f"{stage}/{path.name}" for path in (straight.dir / stage).glob("step_*")}
+        assert left | {best} == {best, f"{stage}/step_5", f"{stage}/step_6"}
+    assert straight.link("best") == straight.link("stage2/best")
+    assert straight.link("stage1/best") == "stage1/step_2"  # neither first nor last: else this tells little
+
+
+def test_the_table_shows_the_best_beside_the_last(straight):
+    lines = straight.text.partition("held-out answers")[2].splitlines()
+    after = next(i for i, line in enumerate(lines) if "after stage I " in line)
+    assert f"best: step 2 {straight.scores()['stage1/step_2']:.3f}".split() == [
+        *lines[after + 2].split()[:3], lines[after + 2].split()[4],
+    ]  # fmt: skip
+    for (stage, step), factor in zip(RESTORES, ("0.5", "0.25"), strict=True):
+        back = next(line for line in lines if line.startswith(f"stage {stage} step {step}: went back to stage1/"))
+        assert back.endswith(f" and on at {factor} of the learning rate")
+
+
+def test_going_back_restores_weights_and_halves_the_rate(straight):
+    evaluations = {f"stage{row['stage']}/step_{row['step']}": row for row in straight.rows("evaluations")}
+    there, back = evaluations["stage1/step_2"], evaluations["stage1/step_4"]
+    assert back["restored_from"] == "stage1/step_2"
+    changed = {"step", "restored_from"}
+    assert {key: back[key] for key in back.keys() - changed} == {key: there[key] for key in there.keys() - changed}
+    assert [place for place, row in evaluations.items() if "restored_from" in row] == ["stage1/step_4", "stage2/step_4"]
+    rows = straight.rows()
+    assert [(row["stage"], row["step"]) for row in rows] == [(stage, step) for stage in (1, 2) for step in range(1, 7)]
+    assert [(row["stage"], row["step"]) for row in rows if "restored_from" in row] == [(1, 5), (2, 4)]
+    rates = [row["learning_rate"] for row in rows]
+    assert rates[9] / rates[3] == pytest.approx(1 / 4) and rates[4] / rates[10] == pytest.approx(2)
+
+
+def test_killed_at_ten_moments(mine, straight):
+    wanted = {"train 1": 2, "train 2": 2, "evaluation": 1, "saving 1": 3, "saving 2": 3}
+    dice = random.Random(5)
+    drawn = []
+    for what, count in wanted.items():
+        drawn += dice.sample([i for i, doing in enumerate(straight.moments) if doing.startswith(what)], count)
+    for moment in sorted(drawn):
+        mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=straight.saved, restores=RESTORES)
+    mine.start("--resume", restores=RESTORES)
+    mine.same_as(straight, sorted(drawn))
+    assert not [*mine.dir.rglob("*.tmp"), *mine.dir.rglob(".best")]
+
+
+def test_a_best_that_is_damaged_is_replaced_by_the_one_before(mine, straight):
+    """The run goes on from an older checkpoint, whose own best is still there."""
+    best = straight.link("stage1/best")
+    mine.start(code=-signal.SIGKILL, kill_at=straight.saved[best] + 3, restores=RESTORES)
+    assert mine.link("best") == best
+    flip(mine.dir / best / "optimizer.bin")
+    mine.start("--resume", code=-signal.SIGKILL, kill_at=straight.saved["stage1/step_1"] + 3, saved=straight.saved)
+    assert mine.link("best") == mine.link("stage1/best") == "stage1/step_0"
+    assert not problems(mine.dir / "stage1/step_0") and (mine.dir / f"{best}.aside").is_dir()
+    mine.start("--resume", restores=RESTORES)
+    mine.same_as(straight)
+
+
+def test_resume_from_a_given_checkpoint(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    said = mine.start("--resume", "runs/tiny/stage1/best", restores=RESTORES)
+    assert "resumed from runs/tiny/stage1/step_2" in said
+    assert "runs/tiny/stage2/step_6 is newer than runs/tiny/stage1/step_2: it is set aside as step_6.aside" in said
+    mine.same_as(straight)
+    shutil.copytree(mine.dir, mine.dir.with_name("other"), symlinks=True)
+    for folder in ("runs/other/stage1/best", "runs/tiny/stage1", "runs/tiny/stage1/step_5.aside", "nowhere"):
+        assert f"--resume {folder}: expected a checkpoint of this run, such as runs/tiny/" in refused(
+            mine, "--resume", folder
+        )
+
+
+def test_an_override_behind_resume_is_no_folder(monkeypatch):
+    for words, resume, overrides in (
+        (["--resume", "a.b=1", "c=2"], True, ["a.b=1", "c=2"]),
+        (["c=2", "--resume", "runs/x=1/stage1/step_2", "a.b=1"], Path("runs/x=1/stage1/step_2"), ["c=2", "a.b=1"]),
+        (["a.b=1"], False, ["a.b=1"]),
+    ):
+        monkeypatch.setattr(sys, "argv", ["train.py", "--config", "task.yaml", *words])
+        args = parse(training_parser("doc"))
+        assert (args.resume, args.overrides) == (resume, overrides)
+
+
+def test_the_best_is_an_adapter_like_any_other(mine, straight):
+    """For evaluate.py, and to start from."""
+    best = straight.link("best")
+    arguments = [
+        "--config",
+        "task.yaml",
+        "--adapter",
+        straight.dir / "best",
+        "--temperature",
+        "1",
+        "--output",
+        "o.jsonl",
+    ]
+    process = forks.script(ROOT / "evaluate.py", *arguments, cwd=mine.folder, output=mine.folder / "said.txt")
+    mine.ended(process)
+    assert f"{best} of base" in mine.said()
+    row = moments.read_jsonl(mine.folder / "o.jsonl")[0][0]
+    assert row["acc_attempt2"] == straight.scores()[best]
+    assert (f"stage{row['stage']}", f"step_{row['step']}") == tuple(best.split("/"))
+    mine.start("--start-stage", "2", "--resume-adapter", str(straight.dir / "stage1/best"), "train.stage2_steps=1")
+    assert next(iter(mine.scores().values())) == straight.scores()["stage1/step_2"]
+
+
+def test_a_run_that_always_breaks_is_stopped(mine):
+    said = mine.start(code=3, restores=[[1, step] for step in range(1, 5)])
+    assert "stage 1 step 4: 3 times in this stage the run went back to its best checkpoint" in said
+    assert "broke again at 0.125 of its learning rate" in said and "the best is runs/tiny/stage1/step_" in said
+
+
+def test_without_a_best_there_is_nothing_to_go_back_to(mine):
+    said = mine.start("train.keep_best=false", "train.stage2_steps=1", restores=RESTORES)
+    assert "went back" not in said and "best:" not in said
+    assert not [path for path in mine.dir.rglob("*") if path.is_symlink()]
+
+
+def test_two_processes_go_back_together(template, tmp_path):
+    two = Run(template, tmp_path / "two")
+    weights = two.start_two("train.stage1_steps=3", "train.stage2_steps=1", restores=[[1, 2]])
+    assert len(weights[0]) == 28 and all(map(lambda a, b: bool((a == b).all()), *weights))
+    assert [row["step"] for row in two.rows() if "restored_from" in row] == [3]
+    assert two.link("best")
