@@ -10,6 +10,7 @@ read       the number of the reply of a server that is the last one to be read, 
 kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
 restores   [stage, step] of each step behind which the run goes back to its best checkpoint
+scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
 same_texts every process samples the whole batch, with one seed, and keeps its share
 journal    a file for the moments, and for those of checkpoints
 weights    a file for the adapter at the end
@@ -34,6 +35,7 @@ import peft.peft_model
 import torch
 import yaml
 
+from lib import trainer
 from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.clock import PHASES
 from lib.distributed import share
@@ -178,6 +180,8 @@ class Moments:
             kind.when_due = _both(self._restore, kind.when_due)
             sample = _both(self._pause, sample_all if "same_texts" in plan else getattr(kind, name))
             setattr(kind, name, _both(self._opened, sample))
+        if "scores" in plan:
+            trainer.score_of = lambda row: plan["scores"][f"stage{row['stage']}/step_{row['step']}"]
         Remote.answers = self._during("waiting", Remote.answers)
         Checkpoints.save = self._during("saving", Checkpoints.save, self._was_saved)
         Checkpoints.resume = self._during("resume", Checkpoints.resume, self._was_resumed)

@@ -1,6 +1,6 @@
 """Runs that keep their best checkpoint and go back to it, whatever becomes of them.
 
-They go back behind the steps of RESTORES, whatever they are doing there.
+They go back behind the steps of RESTORES, whatever they do there, and SCORES stand for what they are worth.
 """
 
 import random
@@ -17,6 +17,7 @@ from test_resume import template as template
 
 from lib.checkpoint import problems
 from lib.config import parse, training_parser
+from lib.trainer import score_of
 
 REWARD = """
 from lib.registry import Judged
@@ -27,9 +28,13 @@ def threes(predictions):
 BEST = CONFIG | {
     "reward": {"fn": "threes.threes"},
     "optimizer": {"learning_rate": 0.05, "warmup_steps": 2, "schedule": "cosine"},
-    "eval": {**CONFIG["eval"], "samples_per_prompt": 4},
+    "dataset": {**CONFIG["dataset"], "test_split_size": 12},  # a quarter to choose by
+    "eval": {**CONFIG["eval"], "greedy_too": False, "samples_per_prompt": 4},
 }
 RESTORES = [[1, 4], [2, 3]]  # before the evaluation of a step; between two evaluations
+SCORES = {"stage1/step_0": 1, "stage1/step_2": 3, "stage1/step_4": 3, "stage1/step_6": 2,
+          "stage2/step_2": 1, "stage2/step_4": 4, "stage2/step_6": 3}  # fmt: skip
+PLAN = {"restores": RESTORES, "scores": SCORES}
 
 
 class Run(moments.Run):
@@ -41,16 +46,16 @@ class Run(moments.Run):
         """Where a link leads."""
         return (self.dir / name).resolve().relative_to(self.dir.resolve()).as_posix()
 
-    def scores(self) -> dict[str, float]:
-        """What each checkpoint that was evaluated has come to."""
-        return {f"stage{row['stage']}/step_{row['step']}": row["acc_attempt2"] for row in self.rows("evaluations")}
+    def evaluations(self) -> dict[str, dict]:
+        """The row of each moment that was evaluated."""
+        return {f"stage{row['stage']}/step_{row['step']}": row for row in self.rows("evaluations")}
 
 
 @pytest.fixture(scope="module")
 def straight(template, tmp_path_factory) -> Run:
     """A run that went back twice, and that nothing interrupted."""
     run = Run(template, tmp_path_factory.mktemp("straight") / "work")
-    run.text = run.start(journal="journal.json", restores=RESTORES)
+    run.text = run.start(journal="journal.json", **PLAN)
     run.saved, run.moments = run.journal()
     return run
 
@@ -61,30 +66,35 @@ def mine(template, tmp_path) -> Run:
 
 
 def test_the_best_is_kept(straight):
-    """The end of stage I is one that stage II may have: it starts there."""
-    scores = straight.scores()
-    for stage, own in (("stage1", list(scores)[:4]), ("stage2", list(scores)[3:])):
-        best = max(own, key=scores.get)  # of equals the first
-        assert straight.link(f"{stage}/best") == best and not problems(straight.dir / best)
-        left = {f"{stage}/{path.name}" for path in (straight.dir / stage).glob("step_*")}
-        assert left | {best} == {best, f"{stage}/step_5", f"{stage}/step_6"}
-    assert straight.link("best") == straight.link("stage2/best")
-    assert straight.link("stage1/best") == "stage1/step_2"  # neither first nor last: else this tells little
+    assert [*straight.evaluations()] == [*SCORES]
+    found = {path.relative_to(straight.dir).as_posix() for path in straight.dir.glob("stage*/step_*")}
+    assert found == {f"stage{stage}/step_{step}" for stage, steps in ((1, (2, 5, 6)), (2, (4, 5, 6))) for step in steps}
+    links = {"stage1/best": "stage1/step_2", "stage2/best": "stage2/step_4", "best": "stage2/step_4"}
+    assert {name: straight.link(name) for name in links} == links
+    assert not any(problems(straight.dir / name) for name in links)
+
+
+def test_chosen_by_questions_that_are_not_reported():
+    chosen = {"acc_attempt1": 0.1, "acc_attempt2": 0.2}
+    assert score_of({"acc_attempt1": 0.8, "acc_attempt2": 0.9, "selection": chosen}) == 0.2
+    assert score_of({"acc": 0.9, "selection": {"acc": 0.3}}) == 0.3
+    assert score_of({"acc": 0.9, "selection": None}) == 0.9  # there are too few held-out rows to leave some out
 
 
 def test_the_table_shows_the_best_beside_the_last(straight):
     lines = straight.text.partition("held-out answers")[2].splitlines()
     after = next(i for i, line in enumerate(lines) if "after stage I " in line)
-    assert f"best: step 2 {straight.scores()['stage1/step_2']:.3f}".split() == [
-        *lines[after + 2].split()[:3], lines[after + 2].split()[4],
-    ]  # fmt: skip
+    reported = straight.evaluations()["stage1/step_2"]
+    expected = ["best:", "step", "2", *(f"{reported[f'acc_attempt{attempt}']:.3f}" for attempt in (1, 2))]
+    assert lines[after + 2].split()[:5] == expected
     for (stage, step), factor in zip(RESTORES, ("0.5", "0.25"), strict=True):
-        back = next(line for line in lines if line.startswith(f"stage {stage} step {step}: went back to stage1/"))
-        assert back.endswith(f" and on at {factor} of the learning rate")
+        where = "step_2" if stage == 1 else "step_6"  # the end of stage I, at which stage II starts
+        line = f"stage {stage} step {step}: went back to stage1/{where}, and on at {factor} of the learning rate"
+        assert line in lines
 
 
 def test_going_back_restores_weights_and_halves_the_rate(straight):
-    evaluations = {f"stage{row['stage']}/step_{row['step']}": row for row in straight.rows("evaluations")}
+    evaluations = straight.evaluations()
     there, back = evaluations["stage1/step_2"], evaluations["stage1/step_4"]
     assert back["restored_from"] == "stage1/step_2"
     changed = {"step", "restored_from"}
@@ -104,8 +114,8 @@ def test_killed_at_ten_moments(mine, straight):
     for what, count in wanted.items():
         drawn += dice.sample([i for i, doing in enumerate(straight.moments) if doing.startswith(what)], count)
     for moment in sorted(drawn):
-        mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=straight.saved, restores=RESTORES)
-    mine.start("--resume", restores=RESTORES)
+        mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=straight.saved, **PLAN)
+    mine.start("--resume", **PLAN)
     mine.same_as(straight, sorted(drawn))
     assert not [*mine.dir.rglob("*.tmp"), *mine.dir.rglob(".best")]
 
@@ -113,19 +123,21 @@ def test_killed_at_ten_moments(mine, straight):
 def test_a_best_that_is_damaged_is_replaced_by_the_one_before(mine, straight):
     """The run goes on from an older checkpoint, whose own best is still there."""
     best = straight.link("stage1/best")
-    mine.start(code=-signal.SIGKILL, kill_at=straight.saved[best] + 3, restores=RESTORES)
+    mine.start(code=-signal.SIGKILL, kill_at=straight.saved[best] + 3, **PLAN)
     assert mine.link("best") == best
     flip(mine.dir / best / "optimizer.bin")
-    mine.start("--resume", code=-signal.SIGKILL, kill_at=straight.saved["stage1/step_1"] + 3, saved=straight.saved)
+    mine.start(
+        "--resume", code=-signal.SIGKILL, kill_at=straight.saved["stage1/step_1"] + 3, saved=straight.saved, **PLAN
+    )
     assert mine.link("best") == mine.link("stage1/best") == "stage1/step_0"
     assert not problems(mine.dir / "stage1/step_0") and (mine.dir / f"{best}.aside").is_dir()
-    mine.start("--resume", restores=RESTORES)
+    mine.start("--resume", **PLAN)
     mine.same_as(straight)
 
 
 def test_resume_from_a_given_checkpoint(straight, tmp_path):
     mine = Run(straight.folder, tmp_path / "work")
-    said = mine.start("--resume", "runs/tiny/stage1/best", restores=RESTORES)
+    said = mine.start("--resume", "runs/tiny/stage1/best", **PLAN)
     assert "resumed from runs/tiny/stage1/step_2" in said
     assert "runs/tiny/stage2/step_6 is newer than runs/tiny/stage1/step_2: it is set aside as step_6.aside" in said
     mine.same_as(straight)
@@ -150,34 +162,28 @@ def test_an_override_behind_resume_is_no_folder(monkeypatch):
 def test_the_best_is_an_adapter_like_any_other(mine, straight):
     """For evaluate.py, and to start from."""
     best = straight.link("best")
-    arguments = [
-        "--config",
-        "task.yaml",
-        "--adapter",
-        straight.dir / "best",
-        "--temperature",
-        "1",
-        "--output",
-        "o.jsonl",
-    ]
+    options = ["--adapter", straight.dir / "best", "--temperature", "1", "--output", "o.jsonl"]
+    arguments = ["--config", "task.yaml", *options]
     process = forks.script(ROOT / "evaluate.py", *arguments, cwd=mine.folder, output=mine.folder / "said.txt")
     mine.ended(process)
     assert f"{best} of base" in mine.said()
     row = moments.read_jsonl(mine.folder / "o.jsonl")[0][0]
-    assert row["acc_attempt2"] == straight.scores()[best]
+    assert row["acc_attempt2"] == straight.evaluations()[best]["acc_attempt2"]
     assert (f"stage{row['stage']}", f"step_{row['step']}") == tuple(best.split("/"))
-    mine.start("--start-stage", "2", "--resume-adapter", str(straight.dir / "stage1/best"), "train.stage2_steps=1")
-    assert next(iter(mine.scores().values())) == straight.scores()["stage1/step_2"]
+    adapter = str(straight.dir / "stage1/best")
+    mine.start("--start-stage", "2", "--resume-adapter", adapter, "train.stage2_steps=1")
+    first, there = mine.evaluations()["stage2/step_0"], straight.evaluations()["stage1/step_2"]
+    assert first | {key: there[key] for key in ("when", "stage", "step")} == there
 
 
 def test_a_run_that_always_breaks_is_stopped(mine):
-    said = mine.start(code=3, restores=[[1, step] for step in range(1, 5)])
+    said = mine.start(code=3, restores=[[1, step] for step in range(1, 5)], scores=SCORES)
     assert "stage 1 step 4: 3 times in this stage the run went back to its best checkpoint" in said
     assert "broke again at 0.125 of its learning rate" in said and "the best is runs/tiny/stage1/step_" in said
 
 
 def test_without_a_best_there_is_nothing_to_go_back_to(mine):
-    said = mine.start("train.keep_best=false", "train.stage2_steps=1", restores=RESTORES)
+    said = mine.start("train.keep_best=false", "train.stage2_steps=1", **PLAN)
     assert "went back" not in said and "best:" not in said
     assert not [path for path in mine.dir.rglob("*") if path.is_symlink()]
 
@@ -187,4 +193,5 @@ def test_two_processes_go_back_together(template, tmp_path):
     weights = two.start_two("train.stage1_steps=3", "train.stage2_steps=1", restores=[[1, 2]])
     assert len(weights[0]) == 28 and all(map(lambda a, b: bool((a == b).all()), *weights))
     assert [row["step"] for row in two.rows() if "restored_from" in row] == [3]
-    assert two.link("best")
+    scores = {place: row["selection"]["acc_attempt2"] for place, row in two.evaluations().items()}
+    assert two.link("stage1/best") == max([*scores][:3], key=scores.get)  # of equals the first

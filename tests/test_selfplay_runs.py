@@ -167,11 +167,13 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
 
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     straight, mine = (Run(template, tmp_path / name, **SNAPSHOTS) for name in ("straight", "mine"))
-    straight.start(journal="journal.json")
+    restores = [[1, 3]]  # to its best checkpoint; the pool goes on
+    straight.start(journal="journal.json", restores=restores)
     for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
-        mine.start("--resume", code=-signal.SIGKILL, **plan)
-    mine.start("--resume")
+        mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)
+    assert "step 3: went back to stage1/step_" in mine.start("--resume", restores=restores)
     mine.same_as(straight)
+    assert [row["step"] for row in mine.rows() if "restored_from" in row] == [4]
 
 
 # -- a server that goes, and comes again
