@@ -706,6 +706,11 @@ def as_page(
         content = table([(name, "muted") for name in DIFFERENCE_HEADS], [row_of(*row) for row in rows])
         body.append(section(f"{variant} minus {next(iter(lines))}", content, "Paired by seed."))
     body.append(section("Runs", runs_table(results)))
+    alarms = [(row, alarm) for row in results for alarm in begun_alarms(row)]
+    if alarms:
+        rows = [row_of(f"{row['variant']}, seed {row['seed']}", [f"stage {alarm['stage']}, step {alarm['step']}",
+                                                                 alarm["text"]]) for row, alarm in alarms]  # fmt: skip
+        body.append(section("Alarms", table([("begins", "muted"), ("", "muted")], rows, "keys")))
     commands = html.escape(dump(config))
     body.append(section("Config", f"<pre class=config>{commands}</pre>"))
     return page(config.run_name, body, 0)

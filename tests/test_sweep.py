@@ -55,7 +55,8 @@ for when, stage, step, (one, two) in (("pretrain", 1, 0, first), ("step", 1, 5, 
     rows.append({**row, "temperature": 0.0, "acc_attempt2": 0.9})
 (args.out / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in rows))
 (args.out / "metrics.jsonl").write_text(json.dumps({"stage": 2, "step": 1, "global_step": 11}) + "\\n")
-alarms = [{"event": "begins"}, {"event": "ends"}] if args.seed == 1 else []
+alarm = {"stage": 2, "step": 3, "text": "answers <grow> short"}
+alarms = [{**alarm, "event": "begins"}, {**alarm, "event": "ends"}] if args.seed == 1 else []
 (args.out / "alarms.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in alarms))
 print(f"threads {os.environ['OMP_NUM_THREADS']}, right {two:.3f}")
 """
@@ -279,6 +280,7 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert most == 2
 
     page = Path("outputs/tiny/sweep.html").read_text()
+    assert page.count("answers &lt;grow&gt; short") == 2  # of two variants
     assert page.count("<svg") == 6 and "http" not in page.replace("http://www.w3.org", "")
 
     again, output = run("--table")
