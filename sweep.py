@@ -213,8 +213,8 @@ def run_all(config: SweepConfig, runs: Runs) -> int:
     with Children() as children, Interrupts() as interrupts, RunLog(
         config.run_dir, resume=True, streams=("results", "jobs")
     ) as log:  # fmt: skip
+        work = Work(config, runs, log, screen)  # refuses a changed command
         log.write_config(dump(config))
-        work = Work(config, runs, log, screen)
         while not work.is_over:
             for job in [] if interrupts.received else work.startable():
                 environment = {**os.environ, "OMP_NUM_THREADS": str(job.threads), "PYTHONUNBUFFERED": "1"}
