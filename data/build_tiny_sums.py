@@ -1,0 +1,142 @@
+"""Builds sums for the tiny demo: chats with a slip that is made every time, and that a second look at the steps can find.
+
+    python data/build_tiny_sums.py --out data/generated/tiny-sums --seed 0
+
+An attempt at `8+5+9+2+7+4` adds from left to right, writes the running totals and then the last one:
+
+    <think>13 12 14 21 25</think><answer>25</answer>
+
+Here is the slip: whenever 9 is added beyond a ten, the carry is lost (13 + 9 is 12, not 22). It is a rule, so greedy
+decoding makes it as surely as sampling does. Who reads the totals sees it at once: a total can not fall. An answer with
+one lost carry is ten too low, and with two it is twenty too low, so a second attempt that counts the falls can repair
+it without adding up again, which it has no room for:
+
+    <think>+10</think><answer>35</answer>
+
+`sft.jsonl` is a curriculum: first lessons, single attempts with the slip, and then chats of two attempts whose second
+one mostly guesses how much to add: it knows in `--insight` of the chats, and else draws from a fixed distribution in
+which 0 comes first. Who imitates them repeats its answer when it decodes greedily, and is no better at its second
+attempt than at its first. `train.jsonl` and `test.jsonl` have the true sums. Of all questions 42 % lose no carry, 36 %
+one and 22 % two, so that no constant correction pays. No question stands in two of the files.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LOST_CARRIES = {0: 0.42, 1: 0.36, 2: 0.22}  # share of the questions
+GUESSES = {0: 0.62, 1: 0.22, 2: 0.16}  # of a second attempt that does not look
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A question, and what an attempt that loses carries makes of it."""
+
+    terms: tuple[int, ...]
+    totals: tuple[int, ...]  # as the attempt writes them, from the second term on
+    lost: int  # carries
+
+    @property
+    def question(self) -> str:
+        """As the user asks it."""
+        return "+".join(map(str, self.terms))
+
+
+def main() -> None:
+    """Writes sft.jsonl, train.jsonl and test.jsonl."""
+    args = parse_arguments()
+    rng = random.Random(args.seed)
+    sums = distinct_sums(args.terms, rng)
+    args.out.mkdir(parents=True, exist_ok=True)
+    write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
+    write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
+    lessons = [lesson(next(sums)) for _ in range(args.lessons)]
+    chats = [guessing_chat(next(sums), args.self_correction, args.insight, rng) for _ in range(args.chats)]
+    write(args.out / "sft.jsonl", lessons + chats)
+    print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
+    result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, one attempt each")
+    result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, two attempts each")
+    result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
+    result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
+    result.add_argument("--insight", type=float, default=0.25, help="share of second attempts that see what was lost")
+    result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
+    return result.parse_args()
+
+
+def distinct_sums(terms: int, rng: random.Random) -> Iterator[Sum]:
+    """Sums of numbers from 1 to 9, without end and without repetition, LOST_CARRIES of each kind."""
+    seen = set()
+    while True:
+        wanted = draw(LOST_CARRIES, rng)
+        found = None
+        while found is None or found.lost != wanted or found.terms in seen:
+            found = careless_sum(tuple(rng.randint(1, 9) for _ in range(terms)))
+        seen.add(found.terms)
+        yield found
+
+
+def careless_sum(terms: tuple[int, ...]) -> Sum:
+    """Adds up from left to right, and loses the carry whenever a 9 leads beyond a ten."""
+    total, totals, lost = terms[0], [], 0
+    for term in terms[1:]:
+        carries = (total % 10) + term >= 10
+        total += term
+        if carries and term == 9:
+            total, lost = total - 10, lost + 1
+        totals.append(total)
+    return Sum(terms, tuple(totals), lost)
+
+
+def clean_row(found: Sum) -> dict:
+    """One row of train.jsonl and test.jsonl."""
+    return {"question": found.question, "answer": str(sum(found.terms))}
+
+
+def lesson(found: Sum) -> dict:
+    """One of the first rows of sft.jsonl: one attempt."""
+    return chat([("user", found.question), ("assistant", first_attempt(found))])
+
+
+def guessing_chat(found: Sum, self_correction: str, insight: float, rng: random.Random) -> dict:
+    """One of the later rows of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
+    believed = found.lost if rng.random() < insight else draw(GUESSES, rng)
+    second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
+    turns = [("user", found.question), ("assistant", first_attempt(found)), ("user", self_correction)]
+    return chat([*turns, ("assistant", second)])
+
+
+def first_attempt(found: Sum) -> str:
+    """The running totals, two digits each, and the last one as the answer."""
+    totals = " ".join(f"{total:02d}" for total in found.totals)
+    return f"<think>{totals}</think><answer>{found.totals[-1]}</answer>"
+
+
+def chat(turns: list[tuple[str, str]]) -> dict:
+    """A row in the format of chats."""
+    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+
+
+def draw(shares: dict[int, float], rng: random.Random) -> int:
+    """One of the keys, by its share."""
+    return rng.choices(list(shares), list(shares.values()))[0]
+
+
+def write(path: Path, rows: Iterable[dict]) -> None:
+    """One JSON object per line."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+if __name__ == "__main__":
+    main()
