@@ -7,17 +7,16 @@ An attempt at `8+5+9+2+7+4` adds from left to right, writes the running totals a
     <think>13 12 14 21 25</think><answer>25</answer>
 
 Here is the slip: whenever 9 is added beyond a ten, the carry is lost (13 + 9 is 12, not 22). It is a rule, so greedy
-decoding makes it as surely as sampling does. Who reads the totals sees it at once: a total can not fall. An answer with
-one lost carry is ten too low, and with two it is twenty too low, so a second attempt that counts the falls can repair
-it without adding up again, which it has no room for:
+decoding makes it as surely as sampling does. Who reads the totals sees it at once: a total cannot fall. An answer with
+a lost carry is ten too low, so a second attempt that looks for a fall can repair it without adding up again, for which
+it has no room:
 
     <think>+10</think><answer>35</answer>
 
-`sft.jsonl` is a curriculum: first lessons, single attempts with the slip, and then chats of two attempts whose second
-one mostly guesses how much to add: it knows in `--insight` of the chats, and else draws from a fixed distribution in
-which 0 comes first. Who imitates them repeats its answer when it decodes greedily, and is no better at its second
-attempt than at its first. `train.jsonl` and `test.jsonl` have the true sums. Of all questions 42 % lose no carry, 36 %
-one and 22 % two, so that no constant correction pays. No question stands in two of the files.
+`sft.jsonl` has chats of two attempts whose second one mostly guesses whether to add ten: it knows in `--insight` of the
+chats, and else adds it in 30 %. Who imitates them repeats its answer when it decodes greedily, and is hardly better at
+its second attempt than at its first. `train.jsonl` and `test.jsonl` have the true sums. Half of the questions lose a
+carry, none loses two, so neither "always" nor "never" pays. No question stands in two of the files.
 """
 
 import argparse
@@ -27,8 +26,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LOST_CARRIES = {0: 0.42, 1: 0.36, 2: 0.22}  # share of the questions
-GUESSES = {0: 0.62, 1: 0.22, 2: 0.16}  # of a second attempt that does not look
+LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
+GUESSES = {0: 0.7, 1: 0.3}  # of a second attempt that does not look
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,9 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
     write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
-    lessons = [lesson(next(sums)) for _ in range(args.lessons)]
-    chats = [guessing_chat(next(sums), args.self_correction, args.insight, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
-    print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
+    chats = (guessing_chat(next(sums), args.self_correction, args.insight, rng) for _ in range(args.chats))
+    write(args.out / "sft.jsonl", chats)
+    print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -65,11 +63,10 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
-    result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, one attempt each")
-    result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, two attempts each")
+    result.add_argument("--chats", type=int, default=8_000, help="rows of sft.jsonl")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
-    result.add_argument("--insight", type=float, default=0.25, help="share of second attempts that see what was lost")
+    result.add_argument("--insight", type=float, default=0.12, help="share of second attempts that see what was lost")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -103,13 +100,8 @@ def clean_row(found: Sum) -> dict:
     return {"question": found.question, "answer": str(sum(found.terms))}
 
 
-def lesson(found: Sum) -> dict:
-    """One of the first rows of sft.jsonl: one attempt."""
-    return chat([("user", found.question), ("assistant", first_attempt(found))])
-
-
 def guessing_chat(found: Sum, self_correction: str, insight: float, rng: random.Random) -> dict:
-    """One of the later rows of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
+    """One row of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
     believed = found.lost if rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
     turns = [("user", found.question), ("assistant", first_attempt(found)), ("user", self_correction)]
