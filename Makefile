@@ -11,9 +11,11 @@ SEED ?= 0
 SEEDS ?= 5
 PYTHON ?=
 TORCH_INDEX ?=
-RUN = outputs/tiny-arithmetic$(SUFFIX)
+RUN = outputs/tiny-sums$(SUFFIX)
 
 SUFFIX = $(if $(filter-out 0,$(SEED)),-$(SEED))
+SUMS_BASE = outputs/tiny-sums-base$(SUFFIX)
+SUMS_DATA := data/generated/tiny-sums$(SUFFIX)
 BASE = outputs/tiny-base$(SUFFIX)
 STUDENT = outputs/tiny-student$(SUFFIX)
 DATA := data/generated/tiny-arithmetic$(SUFFIX)
@@ -29,13 +31,13 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: export OMP_NUM_THREADS ?= 2# more threads than that would wait for each other on a model this small
-demo: setup $(DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
+demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: table and report, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
-	[ -d $(BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --resume \
-	    seed=$(SEED) run_name=$(notdir $(BASE)) dataset.name=$(DATA)/sft.jsonl; \
-	$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --resume \
-	    seed=$(SEED) run_name=tiny-arithmetic$(SUFFIX) model.name=$(BASE)/final dataset.name=$(DATA); \
-	$(RUN_PYTHON) report.py outputs/tiny-arithmetic$(SUFFIX); \
+	[ -d $(SUMS_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_sums_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(SUMS_BASE)) dataset.name=$(SUMS_DATA)/sft.jsonl; \
+	$(RUN_PYTHON) train.py --config configs/tiny_sums.yaml --resume \
+	    seed=$(SEED) run_name=tiny-sums$(SUFFIX) model.name=$(SUMS_BASE)/final dataset.name=$(SUMS_DATA); \
+	$(RUN_PYTHON) report.py outputs/tiny-sums$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
@@ -89,10 +91,10 @@ test: setup ## run the tests
 
 setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
 
-smoke: setup $(DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both loops on 8 examples, in about a minute
-	@$(RUN_PYTHON) sft_train.py --config configs/tiny_base.yaml --smoke 8
-	@$(RUN_PYTHON) train.py --config configs/tiny_arithmetic.yaml --smoke 8 model.name=outputs/tiny-base-smoke/final
-	@$(RUN_PYTHON) report.py outputs/tiny-arithmetic-smoke
+smoke: setup $(SUMS_DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both loops on 8 examples, in about a minute
+	@$(RUN_PYTHON) sft_train.py --config configs/tiny_sums_base.yaml --smoke 8
+	@$(RUN_PYTHON) train.py --config configs/tiny_sums.yaml --smoke 8 model.name=outputs/tiny-sums-base-smoke/final
+	@$(RUN_PYTHON) report.py outputs/tiny-sums-smoke
 	@$(RUN_PYTHON) sft_train.py --config configs/tiny_code_base.yaml --smoke 8
 	@$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_code.yaml --smoke 8 \
 	    model.name=outputs/tiny-code-base-smoke/final
@@ -108,6 +110,9 @@ lint: setup ## ruff: mistakes and layout
 clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
 	rm -rf $(VENV) .pytest_cache .ruff_cache unsloth_compiled_cache data/generated
 	find . -name __pycache__ -not -path './.*' -prune -exec rm -rf {} +
+
+$(SUMS_DATA)/sft.jsonl: | setup
+	@$(RUN_PYTHON) data/build_tiny_sums.py --out $(SUMS_DATA) --seed $(SEED)
 
 $(DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA) --seed $(SEED)

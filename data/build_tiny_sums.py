@@ -1,4 +1,4 @@
-"""Builds sums for the tiny demo: chats with a slip that is made every time, and that a second look at the steps can find.
+"""Builds sums for the tiny demo: chats with a slip that is made every time, and that a second look can find.
 
     python data/build_tiny_sums.py --out data/generated/tiny-sums --seed 0
 

@@ -1,0 +1,70 @@
+"""The tiny demo's task: each slip shows in the steps, repairing it needs no second sum, and no constant answer pays."""
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+from data import build_tiny_sums as builder
+
+CHAT = re.compile(r"<think>([0-9 ]+)</think><answer>(\d+)</answer>")
+REPAIR = re.compile(r"<think>\+(0|10)</think><answer>(\d+)</answer>")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The rows of each file, by name."""
+    out = tmp_path_factory.mktemp("sums")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["build", "--out", str(out), "--chats", "2000", "--train", "1000", "--test", "1000"])
+        builder.main()
+    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.iterdir()}
+
+
+def turns(row):
+    """Question, totals and answer of the first attempt, and what the second adds and answers."""
+    question, first, _, second = (message["content"] for message in row["messages"])
+    totals, answer = CHAT.fullmatch(first).groups()
+    added, repaired = REPAIR.fullmatch(second).groups()
+    return question, [int(total) for total in totals.split()], int(answer), int(added), int(repaired)
+
+
+def test_the_docstring_shows_what_is_built():
+    shown = builder.careless_sum((8, 5, 9, 2, 7, 4))
+    assert builder.first_attempt(shown) in builder.__doc__
+    assert (shown.question, shown.totals, shown.lost) == ("8+5+9+2+7+4", (13, 12, 14, 21, 25), 1)
+
+
+def test_a_falling_total_is_a_lost_carry_and_ten_repairs_it(files):
+    for row in files["sft"]:
+        question, totals, answer, added, repaired = turns(row)
+        falls = sum(after < before for before, after in pairwise(totals))
+        first, second, *_ = map(int, question.split("+"))
+        falls += totals[0] < max(first, second)  # the first term is not among the totals
+        assert answer == totals[-1]
+        assert sum(map(int, question.split("+"))) == answer + 10 * falls
+        assert repaired == answer + added
+
+
+def test_neither_always_nor_never_adding_ten_pays(files):
+    """Half of the questions lose a carry; second attempts add ten in a bit more than half of what that would need."""
+    lost = [sum(map(int, q.split("+"))) != answer for q, _, answer, _, _ in map(turns, files["sft"])]
+    added = [bool(a) for _, _, _, a, _ in map(turns, files["sft"])]
+    assert 0.46 < sum(lost) / len(lost) < 0.54
+    share = {
+        kind: sum(a for a, was in zip(added, lost, strict=True) if was is kind) / lost.count(kind)
+        for kind in (True, False)
+    }
+    assert 0.32 < share[True] < 0.45 and 0.20 < share[False] < 0.32  # greedy decoding never adds
+
+
+def test_no_question_stands_twice(files):
+    questions = [row["question"] for name in ("train", "test") for row in files[name]]
+    questions += [turns(row)[0] for row in files["sft"]]
+    assert len(set(questions)) == len(questions) == 4000
+
+
+def test_clean_rows_have_the_true_sum(files):
+    for row in files["train"] + files["test"]:
+        assert int(row["answer"]) == sum(map(int, row["question"].split("+")))
