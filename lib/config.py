@@ -213,7 +213,8 @@ class ScoreTrain(TrainLoop):
     stage2_batch_size: Count = 16
     attempts_per_prompt: Count = 4  # K1 first attempts of each prompt
     revisions_per_attempt: Count = 2  # K2 second attempts of each first attempt
-    alpha: Weight = 10.0  # bonus alpha * (r2 - r1), on attempt 2 alone
+    alpha: Weight = 1.0  # bonus alpha * (r2 - r1), on attempt 2 alone; the paper's 10 is for one revision an attempt.
+    # Several are compared with each other, which removes r1: attempt 2's reward counts 1 + alpha times, and no more
     beta1: Weight = 0.01  # KL weight of both attempts
     beta2: Weight = 0.1  # stage I's extra KL weight of attempt 1
     beta1_in_stage1: bool = True  # the paper keeps the small beta1 term in stage I
