@@ -6,6 +6,7 @@
     python evaluate.py --config configs/gsm8k.yaml --temperature 0 0.7 --max-examples 1000 --output results.jsonl
     python evaluate.py --config configs/gsm8k.yaml --rows 400 1319                      # what eval.rows left out
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
+    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
 
@@ -13,6 +14,8 @@ A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answ
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
+`--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
+question's, a right and a random first attempt (lib/swaps.py); its rows go into the run's swaps.jsonl too.
 
 Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox.
 """
@@ -29,7 +32,7 @@ from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
-from lib.console import answered, samples_of
+from lib.console import READ, answered, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
@@ -48,7 +51,9 @@ def main() -> int:
 
     accelerator = make_accelerator(config.tracking.model_copy(update={"backend": "none"}), config.run_dir)
     screen = Screen(accelerator.is_main_process)
-    if isinstance(config, ScoreConfig):
+    if args.swap_attempts:
+        load_any, measure, tables = load_task, swapped_attempts, tables_of_swaps
+    elif isinstance(config, ScoreConfig):
         load_any, measure, tables = load_task, partial(both_attempts, majority=args.majority), tables_of_attempts
     else:
         load_any, measure, tables = load_chat_task, single_answers, table_of_answers
@@ -66,8 +71,8 @@ def main() -> int:
             lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
         )  # fmt: skip
         rows.append(row)
-        if args.output and accelerator.is_main_process:
-            append(args.output, row)
+        for path in outputs(args, config) if accelerator.is_main_process else ():
+            append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.name}")
     screen.say("\n".join(tables(rows)))
     return FINISHED
@@ -91,6 +96,19 @@ def both_attempts(
     if samples > 1 and majority:
         row["majority"] = majority_votes(rollouts, samples, matchers.get(config.reward.match), accelerator)
     return row
+
+
+def swapped_attempts(
+    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
+) -> dict:
+    """What attempt 2 of a task of train.py makes of other first attempts."""
+    from lib.evaluation import evaluate
+    from lib.swaps import swap_attempts
+
+    field, sampling = task.config.dataset.target_field, task.sampling(settings.temperature, settings.samples_per_prompt)
+    about = task.policy, task.prompts
+    _, own = evaluate(*about, rows, field, task.judge, sampling, settings.seed, accelerator, on_progress)
+    return swap_attempts(*about, own, field, task.judge, sampling, settings.seed, accelerator)
 
 
 def single_answers(
@@ -127,14 +145,17 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Pa
         help="these of the held-out rows, counted from 0, the end left out; default: those that training reports",
     )  # fmt: skip
     options.add_argument("--max-examples", type=_count, metavar="N", help="the first N of them")
-    options.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
+    extra = options.add_mutually_exclusive_group()
+    extra.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
+    extra.add_argument("--swap-attempts", action="store_true", help="attempt 2 after first attempts of others")
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     args = options.parse_args()
     config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
-    if args.majority and isinstance(config, SelfPlayConfig):
+    if (args.majority or args.swap_attempts) and isinstance(config, SelfPlayConfig):
+        option = "--majority votes over" if args.majority else "--swap-attempts measures"
         raise ConfigError(
-            f"--majority votes over second attempts, and {args.config} is a config of single answers: leave it out, "
-            "--samples alone gives pass@k"
+            f"{option} second attempts, and {args.config} is a config of single answers: leave it out, --samples alone "
+            "gives pass@k"
         )
     samples = args.samples or config.eval.samples_per_prompt
     if args.majority and (samples < 2 or not any(args.temperature)):
@@ -235,6 +256,13 @@ def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settin
     }
 
 
+def outputs(args: argparse.Namespace, config: ScoreConfig | SelfPlayConfig) -> list[Path]:
+    """The files that get the rows: `--output`, and, of swapped attempts, one of the run that the config is of."""
+    run = args.run or config.run_dir
+    swaps = [run / "swaps.jsonl"] if args.swap_attempts and run.is_dir() else []
+    return ([args.output] if args.output else []) + swaps
+
+
 def append(path: Path, row: dict) -> None:
     """One line more; NaN, which is no JSON, becomes null."""
     clean = json.loads(json.dumps(row), parse_constant=lambda _: None)
@@ -287,6 +315,20 @@ def samples_table(row: dict) -> list[str]:
     return lines
 
 
+def tables_of_swaps(rows: list[dict]) -> list[str]:
+    """Attempt 2 by what it reads, at each temperature: in all, and by whether its own attempt 1 was wrong or right."""
+    lines = []
+    for row in rows:
+        keys = [f"{key}{split}" for split in ("", "_own_wrong", "_own_right") for key in ("acc", "minus_own")]
+        table = [(name, row["after"][context], [*keys, "repeats"]) for context, name in READ.items()]
+        lines.append(f"{answered(row)}: how often attempt 2 is right, by what it reads")
+        header = ["", "all", "minus own", "own wrong", "minus own", "own right", "minus own", "repeats y1"]
+        lines += aligned(header, table)
+        attempt1 = f"attempt 1 is right {row['acc_attempt1']:.3f} of the time"
+        lines += [counted(row, attempt1), right_ones(row), ""]
+    return [*lines, LEGEND]
+
+
 def counted(row: dict, cut: str) -> str:
     """How much was measured."""
     return f"{samples_of([row])}, {cut}"
@@ -296,9 +338,11 @@ def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[
     """Lines of a table of (label, numbers, keys): each value above its interval."""
     lines = [f"{header[0]:16}" + "".join(f"{title:>16}" for title in header[1:])]
     for label, numbers, keys in rows:
-        signs = ["+" if key in ("delta", "gain") else "" for key in keys]
-        values = [f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)]
-        ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"]] for key, s in zip(keys, signs, strict=True)]
+        signs = ["+" if key.startswith(("delta", "gain", "minus")) else "" for key in keys]
+        values = [
+            "-" if numbers[key] is None else f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)
+        ]
+        ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"] or ()] for key, s in zip(keys, signs, strict=True)]
         lines.append(f"{label:16}" + "".join(f"{value:>16}" for value in values))
         lines.append(" " * 16 + "".join(f"{' '.join(pair):>16}" for pair in ends))
     return lines

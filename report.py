@@ -4,8 +4,9 @@
     python report.py outputs/tiny-arithmetic outputs/tiny-arithmetic-1    # seeds side by side: outputs/report.html
     python report.py outputs/a outputs/b --out compare.html
 
-It reads config.yaml, metrics.jsonl, evaluations.jsonl, generations.jsonl and, of self-play, scoreboard.json; a run that
-is still going, or that was cut off, is shown as far as it came. Training never reads what is written here.
+It reads config.yaml, metrics.jsonl, evaluations.jsonl, generations.jsonl and, where they are, swaps.jsonl and
+scoreboard.json; a run that is still going, or that was cut off, is shown as far as it came. Training never reads what
+is written here.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from statistics import fmean
 
 import yaml
 
-from lib.console import WHEN, duration, label_of, samples_of
+from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, LOOK, as_inline, heading, page, section, table
 from lib.runlog import read_jsonl
@@ -63,6 +64,7 @@ class Run:
     metrics: list[dict]
     evaluations: list[dict]
     greedy: list[dict]  # evaluations beside these
+    swaps: list[dict]  # what evaluate.py --swap-attempts found, the newest of each adapter and way of answering
     scoreboard: dict
     damaged: int  # lines that could not be read
     examples: tuple[tuple[str, dict | None, dict], ...] = ()  # outcome, the texts before training, the texts now
@@ -109,7 +111,7 @@ def read_run(folder: Path) -> Run:
     config_path = folder / "config.yaml"
     config = yaml.safe_load(config_path.read_text(encoding="utf-8")) if config_path.exists() else None
     streams, damaged = {}, 0
-    for name in ("metrics.jsonl", "evaluations.jsonl", "scoreboard.json"):
+    for name in ("metrics.jsonl", "evaluations.jsonl", "swaps.jsonl", "scoreboard.json"):
         path = folder / name
         rows, bad = read_jsonl(path) if path.exists() else ([], 0)
         streams[path.stem], damaged = rows, damaged + bad
@@ -128,7 +130,10 @@ def read_run(folder: Path) -> Run:
     evaluations = [row for row, is_first in zip(evaluations, firsts, strict=True) if is_first]
     board = (streams["scoreboard"] or [{}])[-1]
     kind, config = kind_of(metrics + evaluations), config if isinstance(config, dict) else {}
-    run = Run(folder, kind, config, metrics, evaluations, greedy, board, damaged)
+    swaps = {
+        (*moment(row), row.get("temperature")): row for row in streams["swaps"] if isinstance(row.get("after"), dict)
+    }
+    run = Run(folder, kind, config, metrics, evaluations, greedy, [*swaps.values()], board, damaged)
     examples, bad = pick_examples(run)
     return replace(run, examples=tuple(examples), damaged=damaged + bad)
 
@@ -180,7 +185,7 @@ def one_run(run: Run) -> str:
     body = [heading(run.name, told), facts(run)]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
-    body += scoreboards([run]) + curves([run])
+    body += counterfactuals([run]) + scoreboards([run]) + curves([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -243,10 +248,38 @@ def cell(row: dict, key: str) -> str:
     """`0.812` over `[.796 .827]`."""
     if not is_number(row.get(key)):
         return "–"
-    sign = "+" if key == "delta" else ""
+    sign = "+" if key in ("delta", "minus_own") else ""
     ends = row.get(f"{key}_ci95") or ()
     interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
     return f"{row[key]:{sign}.3f}" + (f"<small>[{interval}]</small>" if interval else "")
+
+
+def counterfactuals(runs: list[Run]) -> list[str]:
+    """The section of attempts 2 after other first attempts; nothing where that was not measured."""
+    columns = {
+        "acc": ("attempt 2", "two"), "minus_own": ("minus own", "muted"),
+        "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
+        "repeats": ("repeats it", "muted"),
+    }  # fmt: skip
+    lines = []
+    for run in runs:
+        for row in run.swaps:
+            name = f"{run.name}: " if len(runs) > 1 else ""
+            label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
+            title = html.escape(f"{name}{label}, {samples_of([row])}; {right_ones(row)}")
+            lines.append(f"<tr class=group><th colspan={len(columns) + 2}>{title}</th></tr>")
+            for context, read in READ.items():
+                numbers = row["after"].get(context) or {}
+                cells = "".join(f"<td>{cell(numbers, key)}</td>" for key in columns)
+                lines.append(f"<tr><th>after {read}</th>{cells}<td class=n>{numbers.get('n', '')}</td></tr>")
+    note = (
+        "How often attempt 2 is right after its own first attempt, after another question's, after a right one and "
+        "after one with the answer to a random other question; in brackets 95 % intervals, differences in pairs. "
+        "Repeats it: the answer is that of the first attempt that it has read. Rendered: a right first attempt to "
+        "another question, with the answer exchanged."
+    )
+    heads = [*columns.values(), ("n", "muted")]
+    return [section("What attempt 2 makes of attempt 1", table(heads, lines), note)] if lines else []
 
 
 def scoreboards(runs: list[Run]) -> list[str]:
@@ -344,7 +377,7 @@ def several_runs(runs: list[Run]) -> str:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
-    body += scoreboards(runs) + curves(runs)
+    body += counterfactuals(runs) + scoreboards(runs) + curves(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
 

@@ -10,6 +10,16 @@ from rich.text import Text
 WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II",
         "after_training": "after training"}  # fmt: skip
 
+READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
+
+
+def right_ones(row: dict) -> str:
+    """Where the right first attempts of a row of swaps.jsonl are from."""
+    found = row.get("right_is") or {}
+    names = {"own": "its own", "sampled": "another sample of the policy", "rendered": "rendered", "none": "left out"}
+    shares = (f"{found[source]:.1%} {name}" for source, name in names.items() if source in found)
+    return f"the right ones: {', '.join(shares)}"
+
 
 def duration(seconds: float) -> str:
     """`42s`, `3m05s`, `2h10m`."""

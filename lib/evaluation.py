@@ -178,8 +178,7 @@ def selected_groups(answers: list[list[dict]], settings: Eval, accelerator: Acce
 
 
 def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
-    n = stats.effective_n(values.tolist(), group.tolist())
-    return list(stats.wilson(values.mean() * n, n))
+    return list(stats.rate_interval(values.tolist(), group.tolist()))
 
 
 def pass_at_k(rollouts: list[Rollout], samples: int, accelerator: Accelerator) -> list[dict]:

@@ -67,15 +67,8 @@ def two_attempts(
     )
     leaves = [i for i in range(len(owners)) for _ in range(sampling.revisions)]
 
-    def judged(completions: list[Completion], whose: list[dict]) -> tuple[list[str], list[Score]]:
-        texts = [prompts.text(completion) for completion in completions]
-        columns = {name: [row[name] for row in whose] for name in whose[0]}
-        questions = [prompts.question(row) for row in whose]
-        with phase("reward"):
-            return texts, judge(texts, [row[target_field] for row in whose], columns, questions)
-
-    texts1, scores1 = judged(firsts, owners)
-    texts2, scores2 = judged(seconds, [owners[i] for i in leaves])
+    texts1, scores1 = verdicts(prompts, judge, target_field, firsts, owners)
+    texts2, scores2 = verdicts(prompts, judge, target_field, seconds, [owners[i] for i in leaves])
     return [
         Rollout(
             row=owners[i],
@@ -92,6 +85,41 @@ def two_attempts(
         )
         for leaf, i in enumerate(leaves)
     ]
+
+
+def verdicts(
+    prompts: TwoTurnPrompts, judge: Judge, target_field: str, completions: list[Completion], rows: list[dict]
+) -> tuple[list[str], list[Score]]:
+    """What completions say, each written for the row at its place, and how that is judged."""
+    texts = [prompts.text(completion) for completion in completions]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    questions = [prompts.question(row) for row in rows]
+    with phase("reward"):
+        return texts, judge(texts, [row[target_field] for row in rows], columns, questions)
+
+
+def second_attempts(
+    policy: Policy,
+    prompts: TwoTurnPrompts,
+    rows: list[dict],
+    firsts: list[Completion],
+    sampling: Sampling,
+    generator: torch.Generator,
+) -> list[Completion]:
+    """One second attempt at each row, after the first attempt at its place, whoever wrote that."""
+    budget = sampling.max_new_tokens[1]
+    contexts = [prompts.second(row, prompts.first(row), first).ids for row, first in zip(rows, firsts, strict=True)]
+    decoding = native.Decoding(
+        temperature=sampling.temperature,
+        stop_ids=sampling.stop_ids,
+        pad_id=sampling.pad_id,
+        rows=min(len(rows), sampling.batch_size or len(rows)),
+        columns=max(map(len, contexts)) + budget,
+        seed=int(torch.randint(2**62, (), generator=generator, device=generator.device)),
+    )
+    with memory_explained(decoding):
+        written = native.generate(policy, {(i,): Turn(ids, budget) for i, ids in enumerate(contexts)}, decoding)
+    return [written[(i, 0)] for i in range(len(rows))]
 
 
 def _early(judge: Judge, prompts: TwoTurnPrompts, rows: list[dict]) -> Callable[[int, Completion], None]:

@@ -64,6 +64,12 @@ def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
     return n * (independent_error / error) ** 2
 
 
+def rate_interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
+    """Wilson's interval of the mean of zeros and ones, as many as `effective_n` of them; no values give (0, 1)."""
+    n = effective_n(values, groups)
+    return wilson(fsum(values) / len(values) * n, n) if values else (0.0, 1.0)
+
+
 def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[float, float, int]:
     """Mean, its cluster-robust standard error (nan below two clusters), number of clusters."""
     groups = range(len(values)) if groups is None else groups

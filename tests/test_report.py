@@ -149,6 +149,24 @@ def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
     )
 
 
+def test_swapped_attempts_have_a_section(run, monkeypatch):
+    def found(temperature, acc):
+        numbers = {"n": 90, "acc": acc, "acc_ci95": [acc - 0.01, acc + 0.02], "minus_own": -0.25, "acc_own_wrong": None}
+        row = {"when": "after_stage2", "stage": 2, "step": None, "n": 100, "prompts": 100, "temperature": temperature}
+        return row | {"right_is": {"own": 0.75, "none": 0.25}, "after": {"own": numbers, "right": numbers}}
+
+    assert not [text for text in page_of(monkeypatch, run).text if "makes of attempt 1" in text]
+    write(run, "swaps", [found(0.0, 0.111), found(1.0, 0.333), found(0.0, 0.222)])
+    text = page_of(monkeypatch, run).text
+    assert "What attempt 2 makes of attempt 1" in text and "0.111" not in text  # the newest of its kind
+    start = text.index("after its own")
+    assert text[start + 1 : start + 7] == ["0.222", "[.212 .242]", "-0.250", "–", "–", "–"]
+    told = (
+        "after stage II, by greedy decoding, n = 100 answers to 100 held-out questions; the right ones: 75.0% its own"
+    )
+    assert any(told in each and "25.0% left out" in each for each in text)
+
+
 def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
     page = page_of(monkeypatch, run)
     html = (run / "report.html").read_text(encoding="utf-8")

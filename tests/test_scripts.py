@@ -68,9 +68,9 @@ GUESSES = {
 }  # fmt: skip
 NUMBERS = [number * 37 % 96 for number in range(96)]  # 0 to 95, mixed
 SCORES = """
-def warm(predictions, solution, extractor):
-    return [{"close": 0.1 * (extractor(p) in "789"), "right": 1.0 * (extractor(p) == s)}
-            for p, s in zip(predictions, solution, strict=True)]
+def warm(prediction_answers, solution):
+    return [{"close": 0.1 * (answer in "789"), "right": 1.0 * (answer == right)}
+            for answer, right in zip(prediction_answers, solution, strict=True)]
 
 def guess(text):
     return text.rpartition("<answer>")[2].partition("</answer>")[0]
@@ -321,11 +321,49 @@ def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_
     assert before["reward"] != again["reward"]
 
 
+def test_evaluate_swaps_attempts(inside, tmp_path, monkeypatch, capsys):
+    options = ["--config", "outputs/riddles/config.yaml", "--run", "outputs/riddles", "--swap-attempts", "--samples", 3]
+    assert call(monkeypatch, evaluate, *options, "--rows", 4, 40, "--output", tmp_path / "o.jsonl") == 0
+    greedy, sampled = read("outputs/riddles/swaps.jsonl")
+    assert [greedy, sampled] == read(tmp_path / "o.jsonl")
+    rows, left_out = greedy["rows"], greedy["rows_left_out"]
+    assert (rows, greedy["n"], sampled["n"]) == ([4, 40], 36 - left_out, 3 * (36 - left_out))
+    assert (sampled["when"], sampled["stage"], sampled["samples"]) == ("after_stage2", 2, 3)
+    assert greedy["acc_attempt1"] == greedy["after"]["own"]["acc"] == greedy["after"]["other"]["acc"] == 1  # it says 8
+    assert greedy["right_is"] == {"own": 1}
+    assert "random" in greedy["after"] and greedy["after"]["random"]["n"] == 0  # all answers are alike
+    shown = capsys.readouterr().out
+    for text in (
+        "greedy: how often attempt 2 is right, by what it reads",
+        "another's",
+        "the right ones: 100.0% its own",
+    ):
+        assert text in shown
+    assert f"rows 5 to 40 of what is held out without {left_out} that training chooses by" in shown
+
+
+def test_rows_are_those_of_the_run_or_those_that_are_asked_for(inside, tmp_path, monkeypatch):
+    arguments = ["--config", "outputs/riddles/config.yaml", "--temperature", 0, "--output", tmp_path / "o.jsonl"]
+    for more in ([], ["--rows", 0, 48], ["--rows", 8, 24], ["--rows", 8, 24, "--max-examples", 5]):
+        assert call(monkeypatch, evaluate, *arguments, *more) == 0
+    plain, whole, part, few = read(tmp_path / "o.jsonl")
+    assert {key: plain[key] for key in plain if key != "time"} == {key: whole[key] for key in whole if key != "time"}
+    assert (plain["n"], plain["rows_left_out"], few["n"]) == (36, 12, 5)
+    assert part["n"] + part["rows_left_out"] == 16 and part["n"] < 16
+    for wrong in ((8, 8), (-1, 8), (0, 49)):
+        with pytest.raises(ConfigError, match="expected two numbers, the first one lower, of at most 48"):
+            call(monkeypatch, evaluate, *arguments, "--rows", *wrong)
+
+
 def test_no_majority_of_single_answers(inside, guesses, monkeypatch):
     with pytest.raises(
         ConfigError, match=r"second attempts, and guesses\.yaml is a config of single answers: leave it out"
     ):
         call(monkeypatch, evaluate, "--config", "guesses.yaml", "--majority", "--samples", 4)
+    with pytest.raises(
+        ConfigError, match=r"--swap-attempts measures second attempts, and guesses\.yaml is a config of"
+    ):
+        call(monkeypatch, evaluate, "--config", "guesses.yaml", "--swap-attempts")
 
 
 @pytest.mark.parametrize(
@@ -551,8 +589,10 @@ def task_names():
     """Names of the configs and of their data sets, as a person would type them."""
     names = set()
     for path in (ROOT / "configs").glob("*.yaml"):
-        source = yaml.safe_load(path.read_text())["dataset"]["name"]
-        names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
+        config = yaml.safe_load(path.read_text())
+        if "dataset" in config:  # what has none is a sweep over tasks
+            source = config["dataset"]["name"]
+            names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
     names -= {"train.jsonl", "test.jsonl", "selected.jsonl"}  # those name no task
     return {name.lower().replace("_", "-") for name in names} | {"gsm8k", "math", "arithmetic"}
 

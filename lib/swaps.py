@@ -1,0 +1,190 @@
+"""Counterfactuals of attempt 2: what it makes of first attempts that are not its own.
+
+Beside every first attempt y1 of the policy, attempt 2 is sampled after three others, and judged for the same question:
+
+    own      y1 itself, with the attempt 2 that followed it
+    other    what the policy wrote for the next question
+    right    y1, where it is right; else another first attempt of the policy at this question that is right, if it was
+             sampled more than once; else a rendering of the right answer
+    random   a rendering of the right answer to another question, drawn at random
+
+A rendering is a right first attempt to the nearest question behind this one that has one, with the new answer in all
+places where the old one stands as a word of its own: format and reasoning are the policy's, the latter about something
+else. The judge must find it right, or wrong where it is random; what can not be rendered so is left out and counted.
+An attempt 2 that solves the question again does as well after all four; one that checks what it reads does not.
+"""
+
+import random
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+
+from lib import stats
+from lib.distributed import collect
+from lib.evaluation import ROWS_AT_ONCE
+from lib.generators import Completion
+from lib.model import Policy
+from lib.prompts import TwoTurnPrompts
+from lib.rewards import Judge, Score
+from lib.rollout import Rollout, Sampling, second_attempts, verdicts
+
+CONTEXTS = ("own", "other", "right", "random")
+SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether y1 is right
+
+
+@dataclass(frozen=True)
+class Context:
+    """A first attempt that attempt 2 is to read, and where it is from."""
+
+    completion: Completion
+    answer: str  # extracted; "" where there is none
+    source: str  # own, sampled, other or rendered
+
+
+Verdict = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer that it has read
+
+
+def swap_attempts(
+    policy: Policy,
+    prompts: TwoTurnPrompts,
+    rollouts: list[Rollout],
+    target_field: str,
+    judge: Judge,
+    sampling: Sampling,
+    seed: int,
+    accelerator: Accelerator,
+) -> dict:
+    """One row of swaps.jsonl: accuracies of attempt 2 by what it reads, with intervals that cluster by question.
+
+    `rollouts` are this process's, `sampling.attempts` of each question, one revision each. Others and donors are found
+    among them, so that several processes pair other questions than one does.
+    """
+    dice = random.Random(f"{seed}/{accelerator.process_index}")
+    generator = torch.Generator(policy.device).manual_seed(seed + accelerator.process_index)
+    contexts = [*_contexts(prompts, rollouts, target_field, judge, sampling.attempts, dice)]
+    verdicts_of: list[dict[str, Verdict]] = [{} for _ in rollouts]
+    asked = []
+    for i, own in enumerate(contexts):
+        for name, context in own.items():
+            if context.source == "own":  # its attempt 2 is there already
+                verdicts_of[i][name] = _verdict(rollouts[i].score2, context)
+            else:
+                asked.append((i, name, context))
+    for start in range(0, len(asked), ROWS_AT_ONCE):
+        part = asked[start : start + ROWS_AT_ONCE]
+        rows = [rollouts[i].row for i, _, _ in part]
+        written = second_attempts(policy, prompts, rows, [each.completion for *_, each in part], sampling, generator)
+        _, scores = verdicts(prompts, judge, target_field, written, rows)
+        for (i, name, context), score in zip(part, scores, strict=True):
+            verdicts_of[i][name] = _verdict(score, context)
+    is_right = collect([rollout.score1.match for rollout in rollouts], accelerator)
+    sources = collect([own["right"].source if "right" in own else "none" for own in contexts], accelerator)
+    return summarise(is_right, collect(verdicts_of, accelerator), sources, sampling.attempts, sampling.temperature)
+
+
+def summarise(
+    is_right: list[bool], found: list[dict[str, Verdict]], sources: list[str], samples: int, temperature: float
+) -> dict:
+    """The row, of all processes' first attempts in order: which are right, and the verdicts by context."""
+    group, right = np.arange(len(found)) // samples, np.array(is_right)
+    row = {"n": len(found), "prompts": int(group[-1]) + 1, "temperature": temperature}
+    row |= _rate("acc_attempt1", right.astype(float), group)
+    row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
+    row["after"] = {}
+    own = np.array([each["own"][0] for each in found], dtype=float)
+    for name in CONTEXTS:
+        there = np.array([name in each for each in found])
+        match, repeats = (np.array([each.get(name, (0, 0))[k] for each in found], dtype=float) for k in (0, 1))
+        numbers: dict = {}
+        for split, wanted in SPLITS.items():
+            chosen = there if wanted is None else there & (right == wanted)
+            numbers[f"n{split}"] = int(chosen.sum())
+            numbers |= _rate(f"acc{split}", match[chosen], group[chosen])
+            numbers |= _difference(f"minus_own{split}", own[chosen], match[chosen], group[chosen])
+        row["after"][name] = numbers | _rate("repeats", repeats[there], group[there])
+    return row
+
+
+def _rate(name: str, values: np.ndarray, group: np.ndarray) -> dict:
+    if not len(values):
+        return {name: None, f"{name}_ci95": None}
+    return {name: float(values.mean()), f"{name}_ci95": list(stats.rate_interval(values.tolist(), group.tolist()))}
+
+
+def _difference(name: str, before: np.ndarray, after: np.ndarray, group: np.ndarray) -> dict:
+    if not len(before):
+        return {name: None, f"{name}_ci95": None}
+    interval = stats.paired_delta_interval(before.tolist(), after.tolist(), group.tolist())
+    return {name: float((after - before).mean()), f"{name}_ci95": list(interval)}
+
+
+def _verdict(score: Score, context: Context) -> Verdict:
+    return bool(score.match), bool(context.answer) and score.answer == context.answer
+
+
+def _contexts(
+    prompts: TwoTurnPrompts, rollouts: list[Rollout], target_field: str, judge: Judge, samples: int, dice: random.Random
+) -> list[dict[str, Context]]:
+    """What attempt 2 is to read, for every rollout."""
+    targets = [judge.answer_of(rollout.row[target_field]) for rollout in rollouts]
+    frames = _Frames(prompts, rollouts, samples)
+    found: list[dict[str, Context]] = []
+    renderings: list[tuple[int, str, Completion]] = []
+    for i, rollout in enumerate(rollouts):
+        own = Context(rollout.y1, rollout.score1.answer, "own")
+        mine: dict[str, Context] = {"own": own}
+        if len(rollouts) > samples:
+            neighbour = rollouts[(i + samples) % len(rollouts)]
+            mine["other"] = Context(neighbour.y1, neighbour.score1.answer, "other")
+        siblings = rollouts[i // samples * samples :][:samples]
+        sampled = next((each for each in siblings if each.score1.match), None)
+        if rollout.score1.match:
+            mine["right"] = own
+        elif sampled:
+            mine["right"] = Context(sampled.y1, sampled.score1.answer, "sampled")
+        elif rendered := frames.rendered(i, targets[i]):
+            renderings.append((i, "right", rendered))
+        start = dice.randrange(len(targets))
+        stranger = next((answer for answer in targets[start:] + targets[:start] if answer != targets[i]), None)
+        if stranger is not None and (rendered := frames.rendered(i, stranger)):
+            renderings.append((i, "random", rendered))
+        found.append(mine)
+    if renderings:
+        rows = [rollouts[i].row for i, *_ in renderings]
+        _, scores = verdicts(prompts, judge, target_field, [each[-1] for each in renderings], rows)
+        for (i, name, completion), score in zip(renderings, scores, strict=True):
+            if score.scored and score.match == (name == "right"):
+                found[i][name] = Context(completion, score.answer, "rendered")
+    return found
+
+
+class _Frames:
+    """Right first attempts whose answer can be exchanged for another one."""
+
+    def __init__(self, prompts: TwoTurnPrompts, rollouts: list[Rollout], samples: int):
+        self.prompts, self.rollouts, self.samples = prompts, rollouts, samples
+        self.donors = [
+            i
+            for i, rollout in enumerate(rollouts)
+            if rollout.score1.match and rollout.y1.finished and _places(rollout.score1.answer).search(rollout.text1)
+        ]
+
+    def rendered(self, index: int, answer: str) -> Completion | None:
+        """The next donor behind `index`, of another question, with `answer` in place of its own; None without one."""
+        behind = bisect_right(self.donors, index)
+        for donor in self.donors[behind:] + self.donors[:behind]:
+            if donor // self.samples != index // self.samples:
+                rollout = self.rollouts[donor]
+                text = _places(rollout.score1.answer).sub(lambda _: answer, rollout.text1)
+                ids = self.prompts.tokenizer(text, add_special_tokens=False)["input_ids"] + rollout.y1.ids[-1:]
+                return Completion(ids, [0.0] * len(ids), finished=True)
+        return None
+
+
+def _places(answer: str) -> re.Pattern[str]:
+    """Where an answer stands as a word of its own."""
+    return re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)" if answer else r"(?!)")

@@ -1,0 +1,161 @@
+import math
+import random
+
+import pytest
+import torch
+from accelerate import Accelerator
+from conftest import chatterbox
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from lib import swaps
+from lib.config import Generation, Lora, Model, Prompts
+from lib.evaluation import evaluate
+from lib.model import Policy, attach_lora
+from lib.prompts import TwoTurnPrompts
+from lib.registry import register_extractor
+from lib.rewards import Judge
+from lib.rollout import Sampling, second_attempts
+
+ALONE = Accelerator(cpu=True)
+
+
+@register_extractor("in_answer_tags")
+def in_answer_tags(text):
+    return text.partition("<answer>")[2].partition("</answer>")[0] if "<answer>" in text else text
+
+
+# eight first attempts to four questions, two to each; (attempt 2 is right, it repeats what it read)
+IS_RIGHT = [True, True, True, False, False, False, False, False]
+FOUND = [
+    {"own": (True, True), "other": (True, False), "right": (True, True), "random": (True, False)},
+    {"own": (True, True), "other": (False, True), "right": (True, True), "random": (False, True)},
+    {"own": (False, False), "other": (True, False), "right": (False, False), "random": (False, True)},
+    {"own": (True, False), "other": (True, False), "right": (True, True), "random": (False, True)},
+    {"own": (True, False), "other": (False, False), "right": (True, True), "random": (False, False)},
+    {"own": (False, True), "other": (False, False), "right": (True, True), "random": (False, False)},
+    {"own": (False, True), "other": (False, False)},
+    {"own": (False, True), "other": (False, True)},
+]  # fmt: skip
+
+
+def test_a_table_of_swaps_by_hand():
+    sources = ["own", "own", "own", "sampled", "rendered", "rendered", "none", "none"]
+    row = swaps.summarise(IS_RIGHT, FOUND, sources, samples=2, temperature=0.5)
+    assert (row["n"], row["prompts"], row["temperature"], row["acc_attempt1"]) == (8, 4, 0.5, 3 / 8)
+    assert row["right_is"] == {"none": 0.25, "own": 0.375, "rendered": 0.25, "sampled": 0.125}
+    own, other, right, chance = (row["after"][name] for name in swaps.CONTEXTS)
+    assert (own["n"], own["acc"], own["minus_own"], own["repeats"]) == (8, 0.5, 0, 5 / 8)
+    assert (own["n_own_wrong"], own["acc_own_wrong"]) == (5, 0.4)
+    assert (own["n_own_right"], own["acc_own_right"]) == (3, pytest.approx(2 / 3))
+    assert (other["acc"], other["minus_own"]) == (3 / 8, -1 / 8)
+    assert (other["acc_own_wrong"], other["minus_own_own_wrong"]) == (0.2, pytest.approx(-0.2))
+    # what has no right first attempt is left out, of its own side too: own is right 4 times out of these 6
+    assert (right["n"], right["acc"]) == (6, pytest.approx(5 / 6))
+    assert right["minus_own"] == pytest.approx(5 / 6 - 4 / 6)
+    assert (right["n_own_wrong"], right["acc_own_wrong"], right["minus_own_own_wrong"]) == (3, 1, pytest.approx(1 / 3))
+    assert (chance["n"], chance["acc"], chance["repeats"]) == (6, pytest.approx(1 / 6), 0.5)
+    # by question, other - own is 0, -1, 1, 0, -1, 0, 0, 0: sums -1, 1, -1, 0 about a mean of -1/8, with t(3) = 3.1824
+    squares = (-1 + 0.25) ** 2 + (1 + 0.25) ** 2 + (-1 + 0.25) ** 2 + 0.25**2
+    half = 3.1824 * math.sqrt(squares * 4 / 3) / 8
+    assert other["minus_own_ci95"] == pytest.approx([-1 / 8 - half, -1 / 8 + half], abs=1e-4)
+
+
+def test_nothing_to_compare_has_no_number():
+    row = swaps.summarise([True, True], [{"own": (True, True)}] * 2, ["own", "own"], samples=1, temperature=0.0)
+    assert row["after"]["other"]["n"] == row["after"]["own"]["n_own_wrong"] == 0
+    assert row["after"]["other"]["acc"] is row["after"]["own"]["acc_own_wrong_ci95"] is None
+
+
+# -- with a model
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory):
+    """`setting(answers, ...)`: the rollouts of a model that answers 7, or 8 once in four times, and what swaps need."""
+    folder = chatterbox(tmp_path_factory.mktemp("sevens"), {
+        "<|assistant|>": {"<think>": 1}, "<think>": {"</think>": 1}, "</think>": {"<answer>": 1},
+        "<answer>": {"7": 0.75, "8": 0.25}, "7": {"</answer>": 1}, "8": {"</answer>": 1},
+    })  # fmt: skip
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    policy = Policy(attach_lora(base, Lora(r=2, alpha=4), Model(name="x", backend="plain"), "plain", seed=0), 1.0)
+    limits = Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=6,
+                        max_new_tokens_attempt2=6)  # fmt: skip
+    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)
+    judge = Judge("exact_match", "in_answer_tags", "exact", ["q", "a"])
+
+    def make(answers, temperature, samples=1):
+        sampling = Sampling(
+            temperature, (6, 6), frozenset([tokenizer.eos_token_id]), tokenizer.pad_token_id, attempts=samples
+        )
+        rows = [{"q": f"q{i}", "a": answer} for i, answer in enumerate(answers)]
+        _, rollouts = evaluate(policy, prompts, rows, "a", judge, sampling, 0, ALONE)
+        return policy, prompts, rollouts, "a", judge, sampling
+
+    return make
+
+
+def read(prompts, contexts, name):
+    return [prompts.text(each[name].completion) if name in each else None for each in contexts]
+
+
+def test_what_attempt_2_is_given_to_read(setting):
+    """Greedily the policy says 7 to all four questions, which is right for the first and the last one."""
+    _, prompts, rollouts, *more, _ = setting(["7", "8", "12", "7"], 0.0)
+    contexts = swaps._contexts(prompts, rollouts, *more, 1, random.Random(0))
+    seven, eight, twelve = (f"<think></think><answer>{answer}</answer>" for answer in (7, 8, 12))
+    assert read(prompts, contexts, "own") == read(prompts, contexts, "other") == [seven] * 4
+    assert read(prompts, contexts, "right") == [seven, eight, twelve, seven]
+    assert [each["right"].source for each in contexts] == ["own", "rendered", "rendered", "own"]
+    chance = read(prompts, contexts, "random")
+    assert all(text in {seven, eight, twelve} for text in chance)
+    assert [text == right for text, right in zip(chance, [seven, eight, twelve, seven], strict=True)] == [False] * 4
+    assert all(each["random"].completion.ids[-1] == rollouts[0].y1.ids[-1] for each in contexts)  # the end token
+
+
+def test_a_right_sample_of_the_policy_is_better_than_a_rendering(setting):
+    _, prompts, rollouts, *more, _ = setting(["7", "8", "9"], 1.0, samples=8)
+    contexts = swaps._contexts(prompts, rollouts, *more, 8, random.Random(0))
+    for i, (rollout, own) in enumerate(zip(rollouts, contexts, strict=True)):
+        assert own["other"].completion is rollouts[(i + 8) % 24].y1
+        wanted = "rendered" if rollout.row["a"] == "9" else "own" if rollout.score1.match else "sampled"
+        assert own["right"].source == wanted
+        assert own["right"].answer == rollout.row["a"] != own["random"].answer
+    assert {own["right"].source for own in contexts} == {"own", "sampled", "rendered"}
+
+
+def test_without_a_right_attempt_nothing_can_be_rendered(setting):
+    row = swaps.swap_attempts(*setting(["1", "2"], 0.0), 0, ALONE)
+    assert row["right_is"] == {"none": 1.0}
+    assert [row["after"][name]["n"] for name in swaps.CONTEXTS] == [2, 2, 0, 0]
+
+
+def test_who_only_solves_again_is_as_good_after_any_first_attempt(setting):
+    greedy = swaps.swap_attempts(*setting(["7", "8", "12", "7"], 0.0), 0, ALONE)
+    for name, repeats in (("own", 1), ("other", 1), ("right", 0.5)):
+        numbers = greedy["after"][name]
+        told = [numbers[key] for key in ("n", "acc", "minus_own", "acc_own_wrong", "acc_own_right", "repeats")]
+        assert told == [4, 0.5, 0, 0, 1, repeats]
+    assert greedy["after"]["random"]["acc"] == 0.5
+    sampled = swaps.swap_attempts(*setting(["7", "8"] * 20, 1.0, samples=4), 0, ALONE)
+    assert sampled == swaps.swap_attempts(*setting(["7", "8"] * 20, 1.0, samples=4), 0, ALONE)
+    for name in swaps.CONTEXTS:
+        numbers = sampled["after"][name]
+        assert (numbers["n"], numbers["acc"]) == (160, pytest.approx(0.5, abs=0.14))  # 4 sqrt(160 * 0.19) / 160
+        low, high = numbers["minus_own_ci95"]
+        assert low <= 0 <= high
+
+
+def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits):
+    """A model whose words depend on all it reads says the same after its own y1, and something else after others."""
+    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
+    policy, rows = make_policy(moved=0.3), [{"q": f"{i}+1=?", "a": "1"} for i in range(6)]
+    sampling = Sampling(0.0, (6, 8), frozenset([tokenizer.eos_token_id]), 0)
+    judge = Judge("exact_match", "identity", "exact", ["q", "a"])
+    _, rollouts = evaluate(policy, prompts, rows, "a", judge, sampling, 0, ALONE)
+    firsts = [rollout.y1 for rollout in rollouts]
+    draw = torch.Generator().manual_seed(0)
+    again = second_attempts(policy, prompts, rows, firsts, sampling, draw)
+    assert [each.ids for each in again] == [rollout.y2.ids for rollout in rollouts]
+    others = second_attempts(policy, prompts, rows, firsts[1:] + firsts[:1], sampling, draw)
+    assert [each.ids for each in others] != [rollout.y2.ids for rollout in rollouts]
