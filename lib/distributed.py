@@ -55,7 +55,8 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     rank, count = accelerator.process_index, accelerator.num_processes
     if len(items) < count:
         raise ConfigError(
-            f"{len(items)} prompts can not be shared by {count} processes: raise the batch size or eval.max_examples"
+            f"{len(items)} prompts can not be shared by {count} processes: raise the batch size, eval.max_examples, or "
+            "dataset.test_split_size, of which a quarter is chosen by (eval.selection_examples=0: none)"
         )
     return items[len(items) * rank // count : len(items) * (rank + 1) // count]
 

@@ -311,7 +311,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(mine, straight, place):
 
 # -- several processes
 
-SHORT = ("train.stage1_steps=2", "train.stage2_steps=2", "--resume")
+SHORT = ("train.stage1_steps=2", "train.stage2_steps=2", "eval.selection_examples=0", "--resume")
 
 
 def test_two_processes_train_stop_and_resume_together(template, tmp_path):

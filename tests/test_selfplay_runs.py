@@ -42,7 +42,7 @@ CONFIG = {
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {"steps": STEPS, "batch_size": BATCH, "group_size": 3, "minibatches": 1, "micro_batch_tokens": 150,
               "checkpoint_every": 1},
-    "eval": {"max_examples": HELD_OUT, "temperature": 1.0, "every_steps": 2},
+    "eval": {"max_examples": HELD_OUT, "selection_examples": 0, "temperature": 1.0, "every_steps": 2},
 }  # fmt: skip
 HINT = {"neither": 1.0, "opponent_only": 1.0, "hint_request": "hint for {question}", "train": "on_policy"}
 SNAPSHOTS = {
@@ -166,7 +166,8 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
 
 
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
-    straight, mine = (Run(template, tmp_path / name, **SNAPSHOTS) for name in ("straight", "mine"))
+    settings = SNAPSHOTS | {"eval": {**CONFIG["eval"], "selection_examples": 1}}
+    straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
     restores = [[1, 3]]  # to its best checkpoint; the pool goes on
     straight.start(journal="journal.json", restores=restores)
     for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
