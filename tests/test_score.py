@@ -591,10 +591,9 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
             counts = []
             for stage in run.remaining():
                 counts.append(len(run.optimizer.state))
-                run.progress.stage = stage.number
                 rollouts = run.sample(stage)
                 assert run.update(stage, rollouts, run.credit(stage, rollouts))["learning_rate"] == 1e-2
-                run.progress.step = 0
+                run.finish(stage)
         assert counts == [0, 0] if keeps == "true" else [0, len(run.policy.trainable)]
 
 
