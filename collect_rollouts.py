@@ -9,8 +9,8 @@
 
 In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl what could not be had at some time,
 and selected.jsonl, written at the end, the rows that `select` keeps, which sft_train.py reads. replies.jsonl and
-web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `tool_log`, `usage`,
-`generator`, `seed`.
+web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `malformed`, `tool_log`,
+`usage`, `generator`, `seed`.
 
 Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the server refuses, 74 disk, 130 Ctrl-C and
 143 SIGTERM after the open rollouts.
@@ -317,6 +317,7 @@ def judged(judge: Judge, job: Job, episode: Episode, target_field: str | None) -
         "reward": score.reward if score.scored else None,
         "components": score.components,
         "match": score.match,
+        "malformed": score.malformed,
         "extracted": score.answer,
         "target": target,
         "about": score.about,

@@ -279,7 +279,8 @@ def table_of_answers(rows: list[dict]) -> list[str]:
             numbers |= {f"pass@{part['k']}": part["pass"], f"pass@{part['k']}_ci95": part["pass_ci95"]}
         table.append((answered(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
     lines = aligned(["", *max((keys for _, _, keys in table), key=len)], table)
-    return [*lines, *(counted(row, f"{row['truncated']:.1%} truncated") for row in rows), LEGEND]
+    cuts = [f"{row['truncated']:.1%} truncated, {row['well_formed']:.1%} well-formed" for row in rows]
+    return [*lines, *(counted(row, cut) for row, cut in zip(rows, cuts, strict=True)), LEGEND]
 
 
 def tables_of_attempts(rows: list[dict]) -> list[str]:
@@ -293,7 +294,8 @@ def accuracy_table(rows: list[dict]) -> list[str]:
     header = ["", "attempt 1", "attempt 2", "delta", "i->c", "c->i"]
     lines = aligned(header, [(answered(row), row, keys) for row in rows])
     for row in rows:
-        cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated"
+        cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated, "
+        cut += f"{row['well_formed_attempt1']:.1%} and {row['well_formed_attempt2']:.1%} well-formed"
         lines.append(counted(row, cut))
     return [*lines, LEGEND]
 

@@ -14,6 +14,7 @@ import argparse
 import json
 import math
 import random
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import fmean
@@ -125,6 +126,7 @@ def measure(task: object, rollouts: list, number: int) -> dict:
         "budget": getattr(task.config.generation, f"max_new_tokens_attempt{number}"),
         "budget_hits": sum(not completion.finished for completion in completions),
         "extraction_failures": sum(not score.answer.strip() for score in scores),
+        "malformed": dict(Counter(score.malformed for score in scores if score.malformed)),
         "accuracy": fmean(score.match for score in scores),
         "reward": fmean(score.reward for score in scores),
         "components": {name: fmean(score.components.get(name, 0.0) for score in scores) for name in sorted(parts)},
@@ -178,8 +180,10 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
     found = [{"override": f"{key}={after[key]}", "why": reason} for key, reason in why.items()]
     for number, attempt in attempts.items():
         if attempt["extraction_failures"]:
-            reason = f"attempt {number}: reward.answer_extractor '{config.reward.answer_extractor}' found no answer in "
-            reason += f"{attempt['extraction_failures']} of {n} texts: read them below, then mend prompt or extractor"
+            why = ", ".join(f"{count} {problem}" for problem, count in attempt["malformed"].items())
+            reason = f"attempt {number}: by reward.format '{config.reward.format}' and reward.answer_extractor "
+            reason += f"'{config.reward.answer_extractor}' no answer in {attempt['extraction_failures']} of {n} texts"
+            reason += f"{f' ({why})' if why else ''}: read them below, then mend prompt, format or extractor"
             found.append({"override": None, "why": reason})
     return found
 
@@ -210,7 +214,7 @@ def texts_of(rollout: object, target_field: str) -> dict:
         completion, score = getattr(rollout, f"y{number}"), getattr(rollout, f"score{number}")
         shown[f"attempt{number}"] = {
             "text": getattr(rollout, f"text{number}"), "tokens": len(completion.ids), "finished": completion.finished,
-            "answer": score.answer, "match": score.match, "reward": score.components,
+            "answer": score.answer, "malformed": score.malformed, "match": score.match, "reward": score.components,
         }  # fmt: skip
     return shown
 
@@ -236,6 +240,7 @@ def summary(report: dict) -> list[str]:
     both = [report["attempts"]["1"], report["attempts"]["2"]]
     rows = {
         "answers that match": [f"{part['accuracy']:.3f}" for part in both],
+        "malformed": [f"{sum(part['malformed'].values())}" for part in both],
         "no answer found": [f"{part['extraction_failures']}" for part in both],
         "reward": [f"{part['reward']:.3f}" for part in both],
     }
@@ -260,6 +265,7 @@ def markdown(report: dict) -> str:
         for number in (1, 2):
             part = rollout[f"attempt{number}"]
             end = "" if part["finished"] else ", cut off"
+            end += f", malformed ({part['malformed']})" if part["malformed"] else ""
             lines += [
                 "",
                 f"Attempt {number}: {part['tokens']} tokens{end}, answer `{part['answer']}`, {part['reward']}",

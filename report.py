@@ -346,9 +346,10 @@ def example(kind: "Kind", outcome: str, before: dict | None, now: dict) -> str:
 
 def attempt(speaker: str, row: dict, number: int) -> str:
     """One text, marked right or wrong."""
-    right = bool(row.get(f"match{number}"))
+    right, malformed = bool(row.get(f"match{number}")), row.get(f"malformed{number}")
+    note = f" malformed: {html.escape(malformed)}" if malformed else ""
     return (
-        f"<div class='attempt {'right' if right else 'wrong'}'><span>{speaker} {'✓' if right else '✗'}</span>"
+        f"<div class='attempt {'right' if right else 'wrong'}'><span>{speaker} {'✓' if right else '✗'}{note}</span>"
         f"<pre>{html.escape(clip(row.get(f'attempt{number}', '')))}</pre></div>"
     )
 
@@ -477,6 +478,8 @@ TRAINING = (
           of_attempts("length"), floor=0),
     Chart("Truncation", "Answers that ran out of tokens before they ended.",
           of_attempts("truncated"), floor=0, percent=True),
+    Chart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+          of_attempts("well_formed"), percent=True),
 )  # fmt: skip
 PLAY_HELD_OUT = (
     Chart("Accuracy on held-out questions", f"Exact match of single answers; {BANDS}.",
@@ -503,6 +506,8 @@ PLAY_TRAINING = (
           {"length": ("answer", "two"), "thinking_tokens": ("thinking", "one")}, floor=0),
     Chart("Truncation", "Answers that ran out of tokens before they ended.",
           {"truncated": ("cut off", "two")}, floor=0, percent=True),
+    Chart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+          {"well_formed": ("well-formed", "two")}, percent=True),
 )  # fmt: skip
 IMITATION = (
     Chart("Loss", "Mean cross-entropy of the trained tokens, in nats.",
@@ -697,6 +702,7 @@ def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
     """pass@1, pass@k and the games, as far as there are any."""
     passes = [key for row in rows for key in row if key.startswith("pass@") and not key.endswith("_ci95")]
     looks = {"acc": ("pass@1", "two"), **{key: (key, "muted") for key in passes}}
+    looks |= {"well_formed": ("well-formed", "muted")}
     looks |= {"win_rate": ("games won", "muted"), "opponent_acc": ("opponent", "one")}
     return {key: look for key, look in looks.items() if any(is_number(row.get(key)) for row in rows)}
 
@@ -721,7 +727,7 @@ def games(rows: list[dict]) -> list[dict]:
     pairs = []
     for prompt, mine in said["policy"].items():
         theirs = said["opponent"].get(prompt, {} if said["opponent"] else {"match": mine.get("match")})
-        pair = {f"match{i}": row.get("match") for i, row in ((1, mine), (2, theirs))}
+        pair = {f"{key}{i}": row.get(key) for i, row in ((1, mine), (2, theirs)) for key in ("match", "malformed")}
         pairs.append({**mine, **pair, "attempt1": mine.get("text", ""), "attempt2": theirs.get("text")})
     return pairs
 
@@ -731,6 +737,8 @@ SCORE = Kind(
     columns=lambda rows: {
         "acc_attempt1": ("attempt 1", "one"), "acc_attempt2": ("attempt 2", "two"), "delta": ("delta", "muted"),
         "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
+        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in (1, 2)
+           if any(is_number(row.get(f"well_formed_attempt{i}")) for row in rows)},
     },
     legend=lambda row: "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i.",
     charts={"Learning": HELD_OUT, "Training": TRAINING}, speakers=("attempt 1", "attempt 2"),

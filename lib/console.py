@@ -94,6 +94,7 @@ class Screen:
                 f"  match {row['acc_attempt1']:.2f} -> ",
                 (f"{row['acc_attempt2']:.2f}", "green"),
                 f" ({row['gap']:+.2f})",
+                f"  formed {row['well_formed_attempt1']:.2f} {row['well_formed_attempt2']:.2f}",
                 f"  kl {row['kl_attempt1']:.4f} {row['kl_attempt2']:.4f}",
                 f"  len {row['length_attempt1']:.0f} {row['length_attempt2']:.0f}",
                 f"  cut {100 * row['truncated']:.0f}%",
@@ -114,6 +115,7 @@ class Screen:
                 (f"step {row['step']:>4}/{row['steps']}", "bold"),
                 f"  reward {row.get('reward', 0.0):.3f}  match ",
                 (f"{row.get('acc', 0.0):.2f}", "green"),
+                f"  formed {row.get('well_formed', 0.0):.2f}",
                 f"  solved {row['solved']:.2f}{against}  equal {row['equal_groups']:.2f}  len {row['length']:.0f}",
                 f"  cut {100 * row['truncated']:.0f}%  clip {clipped:.0f}%  |g| {row['grad_norm']:.2g}",
                 f"  {row['tokens_per_second']:.0f} tok/s",
@@ -132,14 +134,15 @@ class Screen:
             text += (
                 f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
             )
-        self._console.print(Text(f"{text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
+        formed = f"well-formed {row['well_formed']:.3f}"
+        self._console.print(Text(f"{text}, {formed}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def single_table(self, rows: list[dict], title: str) -> None:
         """pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
         if not rows:
             return
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
-        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "games won", "opponent"]
+        columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed", "games won", "opponent"]
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
         for column in ("", *columns):
             table.add_column(column, justify="left" if not column else "right", no_wrap=True)
@@ -148,6 +151,7 @@ class Screen:
             cells = {
                 "pass@1": _cell(row["acc"], row["acc_ci95"]),
                 f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]) if last["k"] == largest else "-",
+                "well-formed": _cell(row.get("well_formed"), row.get("well_formed_ci95")),
                 "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
                 "opponent": _cell(row.get("opponent_acc"), None),
             }
@@ -164,22 +168,28 @@ class Screen:
         self._console.print(
             Text(
                 f"eval {row['when']}: attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta "
-                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], n = {row['n']}, {answered(row)}",
+                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], well-formed {row['well_formed_attempt1']:.3f} "
+                f"{row['well_formed_attempt2']:.3f}, n = {row['n']}, {answered(row)}",
                 style="bold cyan",
             )
         )
 
     def table(self, rows: list[dict], title: str) -> None:
-        """Attempt 1, attempt 2, delta, i->c and c->i, each with its 95 % interval below; one row per evaluation."""
+        """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval, and what is well-formed."""
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
-        for column in ("", "attempt 1", "attempt 2", "delta", "i->c", "c->i"):
+        for column in ("", "attempt 1", "attempt 2", "delta", "i->c", "c->i", "well-\nformed"):
             table.add_column(column, justify="left" if not column else "right", no_wrap=True)
         for row in rows:
             cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
+            shares = [row.get(f"well_formed_attempt{attempt}") for attempt in (1, 2)]
+            cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
             table.add_row(label_of(row, rows), *cells)
         self._console.print(table)
         if rows:
-            self.say(f"exact match {samples_of(rows)}; below each value its 95 % interval")
+            self.say(
+                f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "
+                "attempt 1, and below it that of attempt 2"
+            )
 
 
 def _with_interval(row: dict, key: str) -> str:

@@ -4,8 +4,8 @@ What is reported and what training chooses by are measured on different question
 lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt, so
 that two evaluations can be compared pair by pair.
 
-Accuracy is exact match of the extracted answers, never shaped reward. i->c and c->i are fractions of all answers, so
-that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
+Accuracy is exact match of answers that stand in their place, never shaped reward. i->c and c->i are fractions of all
+answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
 
 from collections.abc import Callable
@@ -41,6 +41,8 @@ class Answers:
     length2: np.ndarray
     truncated1: np.ndarray  # bool
     truncated2: np.ndarray
+    well_formed1: np.ndarray  # bool
+    well_formed2: np.ndarray
     changed: np.ndarray  # bool, the two extracted answers differ
     unscored: np.ndarray  # bool, a reward could not judge one of them; it counts as wrong
     components: list[dict[str, float]]  # of attempt 2
@@ -93,7 +95,7 @@ def _numbers(rollout: Rollout) -> tuple:
     one, two = rollout.score1, rollout.score2
     return (
         one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
-        not rollout.y1.finished, not rollout.y2.finished, one.answer != two.answer,
+        not rollout.y1.finished, not rollout.y2.finished, one.well_formed, two.well_formed, one.answer != two.answer,
         not (one.scored and two.scored), two.components,
     )  # fmt: skip
 
@@ -122,9 +124,12 @@ def summarise(answers: Answers, temperature: float) -> dict:
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
     row["mcnemar_p"] = stats.mcnemar(int(gained.sum()), int(lost.sum()))
-    for name in ("reward", "length", "truncated"):
+    for name in ("reward", "length", "truncated", "well_formed"):
         for attempt in (1, 2):
             row[f"{name}_attempt{attempt}"] = float(getattr(answers, f"{name}{attempt}").mean())
+    for attempt in (1, 2):
+        values = getattr(answers, f"well_formed{attempt}").astype(float)
+        row[f"well_formed_attempt{attempt}_ci95"] = _interval(values, answers.group)
     row["answer_changed"] = float(answers.changed.mean())
     row["unscored"] = float(answers.unscored.mean())
     for name in sorted({name for parts in answers.components for name in parts}):
@@ -156,8 +161,9 @@ def evaluate_groups(
     row["acc_ci95"] = _interval(right.flatten(), group)
     counts = right.sum(axis=1).astype(int).tolist()
     row["pass_at_k"] = _passes(counts, samples)
-    for name in ("reward", "length", "truncated", "unscored"):
+    for name in ("reward", "length", "truncated", "unscored", "well_formed"):
         row[name] = float(np.mean([each[name] or 0.0 for group in answers for each in group]))
+    row["well_formed_ci95"] = _interval(np.array([each["well_formed"] for part in answers for each in part]), group)
     scored = [(mine, theirs) for mine, theirs in games if mine is not None and theirs is not None]
     if games:
         wins = sum(mine and not theirs for mine, theirs in scored)

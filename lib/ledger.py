@@ -25,6 +25,7 @@ def texts_of(group: Group) -> list[dict[str, Any]]:
             "match": answer.score.match if answer.score.scored else None,
             "reward": answer.score.components,
             **({"about": answer.score.about} if answer.score.about else {}),
+            **({"malformed": answer.score.malformed} if answer.score.malformed else {}),
             "length": len(answer.completion.ids),
             "finished": answer.completion.finished,
         }
@@ -37,6 +38,8 @@ def reaction_text(each: Played) -> dict[str, Any]:
     reaction = each.reaction
     said = {"text": reaction.text, "error": reaction.error} if reaction.error else {"text": reaction.text}
     verdict = {"match": reaction.score.match, "reward": reaction.score.components} if reaction.score else {}
+    if reaction.score and reaction.score.malformed:
+        verdict["malformed"] = reaction.score.malformed
     cut = {} if reaction.finished else {"finished": False}
     return {"who": "opponent", "prompt": question_of(each.group.asked.messages), **said, **verdict, **cut}
 
@@ -52,6 +55,7 @@ def numbers_of(
         "length": float(len(answer.completion.ids)),
         "truncated": float(not answer.completion.finished),
         "unscored": float(not score.scored),
+        "well_formed": float(score.well_formed),
         **{f"reward/{name}": value for name, value in score.components.items()},
     }
     if thinking and (thinking.open_tag in answer.text or thinking.close_tag in answer.text):

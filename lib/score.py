@@ -326,6 +326,8 @@ class Score(Trainer):
                 "length_attempt2": float(len(r.y2.ids)),
                 "truncated_attempt1": float(not r.y1.finished),
                 "truncated_attempt2": float(not r.y2.finished),
+                "well_formed_attempt1": float(r.score1.well_formed),
+                "well_formed_attempt2": float(r.score2.well_formed),
                 "context_cut": float(r.prompt2.cut),
                 "answer_changed": float(r.score1.answer != r.score2.answer),
                 "zero_advantage": float(credit.advantage2[i] == 0),
@@ -369,6 +371,7 @@ class Score(Trainer):
                     "match1": r.score1.match, "match2": r.score2.match,
                     "reward1": r.score1.components, "reward2": r.score2.components,
                     **{f"about{i}": s.about for i, s in ((1, r.score1), (2, r.score2)) if s.about},
+                    **{f"malformed{i}": s.malformed for i, s in ((1, r.score1), (2, r.score2)) if s.malformed},
                     "length1": len(r.y1.ids), "length2": len(r.y2.ids),
                     "finished1": r.y1.finished, "finished2": r.y2.finished,
                 }

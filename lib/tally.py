@@ -25,6 +25,7 @@ class Progress:
         self.rows = 0
         self.rewards: list[float] = []
         self.matches: list[bool] = []
+        self.well_formed: list[bool] = []
         self.usage = Usage()
         self.ended: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
@@ -85,6 +86,7 @@ class Progress:
         if row.get("reward") is not None:
             self.rewards.append(row["reward"])
             self.matches.append(row["match"])
+            self.well_formed.append(not row.get("malformed"))  # rollouts of earlier versions say nothing of it
 
     def _tell(self) -> bool:
         now = time.monotonic()
@@ -110,7 +112,8 @@ class Progress:
             return ""
         right, n = sum(self.matches), len(self.matches)
         low, high = stats.wilson(right, n)
-        return f"  reward {sum(self.rewards) / n:.3f}  right {right / n:.3f} [{low:.3f}, {high:.3f}]"
+        formed = f"  well-formed {sum(self.well_formed) / n:.3f}"
+        return f"  reward {sum(self.rewards) / n:.3f}  right {right / n:.3f} [{low:.3f}, {high:.3f}]{formed}"
 
     def _cost(self) -> float:
         endpoint, usage = self.config.endpoint, self.usage

@@ -20,7 +20,8 @@ def answers(match1, match2, samples=1, **changes):
     n = len(match1)
     columns = {"reward1": match1, "reward2": match2, "length1": [3] * n, "length2": [5] * n,
                "truncated1": [False] * n, "truncated2": [True] + [False] * (n - 1), "changed": [False] * n,
-               "unscored": [False] * n}  # fmt: skip
+               "unscored": [False] * n, "well_formed1": [True] * n,
+               "well_formed2": [True] * (n - 1) + [False]}  # fmt: skip
     columns = {name: np.asarray(values, dtype=float) for name, values in {**columns, **changes}.items()}
     return Answers(
         np.arange(n) // samples, np.asarray(match1, dtype=bool), np.asarray(match2, dtype=bool),
@@ -43,6 +44,8 @@ def test_a_table_by_hand():
     assert row["answer_changed"] == 0.4
     assert (row["length_attempt1"], row["length_attempt2"], row["truncated_attempt2"]) == (3, 5, 0.1)
     assert row["reward/match_attempt2"] == 0.7
+    assert (row["well_formed_attempt1"], row["well_formed_attempt2"]) == (1, 0.9)
+    assert row["well_formed_attempt2_ci95"] == pytest.approx([0.5958, 0.9821], abs=1e-4)  # Wilson for 9 of 10
     # Wilson for 5 of 10; Student for the mean of (1, 1, 1, -1, 0 x 6), whose error is 0.2, with t(9) = 2.2622
     assert row["acc_attempt1_ci95"] == pytest.approx([0.2366, 0.7634], abs=1e-4)
     assert row["delta_ci95"] == pytest.approx([0.2 - 2.2622 * 0.2, 0.2 + 2.2622 * 0.2], abs=1e-4)

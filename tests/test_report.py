@@ -44,7 +44,7 @@ def evaluation(when, stage, step, one, two, **more):
     rates = {"acc_attempt1": one, "acc_attempt2": two, "delta": two - one, "i_to_c": 0.231, "c_to_i": 0.017}
     for key, value in rates.items():
         row[key], row[f"{key}_ci95"] = value, [value - 0.011, value + 0.012]
-    return row | more
+    return row | {"well_formed_attempt1": 0.987, "well_formed_attempt2": 0.543} | more
 
 
 def step(stage, number, steps, before, **more):
@@ -82,7 +82,7 @@ def run(tmp_path):
     ])  # fmt: skip
     write(folder, "generations", [
         said("pretrain", 1, 0, False, False, "early"), said("train", 1, 1, False, True, "never shown"),
-        said("after_stage2", 2, 4, False, True, "late \ud800 <b>bold</b>"),
+        said("after_stage2", 2, 4, False, True, "late \ud800 <b>bold</b>") | {"malformed1": "text after </answer>"},
     ])  # fmt: skip
     return folder
 
@@ -110,6 +110,8 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
         "0.017",
     ):
         assert number in page.text
+    assert "well-formed 1" in page.text and {"0.987", "0.543"} <= set(page.text)
+    assert "attempt 1 ✗ malformed: text after </answer>" in page.text and "attempt 2 ✓" in page.text
     assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
     assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
     assert "Attempt 2 answers 73.8 % of the held-out questions" in text

@@ -3,6 +3,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import naive
 import pytest
@@ -136,6 +137,10 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert all(promised <= set(row) for row in evaluations)
     texts = logged("generations")
     assert len([row for row in texts if row["when"] == "train"]) == 18 * 16 * 4
+    for attempt in (1, 2):
+        first = [f"malformed{attempt}" not in row for row in texts if (row["when"], row["step"]) == ("train", 1)]
+        assert rows[0][f"well_formed_attempt{attempt}"] == pytest.approx(fmean(first[: 16 * 4]))
+        assert all(0 <= row[f"well_formed_attempt{attempt}"] <= 1 for row in evaluations)
     assert {row["row"]["question"] for row in logged("failures")} <= {f"{a}+{b}" for a in range(5) for b in range(5)}
     assert (folder / "outputs/tiny/stage1/adapter_model.safetensors").is_file()
     assert (folder / "outputs/tiny/stage2/adapter_config.json").is_file()

@@ -220,7 +220,8 @@ def test_the_scoreboard_counts(tmp_path):
 
 def test_an_evaluation_by_hand():
     def number(acc):
-        return {"acc": acc, "reward": acc, "length": 2.0, "truncated": 0.0, "unscored": float(acc is None)}
+        return {"acc": acc, "reward": acc, "length": 2.0, "truncated": 0.0, "unscored": float(acc is None),
+                "well_formed": 1.0}  # fmt: skip
 
     answers = [[number(1.0), number(0.0)], [number(None), number(0.0)], [number(1.0), number(1.0)]]
     games = [(True, False), (None, True), (True, True)]

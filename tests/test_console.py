@@ -1,0 +1,44 @@
+import pytest
+
+from lib.console import Screen
+
+RATES = {"acc_attempt1": 0.5, "acc_attempt2": 0.75, "delta": 0.25, "i_to_c": 0.3, "c_to_i": 0.05}
+ENDS = {f"{key}_ci95": [value - 0.01, value + 0.01] for key, value in RATES.items()}
+FORMED = {"well_formed_attempt1": 0.983, "well_formed_attempt2": 0.612}
+EVALUATION = {"when": "after_stage2", "stage": 2, "step": 3, "n": 20, "prompts": 10, "temperature": 1.0,
+              **RATES, **ENDS}  # fmt: skip
+
+
+@pytest.fixture
+def told(capsys):
+    def of(method, *arguments):
+        getattr(Screen(), method)(*arguments)
+        return capsys.readouterr().out
+
+    return of
+
+
+def test_what_is_well_formed_is_told_of_both_attempts(told):
+    step = {"stage": 2, "step": 1, "steps": 9, "reward_attempt1": 0.0, "reward_attempt2": 0.0, "acc_attempt1": 0.0,
+            "acc_attempt2": 0.0, "gap": 0.0, "kl_attempt1": 0.0, "kl_attempt2": 0.0, "length_attempt1": 9.0,
+            "length_attempt2": 9.0, "truncated": 0.0, "grad_norm": 1.0, "tokens_per_second": 9.0}  # fmt: skip
+    assert "  formed 0.98 0.61  " in told("step", step | FORMED, 5)
+    assert "well-formed 0.983 0.612, n = 20" in told("evaluation", EVALUATION | FORMED)
+    table = told("table", [{**EVALUATION, "when": "pretrain"}, EVALUATION | FORMED], "a run")
+    lines = [line.split() for line in table.splitlines() if line.strip()]
+    assert any("well-" in line for line in lines)
+    assert next(line for line in lines if line[:3] == ["after", "stage", "II"])[-1] == "0.983"
+    assert any(line[-1:] == ["0.612"] for line in lines)
+    assert next(line for line in lines if line[:1] == ["pretrain"])[-1] == "-"  # of an earlier version
+    assert max(map(len, table.splitlines()[:-1])) <= 80
+
+
+def test_what_is_well_formed_is_told_of_single_answers(told):
+    step = {"step": 1, "steps": 9, "solved": 0.5, "equal_groups": 0.0, "length": 9.0, "truncated": 0.0,
+            "grad_norm": 1.0, "tokens_per_second": 9.0, "well_formed": 0.87}  # fmt: skip
+    assert "  formed 0.87  " in told("single_step", step, 5)
+    row = {"when": "after_training", "step": 3, "n": 20, "prompts": 10, "temperature": 1.0, "acc": 0.5,
+           "acc_ci95": [0.4, 0.6], "pass_at_k": [{"k": 1, "pass": 0.5, "pass_ci95": [0.4, 0.6]}],
+           "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip
+    assert "well-formed 0.870, n = 20" in told("single_evaluation", row)
+    assert "0.870" in told("single_table", [row], "a run")
