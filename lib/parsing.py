@@ -30,9 +30,13 @@ _NUMBER = re.compile(
     (?:\s*[%$€£°]|\s*\^\{{?\\circ\}}?|(?P<unit>(?:\s+{_WORD}){{1,3}})(?:\^\{{?[23]\}}?)?)?\s*\.?""",
     re.VERBOSE,
 )
-# After a number these words change its value, so they are no units.
+# After a number these words change its value, name another or take it back, so they are no units.
 _VALUE_WORD = re.compile(
-    r"\b(?:pi|hundred|thousand|million|billion|trillion|dozen|half|halves|thirds?|quarters?|fifths|tenths|hundredths"
+    r"\b(?:zero|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+    r"|or|either|neither|not|but|else|otherwise|unless|versus|instead|rather|except|alternatively|wrong|guess|unsure"
+    r"|maybe|perhaps|possibly|probably|likely|hopefully|presumably|about|around|roughly|approximately|approx"
+    r"|pi|hundred|thousand|million|billion|trillion|dozen|half|halves|thirds?|quarters?|fifths|tenths|hundredths"
     r"|plus|minus|times|over|and|divided|squared|cubed|factorial|root|sqrt|sin|cos|tan|log|mod)\b",
     re.IGNORECASE,
 )
@@ -154,22 +158,34 @@ def as_number(text: str) -> Fraction | None:
     Read are decimals with correctly placed thousands commas, `2/3`, `\frac{1}{2}` (`\dfrac`, `\tfrac`, `\frac12`),
     `1.5e3`, signs (the Unicode minus too), inside the wrappers of `peel`. Dropped are currency signs, degrees, up to
     three words of unit, a final full stop, and the percent sign: 18% is 18, because the gold number of such data sets
-    leaves the sign out. Not read: products (`3\pi`, `2x`), `3 million`, chains (`1/2/2020`), division by zero, powers
-    of ten beyond 10^999, and anything longer than 1,000 characters.
+    leaves the sign out. Not read: products (`3\pi`, `2x`), `3 million`, chains (`1/2/2020`), division by zero or
+    left undone (`36/2`, `1.5/3`), a zero with a minus, hedges (`~18`, `18 maybe`, `18...`), powers of ten beyond
+    10^999, and anything longer than 1,000 characters.
     """
     text = text.strip()
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _LONGEST_NUMBER or text.startswith("~") or text.endswith(".."):
         return None
     text = peel(text.removesuffix(".")).translate(_MINUS)
     text = _SPACING.sub("", text).replace("{,}", ",").replace(r"\$", "$").replace(r"\%", "%")
     found = _NUMBER.fullmatch(_UNIT_TEXT.sub(r" \1", text).strip())
     if not found or _VALUE_WORD.search(found["unit"] or ""):
         return None
-    top = _fraction(found["top"] or found["frac_top"] or found["digit_top"])
-    bottom = _fraction(found["bottom"] or found["frac_bottom"] or found["digit_bottom"] or "1")
-    if bottom == 0:
+    number = _quotient(found)
+    if number is None or (number == 0 and "-" in found[0]):
         return None
-    return (-top if "-" in found["sign"] else top) / bottom
+    return -number if "-" in found["sign"] else number
+
+
+def _quotient(found: re.Match) -> Fraction | None:
+    """Top over bottom, where there is one; None where that is a computation rather than a fraction."""
+    top = _fraction(found["top"] or found["frac_top"] or found["digit_top"])
+    below = found["bottom"] or found["frac_bottom"] or found["digit_bottom"]
+    if below is None:
+        return top
+    bottom = _fraction(below)
+    if bottom == 0 or top.denominator != 1 or bottom.denominator != 1 or top % bottom == 0:
+        return None
+    return top / bottom
 
 
 def _fraction(decimal: str) -> Fraction:

@@ -13,11 +13,12 @@ import re
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
 from lib.errors import ConfigError
-from lib.parsing import last_boxed, peel, same_answer, special_characters, tag_blocks
+from lib.parsing import as_number, last_boxed, peel, same_answer, special_characters, tag_blocks
 from lib.registry import register_extractor, register_matcher, register_reward
 
 _NUMBER = re.compile(r"(?:(?<!\w)[-−])?[0-9][0-9,]*(?:\.[0-9]+)?")  # the hyphen of 10-20 is no minus
@@ -28,6 +29,15 @@ _SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # a point inside 3.14 ends 
 
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
 _PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
+
+# What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
+_NAME = re.compile(r"[A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
+_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
+_NO_NAME = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}|\bnot\b|\\n")
+_LONGEST_NAME = 40  # characters
+_ALTERNATIVE = re.compile(r"\b(?:or|nor|not|either|maybe|perhaps|probably|alternatively)\b")
+_MIXED = re.compile(r"(-?)([0-9]{1,9})\s*(?:\s([0-9]{1,9})/([0-9]{1,9})|\\[dt]?frac\{([0-9]{1,9})\}\{([0-9]{1,9})\})")
+_POWER_OF_TEN = re.compile(r"(?:(.{1,40}?)\s*(?:\\times|\\cdot|×|·)\s*)?10\s*\^\s*(?:\{\s*(-?[0-9]{1,3})\s*\}|([0-9]))")
 
 _CPU_SECONDS = 2  # honest answers take 0.002 to 0.4 s; CPU time, so that a busy machine does not change a verdict
 _MEMORY = 4 << 30  # bytes
@@ -98,17 +108,58 @@ def exact(prediction: str, target: str) -> bool:
 def math(prediction: str, target: str) -> bool:
     r"""`exact`, else equal as formulae according to math-verify: `2\sqrt{3}` is `\sqrt{12}`.
 
-    Not equal are formulae of more than 500 characters and those that exceed the child's limits. Letters alone are
-    words and compared as such: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
+    Where one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
+    question, are no answer of 5, while `x = 5` is. Formulae need not be simplified. Not equal are formulae of more than
+    500 characters and those that exceed the child's limits. Letters alone are words and compared as such: as products
+    of symbols, east would equal seat. Raises ConfigError without math-verify.
     """
     if same_answer(prediction, target):
         return True
     if special_characters(prediction) != special_characters(target):
         return False
     answers = peel(prediction), peel(target)
+    numbers = [_stated_number(answer) for answer in answers]
+    if numbers != [None, None]:
+        return numbers[0] == numbers[1]
+    if any("boxed" in text or "$" in text for text in answers):  # math-verify would pick an answer from among others
+        return False
+    if _ALTERNATIVE.search(answers[0]) and not _ALTERNATIVE.search(answers[1]):
+        return False
+    if "=" in answers[0] and "=" not in answers[1]:  # math-verify would take one of the two sides
+        name, _, rest = answers[0].partition("=")
+        if not _is_name(name):
+            return False
+        answers = peel(rest), answers[1]
     if any(not text or len(text) > _LONGEST_FORMULA or _WORDS.fullmatch(text) for text in answers):
         return False
     return _equivalent(*answers)
+
+
+def _stated_number(text: str) -> Fraction | None:
+    r"""The number that `text` states: as `as_number` reads it, named (`x = 5`), mixed, or with a power of ten."""
+    text = text.strip()
+    if len(text) > _LONGEST_FORMULA:
+        return None
+    name, equals, rest = text.partition("=")
+    if equals and _is_name(name):
+        text = peel(rest)
+    if (number := as_number(text)) is not None:
+        return number
+    if mixed := _MIXED.fullmatch(text):
+        sign, whole, *parts = mixed.groups()
+        top, bottom = (int(part) for part in parts if part)
+        return (-1 if sign else 1) * (int(whole) + Fraction(top, bottom)) if top < bottom else None
+    if power := _POWER_OF_TEN.fullmatch(text):
+        factor = as_number(power[1]) if power[1] else Fraction(1)
+        return None if factor is None else factor * Fraction(10) ** int(power[2] or power[3])
+    return None
+
+
+def _is_name(text: str) -> bool:
+    if not text.strip() or len(text) > _LONGEST_NAME:
+        return False
+    text = _SUBSCRIPT.sub("", text)
+    return bool(_NAME.fullmatch(text)) and not _NO_NAME.search(text)
 
 
 @lru_cache(maxsize=10_000)  # a group repeats its answers, and a reward and the judge ask for the same pair

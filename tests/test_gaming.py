@@ -1,0 +1,119 @@
+"""The corpus tests/gaming/: texts that try to be paid without answering, and honest ones, under everything shipped.
+
+A row of gaming.jsonl says in which formats the text is well-formed, although wrong; which extractors that are lenient
+by name take it for right; and, in `honest_in`, for which format it is an honest answer after all. A row of honest.jsonl
+says in which formats it must be paid, and by which equalities. A new way to be paid for nothing goes there first.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import reward_function  # noqa: F401
+from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
+from lib.formats import FORMATS
+from lib.registry import LENIENT
+from lib.rewards import Judge, judge_of
+
+ROOT = Path(__file__).parents[1]
+DECLARED = [name for name in FORMATS if name != "free"]
+MATCHERS = ("exact", "math")
+FOR_FORMATS = ("format_and_match", "strict_format_and_match")
+
+
+def corpus(name):
+    return [json.loads(line) for line in (ROOT / "tests/gaming" / f"{name}.jsonl").read_text().splitlines()]
+
+
+GAMING, HONEST = corpus("gaming"), corpus("honest")
+
+
+def scores(rows, reward, **reading):
+    judge = Judge(reward, **{"target_extractor": "identity"} | reading)
+    return judge([row["text"] for row in rows], [row["target"] for row in rows], {})
+
+
+def test_the_corpus_is_large_and_varied():
+    assert len(GAMING) >= 200 and len(HONEST) >= 150
+    assert len({(row["target"], row["text"]) for row in GAMING}) == len(GAMING)
+    assert len(Counter(row["class"] for row in GAMING)) >= 25
+    assert all(row.get("honest_in", ["answer"]) == ["answer"] for row in GAMING)
+
+
+@pytest.mark.parametrize("match", MATCHERS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_gaming_text_is_paid(format, match):
+    for row, score in zip(GAMING, scores(GAMING, "exact_match", format=format, match=match), strict=True):
+        is_honest = format in row.get("honest_in", ())
+        assert (score.match, score.reward) == (is_honest, float(is_honest)), row
+        if format != "free":
+            assert score.well_formed == (format in row["well_formed"]), (row, score.malformed)
+
+
+@pytest.mark.parametrize("match", MATCHERS)
+@pytest.mark.parametrize("format", DECLARED)
+def test_malformed_never_earns_what_well_formed_earns(format, match):
+    for reward in FOR_FORMATS:
+        judged = scores(GAMING + HONEST, reward, format=format, match=match)
+        wrong = [score.reward for score in judged if score.well_formed and not score.match]
+        right = [score.reward for score in judged if score.match]
+        malformed = [score for score in judged if not score.well_formed]
+        assert max(score.reward for score in malformed) < min(wrong) <= max(wrong) < min(right)
+        assert all(score.components["match"] == 0 for score in malformed)
+
+
+@pytest.mark.parametrize("match", MATCHERS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_honest_text_is_refused(format, match):
+    rows = [row for row in HONEST if format in row["right_in"] and match in row["by"]]
+    rewards = ("exact_match",) if format == "free" else ("exact_match", *FOR_FORMATS)
+    for reward in rewards:
+        for row, score in zip(rows, scores(rows, reward, format=format, match=match), strict=True):
+            assert score.match and score.well_formed and score.reward >= 0.5, (row, score)
+
+
+@pytest.mark.parametrize("extractor", LENIENT.values())
+def test_leniency_asked_for_by_name_is_as_lenient_as_it_was(extractor):
+    judged = scores(GAMING, "exact_match", answer_extractor=extractor)
+    found = [(extractor in row["leniently_right"]) == score.match for row, score in zip(GAMING, judged, strict=True)]
+    assert all(found), [row for row, is_as_told in zip(GAMING, found, strict=True) if not is_as_told]
+    assert sum(score.match for score in judged) > 50
+
+
+@pytest.mark.parametrize("extractor", LENIENT.values())
+def test_leniency_within_a_format_stays_within_it(extractor):
+    """Where a place is declared, even a lenient extractor reads what stands there, and nothing else."""
+    for format in DECLARED:
+        for row, score in zip(
+            GAMING, scores(GAMING, "exact_match", answer_extractor=extractor, format=format), strict=True
+        ):
+            assert score.well_formed == (format in row["well_formed"]), row
+            assert score.well_formed or not score.match, row
+
+
+CONFIGS = {path.stem: path for path in sorted((ROOT / "configs").glob("*.yaml")) if "\nreward:" in path.read_text()}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(name):
+    """`<think>N</answer>`: the copy of the answer is left out, and with it the slips that it would have."""
+    config = load((ScoreConfig, SelfPlayConfig, CollectConfig), CONFIGS[name])
+    if config.reward.fn in ("code", "code_tests"):
+        judge = judge_of(config.reward, ["tests", "entry_point"])
+        assert judge.format == "free" and not judge.needs_targets  # tests decide: see tests/test_code_rewards.py
+        return
+    judge = judge_of(config.reward, ["question", "answer"])
+    for text in ("<think>6117</answer>", "<think>9034-2917=6117</answer>", "6117"):
+        for target in ("6117", "9034-2917=6117\n#### 6117", r"so it is \boxed{6117}"):
+            [score] = judge([text], [target], {})
+            assert (score.reward, score.match, score.well_formed) == (0, False, False)
+    [right] = judge(["<think>9034-2917=6117</think>\n<answer>6117</answer>"], [target_of(config)], {})
+    assert (right.reward, right.match) == (1, True)
+
+
+def target_of(config):
+    return {"gsm8k_hash": "a\n#### 6117", "math_final_answer": r"\boxed{6117}"}.get(
+        config.reward.target_extractor, "6117"
+    )
