@@ -11,7 +11,6 @@ is written here.
 
 import argparse
 import html
-import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -24,8 +23,8 @@ import yaml
 
 from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
-from lib.layout import COLOURS, LOOK, as_inline, heading, page, section, table
-from lib.runlog import read_jsonl
+from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
+from lib.runlog import is_number, read_jsonl
 from lib.stats import mean_interval, wilson
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
@@ -182,7 +181,7 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
 def one_run(run: Run) -> str:
     """Summary, table, curves, texts, config."""
     told = run.kind.summary(run.milestones) if run.milestones else f"{run.kind.nothing}: {run.status}."
-    body = [heading(run.name, told), facts(run)]
+    body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
     body += counterfactuals([run]) + scoreboards([run]) + curves([run])
@@ -195,7 +194,7 @@ def one_run(run: Run) -> str:
     return page(run.name, body, run.damaged)
 
 
-def facts(run: Run) -> str:
+def facts_of(run: Run) -> dict[str, str]:
     """Model, data, length and speed."""
     config = run.config
     tokens = sum(row.get("tokens") or 0 for row in run.metrics)
@@ -222,9 +221,7 @@ def facts(run: Run) -> str:
         "tokens written": f"{tokens:,}" if tokens else None,
         "time in steps": f"{duration(total)}: {shares}" if total else None,
     }
-    known = {name: html.escape(str(value)) for name, value in items.items() if value is not None}
-    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in known.items())
-    return f"<dl class=facts>{cells}</dl>"
+    return {name: str(value) for name, value in items.items() if value is not None}
 
 
 def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]]) -> str:
@@ -412,8 +409,7 @@ def differences(runs: list[Run]) -> str:
     for key in keys:
         values = [each.get(key, "–") for each in flats]
         if len(set(values)) > 1:
-            cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
-            lines.append(f"<tr><th>{html.escape(key)}</th>{cells}</tr>")
+            lines.append(table_row(key, values))
     return table([(run.name, "muted") for run in runs], lines, "keys")
 
 
@@ -553,17 +549,13 @@ def points(chart: Chart, run: Run, key: str) -> list[Point]:
 
 def draw(chart: Chart, runs: list[Run]) -> str:
     """The picture as inline SVG; "" without data."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
     heights = [height for each in lines.values() for line in each for _, value, ends in line
                for height in (value, *(ends or ())) if is_number(height)]  # fmt: skip
     if not heights:
         return ""
-    with matplotlib.rc_context({**LOOK, "svg.hashsalt": chart.title}):
-        canvas = Figure(figsize=(9.4, 3.7) if chart.hero else (4.6, 2.8), layout="constrained", facecolor="none")
-        axes = canvas.add_subplot(facecolor="none")
+
+    def plot(axes: object) -> None:
         if chart.log:
             axes.set_yscale("log")
         ends = []
@@ -571,11 +563,10 @@ def draw(chart: Chart, runs: list[Run]) -> str:
             end = draw_series(axes, lines[key], COLOURS[colour], chart)
             if end is not None:
                 ends.append((end, label, COLOURS[colour]))
-        furnish(axes, chart, max(heights), {step for run in runs for step in run.boundaries})
+        furnish(axes, chart, max(heights))
         label_ends(axes, ends)
-        file = io.StringIO()
-        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return as_inline(file.getvalue(), chart.title)
+
+    return picture(chart.title, plot, {step for run in runs for step in run.boundaries}, chart.hero)
 
 
 def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
@@ -600,25 +591,14 @@ def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Char
     return values[-1]
 
 
-def furnish(axes: object, chart: Chart, highest: float, boundaries: set[int]) -> None:
-    """Grid, ticks, limits, and where stage II begins."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.grid(axis="y", alpha=0.7)
-    axes.set_axisbelow(True)
-    axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=9 if chart.hero else 5, integer=True))
+def furnish(axes: object, chart: Chart, highest: float) -> None:
+    """Labels, limits and percentages."""
     if chart.hero:
         axes.set_xlabel("step")
     if chart.floor is not None:
         axes.set_ylim(chart.floor, max(1.1 * highest, 0.02))
     if chart.percent:
         axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g} %")
-    for step in boundaries:
-        axes.axvline(step, color=COLOURS["muted"], linewidth=0.8, linestyle=(0, (3, 3)))
-        axes.annotate(
-            " stage II", (step, 1), xycoords=("data", "axes fraction"), va="bottom", color=COLOURS["muted"], fontsize=9
-        )
 
 
 def mean_line(lines: list[list[Point]]) -> list[Point]:
@@ -763,11 +743,6 @@ def kind_of(rows: list[dict]) -> Kind:
     """The first kind all of whose accuracies are in the rows: without any, these are of SFT."""
     keys = {key for row in rows for key in row}
     return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
-
-
-def is_number(value: object) -> bool:
-    """A finite number: the log writes null for the others."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 # HTML

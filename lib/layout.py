@@ -1,7 +1,9 @@
 """How a page about runs looks: its style, headings and tables, and pictures that stand in it without a file."""
 
 import html
+import io
 import re
+from collections.abc import Callable, Iterable
 
 # Matplotlib writes these colours into the picture, where they become CSS variables: the page decides light or dark.
 COLOURS = {"ink": "#010101", "muted": "#020202", "grid": "#030303", "one": "#040404", "two": "#050505",
@@ -36,6 +38,18 @@ def table(heads: list[tuple[str, str]], lines: list[str], look: str = "rates") -
     )
 
 
+def table_row(label: str, cells: Iterable[str], look: str = "") -> str:
+    """A line of plain texts."""
+    inner = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+    return f"<tr><th{f' class={look}' if look else ''}>{html.escape(label)}</th>{inner}</tr>"
+
+
+def facts(items: dict[str, str]) -> str:
+    """Short texts, each under its name."""
+    cells = "".join(f"<div><dt>{name}</dt><dd>{html.escape(text)}</dd></div>" for name, text in items.items())
+    return f"<dl class=facts>{cells}</dl>"
+
+
 def page(title: str, body: list[str], damaged: int) -> str:
     """The whole file."""
     warning = f"<p class=note>{damaged} damaged lines of the logs were skipped.</p>" if damaged else ""
@@ -44,6 +58,31 @@ def page(title: str, body: list[str], damaged: int) -> str:
         f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>\n"
         f"<body><main>{''.join(body)}{warning}</main></body></html>\n"
     )
+
+
+def picture(title: str, plot: Callable[[object], None], stage_starts: Iterable[int], is_wide: bool = False) -> str:
+    """Curves over steps as inline SVG; `plot` draws them on the axes. `stage_starts`: where stage II begins."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context({**LOOK, "svg.hashsalt": title}):
+        canvas = Figure(figsize=(9.4, 3.7) if is_wide else (4.6, 2.8), layout="constrained", facecolor="none")
+        axes = canvas.add_subplot(facecolor="none")
+        axes.grid(axis="y", alpha=0.7)
+        axes.set_axisbelow(True)
+        axes.margins(x=0.02)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=9 if is_wide else 5, integer=True))
+        plot(axes)
+        for step in stage_starts:
+            axes.axvline(step, color=COLOURS["muted"], linewidth=0.8, linestyle=(0, (3, 3)))
+            axes.annotate(
+                " stage II", (step, 1), xycoords=("data", "axes fraction"), va="bottom", color=COLOURS["muted"],
+                fontsize=9,
+            )  # fmt: skip
+        file = io.StringIO()
+        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return as_inline(file.getvalue(), title)
 
 
 def as_inline(svg: str, title: str) -> str:

@@ -214,6 +214,11 @@ def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, An
             start += len(line)
 
 
+def is_number(value: object) -> bool:
+    """Returns whether a value of a row is a finite number: the log writes null for the others."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
 def fsync_file(path: Path) -> None:
     """Wait until the file's bytes are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -11,11 +11,14 @@ import pytest
 import yaml
 
 import sweep
+from lib import sweeps
 from lib.conditions import Figure, read_condition
 from lib.config import SweepConfig, load
 from lib.console import Screen
 from lib.errors import ConfigError
 from lib.runlog import RunLog
+from lib.sweep_tables import summaries, value_of
+from lib.sweeps import distinct, plan, read_run
 
 ROOT = Path(__file__).parents[1]
 RUN = """
@@ -146,20 +149,20 @@ def living():
 
 def test_what_no_variant_changes_is_run_once_per_seed(folder):
     config = config_of(variants={"a": [], "b": ["--gain", "{seed}"], "c": {"data": ["--gain", "0"]}}, seeds=[7, 8])
-    runs = sweep.plan(config)
+    runs = plan(config)
     names = [[job.name for job in jobs] for jobs in runs.values()]
     assert names[:3] == [
         ["shared/seed_7/data", "a/seed_7/last"], ["shared/seed_7/data", "b/seed_7/last"],
         ["c/seed_7/data", "c/seed_7/last"],
     ]  # fmt: skip
-    assert len(sweep.distinct(runs)) == 2 * 5
+    assert len(distinct(runs)) == 2 * 5
     assert runs["b", 7][1].command == ("run.py", "outputs/tiny/b/seed_7/last", "--seed", "7", "--gain", "7")
     assert [runs["a", seed][0].threads for seed in (7, 8)] == [2, 1]
 
 
 def test_earlier_stages_and_run_directories_have_placeholders(folder):
     stages = {"base": "run.py {dir}", "last": 'make "two words" {run} model.name={base}/final rope={{a}}'}
-    jobs = sweep.plan(config_of(stages=stages, variants={"v": []}))["v", 0]
+    jobs = plan(config_of(stages=stages, variants={"v": []}))["v", 0]
     assert jobs[1].command == (
         "make", "two words", "output_dir=outputs/tiny/v/seed_0", "run_name=last",
         "model.name=outputs/tiny/shared/seed_0/base/final", "rope={a}",
@@ -237,13 +240,13 @@ def test_figures_are_looked_up_by_moment_and_temperature():
     ]
     step = {"when": "step", "stage": 2, "step": 5, "global_step": 15, "temperature": 1.0, "acc": 0.3}
     result = {"evaluations": [step, *evaluations], "alarms": [{"event": "begins"}, {"event": "ends"}], "seconds": 7}
-    assert sweep.look(result, Figure("acc", "after_stage2")) == 0.5
-    assert sweep.look(result, Figure("acc", "after_stage2", 0.0)) == 0.9
-    assert sweep.look(result, Figure("acc", "stage2_step_5")) == 0.3
-    assert sweep.look(result, Figure("acc", "last")) == 0.5
-    assert sweep.look(result, Figure("acc_ci95", "last", end=1)) == 0.6
-    assert sweep.look(result, Figure("acc", "pretrain")) is None
-    assert sweep.look(result, Figure("alarms")) == 1
+    assert value_of(result, Figure("acc", "after_stage2")) == 0.5
+    assert value_of(result, Figure("acc", "after_stage2", 0.0)) == 0.9
+    assert value_of(result, Figure("acc", "stage2_step_5")) == 0.3
+    assert value_of(result, Figure("acc", "last")) == 0.5
+    assert value_of(result, Figure("acc_ci95", "last", end=1)) == 0.6
+    assert value_of(result, Figure("acc", "pretrain")) is None
+    assert value_of(result, Figure("alarms")) == 1
 
 
 # -- what is run
@@ -281,6 +284,10 @@ def test_a_sweep_from_beginning_to_end(folder):
 
     page = Path("outputs/tiny/sweep.html").read_text()
     assert page.count("answers &lt;grow&gt; short") == 2  # of two variants
+    for moment in ("pretrain, sampled", "pretrain, greedy", "after stage II, sampled", "after stage II, greedy"):
+        assert page.count(f">{moment}</th>") == 3  # of each variant, and of their difference
+    cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
+    assert "<th>attempt 2</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
     assert page.count("<svg") == 6 and "http" not in page.replace("http://www.w3.org", "")
 
     again, output = run("--table")
@@ -291,27 +298,27 @@ def test_a_sweep_from_beginning_to_end(folder):
 
 
 def test_threads_fill_the_cores_and_no_more(folder, monkeypatch):
-    monkeypatch.setattr(sweep, "cores", lambda: 2)
+    monkeypatch.setattr(sweeps, "cores", lambda: 2)
     config = config_of(stages={"last": "run.py {dir}"}, variants={"v": []}, parallel=None, seeds=4)
     with RunLog(config.run_dir, resume=True, streams=("results", "jobs")) as log:
-        work = sweep.Work(config, sweep.plan(config), log, Screen(False))
+        schedule = sweeps.Schedule(config, plan(config), log, Screen(False))
 
         def started():
             seeds = []
-            for job in work.startable():
+            for job in schedule.startable():
                 seeds.append(job.seed)
-                work.begun(job, job.seed)
+                schedule.begun(job, job.seed)
             return seeds
 
         assert started() == [0, 2]  # one thread each; seeds 1 and 3 need both cores
-        work.ended(0, 0)
+        schedule.ended(0, 0)
         assert started() == []
-        work.ended(2, 0)
+        schedule.ended(2, 0)
         assert started() == [1]
-        work.ended(1, 0)
-        assert started() == [3] and not work.is_over
-        work.ended(3, 0)
-        assert work.is_over and len(rows("results")) == 4
+        schedule.ended(1, 0)
+        assert started() == [3] and not schedule.is_over
+        schedule.ended(3, 0)
+        assert schedule.is_over and len(rows("results")) == 4
 
 
 def test_a_failing_run_is_a_row_and_no_end_of_the_others(folder):
@@ -380,13 +387,35 @@ def test_figures_of_any_command_are_read_from_its_screen(folder):
 
 
 def test_sft_without_held_out_rows_shows_its_loss(folder):
-    job = sweep.plan(config_of())["much", 0][1]
+    job = plan(config_of())["much", 0][1]
     job.folder.mkdir(parents=True)
     lines = [json.dumps({"step": step, "loss": 1 / step}) + "\n" for step in range(1, 101)]
     (job.folder / "metrics.jsonl").write_text("".join(lines))
-    evaluations, alarms = sweep.read_run(job, config_of())
+    evaluations, alarms = read_run(job, config_of())
     assert [row["step"] for row in evaluations] == list(range(5, 101, 5)) and alarms == []
     assert evaluations[-1]["loss"] == 0.01
+
+
+@pytest.mark.parametrize(("link", "shown"), [("../stage1/step_4", True), ("step_4", True), ("step_6", False)])
+def test_the_best_checkpoint_is_a_moment_where_it_is_not_the_last(folder, link, shown):
+    job = plan(config_of())["much", 0][1]
+    moments = [("pretrain", 1, 0, 0.1), ("step", 1, 4, 0.2), ("step", 2, 4, 0.3), ("after_stage2", 2, 6, 0.4)]
+    evaluations = [{"when": when, "stage": stage, "step": step, "acc": acc + at / 100, "temperature": at}
+                   for when, stage, step, acc in moments for at in (1.0, 0.0)]  # fmt: skip
+    (job.folder / "stage2").mkdir(parents=True)
+    (job.folder / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in evaluations))
+    (job.folder / "stage2/best").symlink_to(link)
+    (job.folder / "best").symlink_to("stage2/best")
+    (job.folder / "stage1/step_4").mkdir(parents=True)
+    (job.folder / "stage2/step_4").mkdir()
+    (job.folder / "metrics.jsonl").write_text(json.dumps({"stage": 2, "step": 1, "global_step": 7}) + "\n")
+    rows, alarms = read_run(job, config_of())
+    result = {"seed": 0, "seconds": 1, "was_restarted": False, "evaluations": rows, "alarms": alarms}
+    expected = {"../stage1/step_4": 0.2, "step_4": 0.3, "step_6": 0.4}[link]
+    assert value_of(result, Figure("acc", "best", 0.0)) == expected
+    assert value_of(result, Figure("acc", "best")) == expected + 0.01
+    assert value_of(result, Figure("acc", "last", 0.0)) == 0.4
+    assert ("best, greedy: pass@1" in [each.label for each in summaries([result])]) == shown
 
 
 def test_dry_run_lists_the_commands(folder):

@@ -1,0 +1,214 @@
+"""The figures of a sweep: each over the seeds of a variant, the differences between variants, and conditions.
+
+A result is a row of results.jsonl. Its moments are those of its evaluations: `pretrain`, `after_stage1`, `step_30`,
+`stage2_step_30`; `last` is the last one, and `best` that of the checkpoint that the run calls its best.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+
+from lib.conditions import Condition, Figure, read_condition
+from lib.config import SweepConfig
+from lib.console import WHEN
+from lib.runlog import is_number
+from lib.stats import mean_interval, paired_delta_interval
+
+# key: heading, and whether more is better
+FIGURES = {
+    "acc_attempt1": ("attempt 1", True), "acc_attempt2": ("attempt 2", True), "delta": ("delta", True),
+    "i_to_c": ("i->c", True), "c_to_i": ("c->i", False), "well_formed_attempt1": ("well-formed 1", True),
+    "well_formed_attempt2": ("well-formed 2", True), "acc": ("pass@1", True), "win_rate": ("games won", True),
+    "well_formed": ("well-formed", True), "loss": ("loss", False),
+}  # fmt: skip
+SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
+DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
+
+
+def moment_of(row: dict) -> str:
+    """Returns the name of the moment of an evaluation."""
+    if row["when"] != "step":
+        return row["when"]
+    return f"step_{row['step']}" if row.get("stage", 1) == 1 else f"stage{row['stage']}_step_{row['step']}"
+
+
+def value_of(result: dict, figure: Figure) -> float | None:
+    """Returns the value of a figure in a run, None where it has none."""
+    if figure.moment is None:
+        return len(begun_alarms(result)) if figure.key == "alarms" else result["seconds"]
+    rows = result["evaluations"]
+    if figure.moment == "last":  # both ways of answering
+        found = [row for row in rows if moment_of(row) == moment_of(rows[-1])]
+    else:
+        found = [row for row in rows if moment_of(row) == figure.moment]
+    if figure.temperature is not None:
+        found = [row for row in found if row.get("temperature") == figure.temperature]
+    elif any(row.get("temperature") for row in found):
+        found = [row for row in found if row["temperature"]]
+    value = found[-1].get(figure.key) if found else None
+    if figure.end is not None:
+        value = value[figure.end] if isinstance(value, list) and len(value) == 2 else None
+    return value if is_number(value) else None
+
+
+def last_values(result: dict) -> dict[str, float]:
+    """Returns the main figures at the end of a run, by key."""
+    found = {key: value_of(result, Figure(key, "last")) for key in FIGURES}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def begun_alarms(result: dict) -> list[dict]:
+    """Returns the alarms of a run, without the rows that tell their ends."""
+    return [row for row in result["alarms"] if row["event"] == "begins"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A figure of one variant at one moment, over the seeds."""
+
+    figure: Figure
+    moment: str  # in words; "" for a figure of the whole run
+    name: str
+    more_is_better: bool
+    values: dict[int, float]  # by seed
+
+    @property
+    def label(self) -> str:
+        """`after stage II, greedy: attempt 2`."""
+        return f"{self.moment}: {self.name}" if self.moment else self.name
+
+    def cells(self, threads: dict[int, int]) -> list[str]:
+        """Formats what stands under SUMMARY_HEADS; `threads` by seed."""
+        values, sign = list(self.values.values()), "+" if self.figure.key == "delta" else ""
+        worst = (min if self.more_is_better else max)(self.values, key=self.values.get)
+        ends = (rounded(value, sign) for value in (min(values), median(values), max(values)))
+        mean = with_interval(fmean(values), mean_interval(values), sign)
+        return [str(len(values)), *ends, mean, f"seed {worst}, {threads[worst]} thr."]
+
+    def difference_cells(self, baseline: "Summary | None") -> list[str]:
+        """Formats what stands under DIFFERENCE_HEADS: this minus the baseline, seed by seed; [] if they share none."""
+        seeds = [seed for seed in self.values if baseline and seed in baseline.values]
+        if not seeds:
+            return []
+        pairs = [baseline.values[seed] for seed in seeds], [self.values[seed] for seed in seeds]
+        gaps = [after - before for before, after in zip(*pairs, strict=True)]
+        mean = with_interval(fmean(gaps), paired_delta_interval(*pairs), "+")
+        return [str(len(gaps)), mean, rounded(min(gaps), "+"), rounded(max(gaps), "+")]
+
+
+def rounded(value: float, sign: str = "") -> str:
+    """Formats with three decimals; from 10 on as a whole number."""
+    return f"{value:{sign}.3f}" if abs(value) < 10 else f"{value:{sign}.0f}"
+
+
+def with_interval(value: float, ends: tuple[float, float], sign: str) -> str:
+    """Formats as `0.812 [0.796 0.827]`; without brackets where one run says nothing about the spread."""
+    text = rounded(value, sign)
+    return f"{text} [{' '.join(rounded(end, sign) for end in ends)}]" if ends[0] == ends[0] else text
+
+
+def summaries(results: list[dict]) -> list[Summary]:
+    """Returns every main figure at every milestone of the runs of one variant, and their times and alarms."""
+    moments = list(dict.fromkeys(moment for result in results for moment in milestones(result)))
+    moments.sort(key=lambda each: [*WHEN, each[0]].index(each[0]))  # what WHEN does not know comes last
+    differ = len({temperature for _, temperature in moments}) > 1
+    found = []
+    for moment, temperature in moments:
+        answered = "" if not differ else ", greedy" if temperature == 0 else ", sampled"
+        label = WHEN.get(moment, moment.replace("_", " ")) + answered
+        for key, (name, more_is_better) in FIGURES.items():
+            figure = Figure(key, moment, temperature)
+            values = {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
+            found.append(Summary(figure, label, name, more_is_better, values))
+    seconds = {each["seed"]: each["seconds"] for each in results if not each["was_restarted"]}
+    alarms = {each["seed"]: float(len(begun_alarms(each))) for each in results}
+    found.append(Summary(Figure("seconds"), "", "seconds", False, seconds))
+    found.append(Summary(Figure("alarms"), "", "alarms", False, alarms if any(alarms.values()) else {}))
+    return [summary for summary in found if summary.values]
+
+
+def milestones(result: dict) -> list[tuple[str, float | None]]:
+    """Returns the moments of a run that its table shows, with their temperatures; the best only if it is not the last.
+
+    They are those between stages, or the last one where there are none.
+    """
+    rows = result["evaluations"]
+    shown = [row for row in rows if row["when"] not in ("step", "best")]
+    shown += [row for row in rows if row["when"] == "best" and row["global_step"] != rows[-1]["global_step"]]
+    return [(moment_of(row), row.get("temperature")) for row in shown or rows[-1:]]
+
+
+Rows = list[tuple[Summary, list[str]]]  # of a table: which figure, and its cells
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the runs of a variant meet a condition."""
+
+    variant: str
+    text: str
+    met: int
+    n: int
+    worst: str
+
+    @property
+    def holds(self) -> bool:
+        """Returns whether every run meets it."""
+        return self.met == self.n > 0
+
+
+def check(condition: Condition, variant: str, results: list[dict]) -> Verdict:
+    """Measures a condition in every run of a variant; a run that failed, or lacks a figure, does not meet it."""
+    met, measured, missing = 0, [], []
+    for result in results:
+        found = condition.measure(partial(value_of, result))
+        if found is None:
+            missing.append(f"seed {result['seed']}")
+        else:
+            holds, value, margin = found
+            measured.append((margin, value, result["seed"]))
+            met += holds and not result["exit_code"]
+    worst = f"{rounded(min(measured)[1])}, seed {min(measured)[2]}" if measured else ""
+    if missing:
+        worst += f"{'; ' if worst else ''}not measured: {', '.join(missing)}"
+    return Verdict(variant, condition.text, met, len(results), worst)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the runs of a sweep came to."""
+
+    results: dict[str, list[dict]]  # by variant, those that have any
+    figures: dict[str, Rows]  # by variant, under SUMMARY_HEADS; of the runs that finished
+    differences: dict[str, Rows]  # of each other variant from the first, under DIFFERENCE_HEADS
+    verdicts: list[Verdict]
+
+    @property
+    def all_results(self) -> list[dict]:
+        """Returns the results of all variants."""
+        return [row for rows in self.results.values() for row in rows]
+
+    @property
+    def failed(self) -> list[dict]:
+        """Returns the results of runs that did not finish."""
+        return [row for row in self.all_results if row["exit_code"]]
+
+
+def outcome_of(config: SweepConfig, results: Iterable[dict]) -> Outcome:
+    """Computes tables and verdicts; `results` holds at least one."""
+    by_variant: dict[str, list[dict]] = {variant: [] for variant in config.variants}
+    for row in results:
+        by_variant[row["variant"]].append(row)
+    by_variant = {variant: rows for variant, rows in by_variant.items() if rows}
+    threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
+    found = {variant: summaries([row for row in rows if not row["exit_code"]]) for variant, rows in by_variant.items()}
+    baseline = {summary.figure: summary for summary in next(iter(found.values()))}
+    figures = {variant: [(each, each.cells(threads)) for each in rows] for variant, rows in found.items()}
+    differences = {
+        variant: [(each, cells) for each in rows if (cells := each.difference_cells(baseline.get(each.figure)))]
+        for variant, rows in list(found.items())[1:]
+    }
+    conditions = map(read_condition, config.require)
+    verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
+    return Outcome(by_variant, figures, differences, verdicts)

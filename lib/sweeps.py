@@ -1,0 +1,377 @@
+"""The jobs of a sweep: planned, started, recorded; and the result of each run, read from its folder.
+
+jobs.jsonl     a row when a job begins, and one when it ends
+results.jsonl  a row per run that is over
+"""
+
+import contextlib
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from statistics import fmean
+
+from lib.config import SweepConfig
+from lib.console import Screen, duration
+from lib.errors import FINISHED, ConfigError
+from lib.runlog import RunLog, read_jsonl
+from lib.sweep_tables import FIGURES, last_values
+
+HERE = Path(__file__).resolve().parents[1]
+PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "numpy")
+LOSS_POINTS = 20  # of the training loss of a run without evaluations
+
+
+# What is to be run
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of one run, or of all the variants of a seed."""
+
+    stage: str
+    seed: int
+    threads: int
+    folder: Path
+    command: tuple[str, ...]
+    needs: "Job | None"  # the stage before
+
+    @property
+    def name(self) -> str:
+        """`shared/seed_0/base`."""
+        return "/".join(self.folder.parts[-3:])
+
+    @property
+    def log(self) -> Path:
+        """The file of its screen output."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    @property
+    def argv(self) -> list[str]:
+        """The command as it is started: scripts by this Python."""
+        name, *words = self.command
+        return [sys.executable, str(program(name)), *words] if name.endswith(".py") else list(self.command)
+
+    @property
+    def threads_in_words(self) -> str:
+        """`2 threads`."""
+        return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+
+
+Key = tuple[str, int]  # variant, seed
+Runs = dict[Key, list[Job]]  # the jobs of each run, in order
+
+
+def program(name: str) -> Path:
+    """Returns the path of a script, which may be named from any folder."""
+    return Path(name) if Path(name).exists() else HERE / name
+
+
+def plan(config: SweepConfig) -> Runs:
+    """Lists the jobs of every run, seed by seed; equal jobs are one."""
+    return {(variant, seed): list(_jobs_of(config, variant, seed))
+            for seed in config.all_seeds for variant in config.variants}  # fmt: skip
+
+
+def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
+    """Yields the jobs of one run: shared with other variants up to the first that this variant changes, or the last."""
+    threads = config.threads[seed % len(config.threads)]
+    folders, is_own, job = {}, False, None
+    for stage, command in config.stages.items():
+        extra = config.extra_words(variant, stage)
+        words = [*shlex.split(command), *extra]
+        is_own |= bool(extra) or stage == list(config.stages)[-1] or any("{variant}" in word for word in words)
+        folder = config.run_dir / (variant if is_own else "shared") / f"seed_{seed}" / stage
+        values = {"seed": seed, "variant": variant, "threads": threads, "dir": folder, "run": folder, **folders}
+        filled = []
+        for word in words:
+            if word == "{run}":
+                filled += [f"output_dir={folder.parent}", f"run_name={folder.name}"]
+            else:
+                filled.append(word.format(**values))
+        folders[stage] = folder
+        job = Job(stage, seed, threads, folder, tuple(filled), job)
+        yield job
+
+
+def distinct(runs: Runs) -> list[Job]:
+    """Lists every job once, in the order of the runs."""
+    return list(dict.fromkeys(job for jobs in runs.values() for job in jobs))
+
+
+def parallel_in_words(config: SweepConfig) -> str:
+    """Tells how many jobs run at once."""
+    return f"{config.parallel} at once" if config.parallel else f"as many at once as {cores()} cores have threads for"
+
+
+def cores() -> int:
+    """Counts the cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+# Running it
+
+
+class Schedule:
+    """Says which jobs may start, and records those that begin and end, and the runs that are over."""
+
+    def __init__(self, config: SweepConfig, runs: Runs, log: RunLog, screen: Screen):
+        self._config, self._runs, self._log, self._screen = config, runs, log, screen
+        self._machine = {"cpu": cpu(), "cores": cores(), **commit(), "packages": packages()}
+        self.is_stopping = False
+        self._running: dict[int, tuple[Job, float]] = {}  # by process id; monotonic seconds
+        self._failed: dict[Job, int] = {}
+        self._jobs = JobLog(log)
+        self._results = {key: row for key, row in read_results(config, runs).items() if not row["exit_code"]}
+        self._left = [job for job in distinct(runs) if not self._jobs.is_done(job)]
+        for key in runs:  # a kill may have come between the end of a run and its row
+            self._record(key)
+        missing = len(runs) - len(self._results)
+        screen.say(f"{config.run_dir}: {missing} of {len(runs)} runs to do, {parallel_in_words(config)}")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing runs, and nothing will."""
+        return not self._running and (self.is_stopping or not self._left)
+
+    def startable(self) -> Iterator[Job]:
+        """Yields jobs whose stage before is done, as long as there is room; each must be begun at once."""
+        for job in list(self._left):
+            busy = [other.threads for other, _ in self._running.values()]
+            limit = self._config.parallel
+            if busy and (len(busy) >= limit if limit else sum(busy) + job.threads > cores()):
+                continue  # a later one may need fewer threads
+            if job.needs is None or self._jobs.is_done(job.needs):
+                self._left.remove(job)
+                yield job
+
+    def begun(self, job: Job, pid: int) -> None:
+        """Records the start of a job."""
+        self._running[pid] = job, time.monotonic()
+        self._jobs.begun(job)
+        self._screen.say(f"begun {job.name}, {job.threads_in_words}: {job.log}")
+
+    def ended(self, pid: int, code: int) -> None:
+        """Records the end of a job, and the runs that it completes or fails."""
+        job, start = self._running.pop(pid)
+        if code and self.is_stopping:
+            return  # it was told to, and is started again next time
+        self._jobs.ended(job, code, time.monotonic() - start)
+        if code:
+            self._failed[job] = code
+            self._screen.warn(f"{job.name} ended with exit code {code}: {last_line(job.log)} (all of it: {job.log})")
+            self._left = [other for other in self._left if job not in ancestors(other)]
+        rows = [self._record(key) for key, jobs in self._runs.items() if job in jobs]
+        if not code:
+            figures = [f", {FIGURES[key][0]} {value:.3f}"
+                       for row in rows if row for key, value in last_values(row).items()]  # fmt: skip
+            seconds = duration(self._jobs.seconds(job))
+            self._screen.say(f"done  {job.name} after {seconds}{''.join(figures)}; {self._progress()}")
+
+    def _record(self, key: Key) -> dict | None:
+        """Writes the row of a run that is over, and returns it; None for others, and where it is there already."""
+        jobs = self._runs[key]
+        failed = next((job for job in jobs if job in self._failed), None)
+        if key in self._results or not (failed or all(map(self._jobs.is_done, jobs))):
+            return None
+        seconds = {job.stage: taken for job in jobs if (taken := self._jobs.seconds(job)) is not None}
+        evaluations, alarms = read_run(jobs[-1], self._config) if failed in (None, jobs[-1]) else ([], [])
+        row = {
+            "variant": key[0], "seed": key[1], "threads": jobs[0].threads,
+            "exit_code": self._failed.get(failed, FINISHED), "failed": failed and failed.stage,
+            "seconds": round(sum(seconds.values()), 1), "stage_seconds": seconds,
+            "was_restarted": any(self._jobs.starts(job) > 1 for job in jobs),
+            "run": str(jobs[-1].folder), "commands": [list(job.command) for job in jobs],
+            "evaluations": evaluations, "alarms": alarms, **self._machine,
+        }  # fmt: skip
+        self._log.write("results", row)
+        self._log.sync()
+        self._results[key] = row
+        return row
+
+    def _progress(self) -> str:
+        """Tells how many runs are over, and how long the others will take."""
+        text = f"{len(self._results)} of {len(self._runs)} runs"
+        waiting = [(job, 0.0) for job in self._left]
+        waiting += [(job, time.monotonic() - start) for job, start in self._running.values()]
+        means = self._jobs.mean_seconds()
+        if not waiting or any(job.stage not in means for job, _ in waiting):
+            return text
+        left = [(max(0.0, means[job.stage] - spent), job.threads) for job, spent in waiting]
+        if self._config.parallel:
+            seconds = sum(each for each, _ in left) / self._config.parallel
+        else:
+            seconds = sum(each * min(threads, cores()) for each, threads in left) / cores()
+        return f"{text}, about {duration(seconds)} left"
+
+
+class JobLog:
+    """jobs.jsonl: which jobs have begun and ended, how, and how long they took."""
+
+    def __init__(self, log: RunLog):
+        self._log = log
+        self._starts: Counter[str] = Counter()
+        self._ends: dict[str, dict] = {}
+        for row in read_jsonl(log.directory / "jobs.jsonl")[0]:
+            self._take_in(row)
+
+    def begun(self, job: Job) -> None:
+        """Writes that a job begins."""
+        self._write({"job": job.name, "event": "begun"})
+
+    def ended(self, job: Job, code: int, seconds: float) -> None:
+        """Writes that a job has ended."""
+        self._write({"job": job.name, "event": "ended", "exit_code": code, "seconds": round(seconds, 1),
+                     "threads": job.threads, "command": list(job.command)})  # fmt: skip
+
+    def is_done(self, job: Job) -> bool:
+        """Returns whether it ended well. ConfigError where another command did."""
+        end = self._ends.get(job.name)
+        if end is None or end["exit_code"]:
+            return False
+        if (end["command"], end["threads"]) != (list(job.command), job.threads):
+            raise ConfigError(
+                f"{job.folder}: was made by `{shlex.join(end['command'])}` with {end['threads']} threads, not by "
+                f"`{shlex.join(job.command)}` with {job.threads}: choose another run_name=..., or undo the change"
+            )
+        return True
+
+    def starts(self, job: Job) -> int:
+        """Returns how often it was begun."""
+        return self._starts[job.name]
+
+    def seconds(self, job: Job) -> float | None:
+        """Returns how long its last start took; None where it did not end."""
+        return self._ends[job.name]["seconds"] if job.name in self._ends else None
+
+    def mean_seconds(self) -> dict[str, float]:
+        """Returns the mean seconds of each stage, where it ended well."""
+        taken = defaultdict(list)
+        for name, end in self._ends.items():
+            if not end["exit_code"]:
+                taken[name.rpartition("/")[2]].append(end["seconds"])
+        return {stage: fmean(values) for stage, values in taken.items()}
+
+    def _write(self, row: dict) -> None:
+        self._log.write("jobs", row)
+        self._log.sync()
+        self._take_in(row)
+
+    def _take_in(self, row: dict) -> None:
+        if row["event"] == "begun":
+            self._starts[row["job"]] += 1
+            self._ends.pop(row["job"], None)
+        else:
+            self._ends[row["job"]] = row
+
+
+def ancestors(job: Job) -> list[Job]:
+    """Lists the jobs that must be done before it."""
+    return [] if job.needs is None else [job.needs, *ancestors(job.needs)]
+
+
+def last_line(log: Path) -> str:
+    """Returns the last line that a program printed."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
+
+
+def cpu() -> str:
+    """Returns the model of this machine's processor."""
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def commit() -> dict[str, object]:
+    """Returns the commit of this code, and whether files differ from it; None outside git."""
+    commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    try:
+        head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
+                        for words in commands)  # fmt: skip
+    except FileNotFoundError:
+        return {"commit": None, "is_changed": None}
+    if head.returncode:
+        return {"commit": None, "is_changed": None}
+    return {"commit": head.stdout.strip(), "is_changed": bool(status.stdout)}
+
+
+def packages() -> dict[str, str]:
+    """Returns the versions of what the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+# What came of it
+
+
+def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
+    """Reads the last row of every planned run that has one. ConfigError where it is of another command."""
+    path = config.run_dir / "results.jsonl"
+    rows = {(row["variant"], row["seed"]): row for row in (read_jsonl(path)[0] if path.exists() else [])}
+    rows = {key: rows[key] for key in runs if key in rows}
+    for (variant, seed), row in rows.items():
+        command = runs[variant, seed][-1].command
+        if not row["exit_code"] and row["commands"][-1] != list(command):
+            raise ConfigError(
+                f"{path}: variant {variant}, seed {seed} was made by `{shlex.join(row['commands'][-1])}`, not by "
+                f"`{shlex.join(command)}`: choose another run_name=..., or undo the change"
+            )
+    return rows
+
+
+def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
+    """Reads evaluations, with the step over all stages as `global_step`, and alarms of the run that a job made.
+
+    The evaluation of the checkpoint that the run calls its best stands there twice, first as the moment `best`.
+    """
+    streams = {}
+    for name in ("metrics", "evaluations", "alarms"):
+        path = job.folder / f"{name}.jsonl"
+        streams[name] = read_jsonl(path)[0] if path.exists() else []
+    steps = {row.get("stage"): row["global_step"] - row["step"] for row in streams["metrics"] if "global_step" in row}
+    best = (job.folder / "best").resolve()  # stage1/step_150, or no link
+    rows = []
+    for row in streams["evaluations"]:
+        row = {**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
+        is_best = (best.parent.name, best.name) == (f"stage{row.get('stage')}", f"step_{row['step']}")
+        rows += [{**row, "when": "best"}, row] if is_best else [row]
+    losses = [row for row in streams["metrics"] if "loss" in row]
+    if not rows and losses and "stage" not in losses[0]:  # SFT without held-out rows
+        every = max(1, len(losses) // LOSS_POINTS)
+        rows = [{"when": "step", "step": row["step"], "global_step": row["step"], "loss": row["loss"]}
+                for row in losses[::-every][::-1]]  # fmt: skip
+    if config.figures:
+        rows += read_figures(job.log.read_text(encoding="utf-8", errors="replace"), config.figures)
+    return rows, streams["alarms"]
+
+
+def without_prompts(row: dict) -> dict:
+    """Returns an evaluation without its lists of a number per prompt."""
+    if isinstance(row.get("selection"), dict):
+        row = {**row, "selection": {key: value for key, value in row["selection"].items() if key != "per_prompt"}}
+    return row
+
+
+def read_figures(text: str, figures: dict[str, str]) -> list[dict]:
+    """Reads what regular expressions find in a screen output, as evaluations without a step."""
+    moments: dict[str, dict] = {}
+    for name, pattern in figures.items():
+        moment, key = name.split(".")
+        found = list(re.finditer(pattern, text))
+        if found:
+            moments.setdefault(moment, {"when": moment, "step": 0, "global_step": 0})[key] = float(found[-1][1])
+    return list(moments.values())
