@@ -37,10 +37,10 @@ def answered(row: dict) -> str:
     return "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
 
 
-def label_of(row: dict, rows: list[dict]) -> str:
+def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     """What a row of a table of `rows` is called: when it was, and how it was answered where the rows differ in that."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
-    return f"{label}, {answered(row)}" if len({answered(each) for each in rows}) > 1 else label
+    return f"{label}{between}{answered(row)}" if len({answered(each) for each in rows}) > 1 else label
 
 
 def samples_of(rows: list[dict]) -> str:
@@ -143,9 +143,7 @@ class Screen:
             return
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
         columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed", "games won", "opponent"]
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
-        for column in ("", *columns):
-            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        table = _table(title, columns)
         for row in rows:
             last = row["pass_at_k"][-1]
             cells = {
@@ -155,7 +153,7 @@ class Screen:
                 "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
                 "opponent": _cell(row.get("opponent_acc"), None),
             }
-            table.add_row(label_of(row, rows), *(cells[column] for column in columns))
+            table.add_row(label_of(row, rows, between="\n"), *(cells[column] for column in columns))
         self._console.print(table)
         self.say(
             f"exact match {samples_of(rows)}; games won: of those that one side won, the policy's first answer against "
@@ -176,20 +174,27 @@ class Screen:
 
     def table(self, rows: list[dict], title: str) -> None:
         """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval, and what is well-formed."""
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
-        for column in ("", "attempt 1", "attempt 2", "delta", "i->c", "c->i", "well-\nformed"):
-            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        table = _table(title, ["attempt 1", "attempt 2", "delta", "i->c", "c->i", "well-\nformed"])
         for row in rows:
             cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
             shares = [row.get(f"well_formed_attempt{attempt}") for attempt in (1, 2)]
             cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
-            table.add_row(label_of(row, rows), *cells)
+            table.add_row(label_of(row, rows, between="\n"), *cells)  # in one line it would be too wide for 80 columns
         self._console.print(table)
         if rows:
             self.say(
                 f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "
                 "attempt 1, and below it that of attempt 2"
             )
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    """An empty one whose rows have a label; without margins, so that five columns with intervals fit a terminal."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, title=title,
+                  title_justify="left", title_style="bold")  # fmt: skip
+    for column in ("", *columns):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    return table
 
 
 def _with_interval(row: dict, key: str) -> str:
