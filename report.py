@@ -67,6 +67,7 @@ class Run:
     scoreboard: dict
     damaged: int  # lines that could not be read
     examples: tuple[tuple[str, dict | None, dict], ...] = ()  # outcome, the texts before training, the texts now
+    alarms: tuple[dict, ...] = ()
 
     @property
     def name(self) -> str:
@@ -110,7 +111,7 @@ def read_run(folder: Path) -> Run:
     config_path = folder / "config.yaml"
     config = yaml.safe_load(config_path.read_text(encoding="utf-8")) if config_path.exists() else None
     streams, damaged = {}, 0
-    for name in ("metrics.jsonl", "evaluations.jsonl", "swaps.jsonl", "scoreboard.json"):
+    for name in ("metrics.jsonl", "evaluations.jsonl", "alarms.jsonl", "swaps.jsonl", "scoreboard.json"):
         path = folder / name
         rows, bad = read_jsonl(path) if path.exists() else ([], 0)
         streams[path.stem], damaged = rows, damaged + bad
@@ -132,7 +133,10 @@ def read_run(folder: Path) -> Run:
     swaps = {
         (*moment(row), row.get("temperature")): row for row in streams["swaps"] if isinstance(row.get("after"), dict)
     }
-    run = Run(folder, kind, config, metrics, evaluations, greedy, [*swaps.values()], board, damaged)
+    alarms = [row for row in streams["alarms"] if {"alarm", "event", "severity", "stage", "step", "text"} <= row.keys()]
+    run = Run(
+        folder, kind, config, metrics, evaluations, greedy, [*swaps.values()], board, damaged, alarms=tuple(alarms)
+    )
     examples, bad = pick_examples(run)
     return replace(run, examples=tuple(examples), damaged=damaged + bad)
 
@@ -184,7 +188,7 @@ def one_run(run: Run) -> str:
     body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
-    body += counterfactuals([run]) + scoreboards([run]) + curves([run])
+    body += alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -277,6 +281,21 @@ def counterfactuals(runs: list[Run]) -> list[str]:
     )
     heads = [*columns.values(), ("n", "muted")]
     return [section("What attempt 2 makes of attempt 1", table(heads, lines), note)] if lines else []
+
+
+def alarms(runs: list[Run]) -> list[str]:
+    """The section of what the watch noticed (lib/watch.py), in the order of time; nothing where it was quiet."""
+    told = ""
+    for run in runs:
+        label = f"{run.name}, " if len(runs) > 1 else ""
+        for row in run.alarms:
+            stage = f"stage {row['stage']} " if run.kind.is_staged and run.kind.accuracies else ""
+            begins = row["event"] == "begins"
+            word = f" ({row['severity']}, {row.get('action')}): " if begins else ": "
+            text = html.escape(f"{label}{stage}step {row['step']}{word}{row['text']}")
+            told += f"<p{' class=warning' if begins else ''}>{text}</p>"
+    note = "What was noticed while it trained, with the key to turn; in brackets how grave it is, and what was done."
+    return [section("Alarms", told, note)] if told else []
 
 
 def scoreboards(runs: list[Run]) -> list[str]:
@@ -375,7 +394,7 @@ def several_runs(runs: list[Run]) -> str:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
-    body += counterfactuals(runs) + scoreboards(runs) + curves(runs)
+    body += alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
 

@@ -21,6 +21,7 @@ import shutil
 import time
 from array import array
 from collections import Counter
+from dataclasses import asdict
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from lib.data import HELD_OUT_NAMES, Row, Splits, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_directory, discard
+from lib.watch import COLLAPSE, Watch, sft_checks
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
@@ -54,13 +56,16 @@ def main() -> int:
         encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
         examples, held_out = encode("to train on", train), encode("held out", held_out)
         fingerprint = fingerprint_of(examples, held_out)
-        checkpoint = rewind(config.run_dir, log, fingerprint) if args.resume else None
+        watch = Watch(sft_checks(math.log(len(tokenizer))))
+        checkpoint = rewind(config.run_dir, log, watch, fingerprint) if args.resume else None
         log.write_config(dump(config))
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
-        trainer.add_callback(reporter(log, screen, interrupts, fingerprint))
+        trainer.add_callback(reporter(config, log, screen, interrupts, watch, fingerprint))
         show(trainer, screen)
         trainer.train(resume_from_checkpoint=checkpoint)
+        for line in watch.closing():
+            screen.say(line)
         if not interrupts.received:
             save(trainer, config.run_dir / "final")
             screen.say(f"saved {config.run_dir / 'final'}")
@@ -378,8 +383,8 @@ def show(trainer: object, screen: object) -> None:
     screen.say(f"one example, what is trained in « »:\n{text}")
 
 
-def rewind(run_dir: Path, log: object, fingerprint: str) -> str | None:
-    """The newest complete checkpoint, with the log cut back to it; None starts the run again from its first step."""
+def rewind(run_dir: Path, log: object, watch: Watch, fingerprint: str) -> str | None:
+    """The newest complete checkpoint, with log and watch as they were then; None starts the run from its first step."""
     marks = (run_dir / "checkpoints").glob(f"checkpoint-*/{RUN_STATE}")
     newest = max(marks, key=lambda path: int(path.parent.name.removeprefix("checkpoint-")), default=None)
     if newest is None:
@@ -392,11 +397,18 @@ def rewind(run_dir: Path, log: object, fingerprint: str) -> str | None:
             "so it can not be resumed on them: restore the data, or start anew with another run_name=..."
         )
     log.rewind(state["offsets"])
+    watch.load_state_dict(state["watch"])
     return str(newest.parent)
 
 
-def reporter(log: object, screen: object, interrupts: object, fingerprint: str) -> object:
-    """The trainer's callback: rows in metrics.jsonl, a line now and then, checkpoints marked as complete."""
+def reporter(
+    config: SFTConfig, log: object, screen: object, interrupts: object, watch: Watch, fingerprint: str
+) -> object:
+    """The trainer's callback: rows in metrics.jsonl, a line now and then, alarms, checkpoints marked as complete.
+
+    It raises NumericError for numbers that are not finite, and where the watch sees a collapse, unless the config has
+    that as a warning.
+    """
     from transformers import TrainerCallback
 
     from lib.console import duration
@@ -413,8 +425,10 @@ def reporter(log: object, screen: object, interrupts: object, fingerprint: str) 
 
         def on_log(self, args, state, control, logs, **_):
             if "eval_loss" in logs:
-                log.write("evaluations", {"when": "step", "step": state.global_step, "loss": logs["eval_loss"]})
+                row = {"when": "step", "step": state.global_step, "loss": logs["eval_loss"]}
+                log.write("evaluations", row)
                 screen.say(f"eval step {state.global_step}: loss {logs['eval_loss']:.4f}")
+                self.heed(watch.evaluation(row))
             if "loss" not in logs:
                 return
             row = {"step": state.global_step, "steps": state.max_steps, "epoch": state.epoch}
@@ -427,6 +441,20 @@ def reporter(log: object, screen: object, interrupts: object, fingerprint: str) 
                     "numbers; lower optimizer.learning_rate"
                 )
             self.show(row, state)
+            self.heed(watch.step(row))
+
+        def heed(self, alarms):
+            action = config.train.on_collapse
+            for alarm in alarms:
+                done = {"action": action if alarm.severity == COLLAPSE else "warn"} if alarm.begins else {}
+                log.write("alarms", asdict(alarm) | done)
+                screen.alarm(alarm)
+            log.sync()
+            if action == "stop" and (found := [each for each in alarms if each.begins and each.severity == COLLAPSE]):
+                raise NumericError(
+                    f"step {found[0].step}: {found[0].text}; --resume goes on from the last checkpoint, with other "
+                    "settings by --allow-config-change; train.on_collapse: warn would train on"
+                )
 
         def show(self, row, state):
             now, last = time.monotonic(), state.global_step == state.max_steps
@@ -444,7 +472,8 @@ def reporter(log: object, screen: object, interrupts: object, fingerprint: str) 
         def on_save(self, args, state, control, **_):
             if state.is_world_process_zero:
                 path = Path(args.output_dir) / f"checkpoint-{state.global_step}" / RUN_STATE
-                path.write_text(json.dumps({"offsets": log.offsets(), "fingerprint": fingerprint}), encoding="utf-8")
+                known = {"offsets": log.offsets(), "fingerprint": fingerprint, "watch": watch.state_dict()}
+                path.write_text(json.dumps(known), encoding="utf-8")
 
     return Reporter()
 

@@ -195,6 +195,8 @@ class TrainLoop(Section):
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2  # the newest of each stage
     keep_best: bool = True  # the best by held-out accuracy stays too: stage<N>/best
     on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
+    on_collapse: Literal["warn", "stop", "restore"] = "stop"
+    # what lib/watch.py calls a collapse ends the run (exit code 3), or takes it back to its best checkpoint
     identical_rewards_warning: Count = 20  # steps in a row
     stop_on_identical_rewards: bool = False
 
@@ -357,6 +359,7 @@ class ScoreConfig(RunConfig):
             keys = ("train.adaptive_beta2", "train.base_first_attempts")
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
         yield from self.reward.conflicts()
+        yield from _conflicts_of_collapse(train)
         if train.stage1_steps == 0 == train.stage2_steps:
             yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
         yield from _conflicts_of_rows(self)
@@ -755,6 +758,13 @@ class GspoTrain(TrainLoop):
     sampler_correction: SamplerCorrection | None = None
 
 
+def _conflicts_of_collapse(train: TrainLoop) -> Iterator[Conflict]:
+    """A return to what is not kept."""
+    if train.on_collapse == "restore" and not train.keep_best:
+        keys = ("train.on_collapse", "train.keep_best")
+        yield keys, "there is no best checkpoint to go back to: set keep_best: true, or on_collapse: stop"
+
+
 def _conflicts_of_rows(config: "ScoreConfig | SelfPlayConfig") -> Iterator[Conflict]:
     """Held-out rows that are none."""
     first, end = config.eval.rows or (0, 1)
@@ -823,6 +833,7 @@ class SelfPlayConfig(RunConfig):
             yield from _conflicts_of_endpoint("teacher", self.teacher.endpoint, self.teacher.thinking)
         yield from _conflicts_of_prompts(self.prompts)
         yield from self.reward.conflicts()
+        yield from _conflicts_of_collapse(train)
 
     def smoke(self, examples: int) -> "SelfPlayConfig":
         """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""
@@ -902,6 +913,7 @@ class SFTTrain(Section):
     packing: bool = False  # true: sequences are filled up with several chats, which do not see each other
     shuffle: bool = True  # false: rows in the order of the file, a curriculum
     checkpoint_every: Annotated[int, Field(ge=0)] = 0
+    on_collapse: Literal["warn", "stop"] = "stop"  # as in train.py
     eval_every: Annotated[int, Field(ge=0)] = 0  # its loss is the mean of batches, so compare equal batch sizes
 
 

@@ -82,6 +82,13 @@ class Screen:
         """One line that must not be overlooked."""
         self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
 
+    def alarm(self, alarm: object) -> None:
+        """A line when the watch notices something (lib/watch.py), and one when it is over."""
+        loud = "bold red" if alarm.severity == "collapse" else "bold yellow"
+        word = alarm.severity.upper() if alarm.begins else "watch"
+        where = f"stage {alarm.stage} step {alarm.step}"
+        self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
+
     def step(self, row: dict, steps_left: int) -> None:
         """The line of one optimizer step; `steps_left` counts those of all stages."""
         self._steps_seen += 1

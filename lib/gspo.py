@@ -33,6 +33,7 @@ from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, 
 from lib.task import ChatTask
 from lib.teacher import Teacher
 from lib.trainer import Trainer, learning_rate
+from lib.watch import form_of
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")  # of a micro-batch
@@ -200,13 +201,14 @@ class GspoRun(Trainer):
             updates.append(numbers)
         self.progress.step += 1
         self.note_evaluation(self.steps)
-        self.note_rewards(all_identical=not self._anywhere(bool((credit.advantage != 0).any())))
-        row = self._metrics(played, credit) | updates_in_one(updates)
+        idle = not self._anywhere(bool((credit.advantage != 0).any()))
+        row = self._metrics(played, credit) | updates_in_one(updates) | {"idle": float(idle)}
         seconds = self.clock.lap()
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         self.log_step(row)
         self._write_scoreboard()
         self.screen.single_step(row, self.steps - self.progress.step)
+        self.heed(self.watch.step(row))
         return row
 
     def refresh(self, played: list[Played]) -> None:
@@ -217,17 +219,16 @@ class GspoRun(Trainer):
                 self.sampler.note(*outcome)
         if self.opponent:
             self.opponent.refresh(self.progress.step)
+        self.act()  # now that all of the step has been done
 
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl, which is returned.
 
         Where one is due, a greedy row comes beside it.
         """
+        before = self.log.offsets()
         rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
-        self.log.sync()
-        self.note_score(rows[0])
-        self.progress.due = None
-        return rows[0]
+        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluation(self, when: str, settings: Eval) -> dict:
         limits, samples = self.task.limits(settings.temperature), settings.samples_per_prompt
@@ -292,6 +293,7 @@ class GspoRun(Trainer):
         config, opponent, teacher = self.config, self.config.opponent, self.config.teacher
         rows, _ = read_jsonl(config.run_dir / "evaluations.jsonl")
         self.screen.single_table(self.with_best(rows), f"{config.run_name}, held-out answers")
+        self.show_alarms()
         self.say_restores()
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
             self.screen.say(line)
@@ -471,7 +473,13 @@ class GspoRun(Trainer):
     def _metrics(self, played: list[Played], credit: Credit) -> dict:
         """What a step's answers say, over all processes; retries are not among them."""
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
-        answers = [numbers_of(answer, thinking, tokenizer) for each in played for answer in each.group.answers]
+        format = self.config.reward.format
+        answers = [
+            numbers_of(answer, thinking, tokenizer)
+            | form_of(format, answer.text, answer.score.well_formed, answer.score.match)
+            for each in played
+            for answer in each.group.answers
+        ]
         answers = collect(answers, self.accelerator)
         groups = collect([group_numbers(each, trained_rewards(each, self.config)) for each in played], self.accelerator)
         return {

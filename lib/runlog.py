@@ -2,6 +2,7 @@
 
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
+alarms.jsonl        what lib/watch.py noticed: a row when something begins, and one when it is over
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
 failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or could not be had
 rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout
@@ -33,7 +34,7 @@ from lib.errors import ConfigError, StorageError
 logger = logging.getLogger(__name__)
 
 SCHEMA = 1
-STREAMS = ("metrics", "evaluations", "generations", "failures")
+STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 MAY_CHANGE = ("output_dir", "tracking")  # keys of the config that do not touch the numbers
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60

@@ -18,6 +18,7 @@ from lib.runlog import read_jsonl
 from lib.sampler import Sampler
 from lib.task import Task
 from lib.trainer import Trainer, learning_rate
+from lib.watch import form_of
 
 
 @dataclass(frozen=True)
@@ -174,27 +175,26 @@ class Score(Trainer):
         )
         self.progress.step += 1
         self.note_evaluation(stage.steps)
-        self.note_rewards(bool(idle))
         if train.adaptive_beta2 and stage.number == 1 and not self.progress.skipped:
             adaptive = train.adaptive_beta2
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row = self._metrics(stage, rollouts, credit) | numbers
+        row = self._metrics(stage, rollouts, credit) | numbers | {"idle": float(idle)}
         self._keep_texts("train", rollouts)
         seconds = self.clock.lap()
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         self.log_step(row)
         self.screen.step(row, sum(each.steps for each in self.stages) - self._global_step())
+        self.heed(self.watch.step(row))
+        self.act()
         return row
 
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
+        before = self.log.offsets()
         rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
-        self.log.sync()
-        self.note_score(rows[0])
-        self.progress.due = None
-        return rows[0]
+        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluation(self, when: str, settings: Eval) -> dict:
         sampling = self.task.sampling(settings.temperature, settings.samples_per_prompt)
@@ -247,6 +247,7 @@ class Score(Trainer):
             rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
             rows = [row for row in self.with_best(rows) if row["when"] != "step"]
             self.screen.table(rows, f"{self.config.run_name}, held-out answers")
+            self.show_alarms()
             self.say_restores()
 
     def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
@@ -332,6 +333,7 @@ class Score(Trainer):
                 "answer_changed": float(r.score1.answer != r.score2.answer),
                 "zero_advantage": float(credit.advantage2[i] == 0),
                 "unscored": 0.5 * ((not r.score1.scored) + (not r.score2.scored)),
+                **_forms(self.config.reward.format, r),
                 **{f"reward/{name}_attempt1": value for name, value in r.score1.components.items()},
                 **{f"reward/{name}_attempt2": value for name, value in r.score2.components.items()},
             }
@@ -347,6 +349,7 @@ class Score(Trainer):
             "step": self.progress.step,
             "steps": stage.steps,
             "global_step": self._global_step(),
+            "prompts": stage.batch_size,
             **means,
             "gap": means["acc_attempt2"] - means["acc_attempt1"],
             "truncated": 0.5 * (means["truncated_attempt1"] + means["truncated_attempt2"]),
@@ -381,6 +384,15 @@ class Score(Trainer):
         failures = {id(r.row): r.row for r in rollouts if unsolved[id(r.row)]}
         for row in collect(list(failures.values()), self.accelerator):
             self.log.write("failures", where | {"why": "solved by nobody", "row": row})
+
+
+def _forms(format: str, rollout: Rollout) -> dict[str, float | None]:
+    attempts = ((1, rollout.text1, rollout.score1), (2, rollout.text2, rollout.score2))
+    return {
+        f"{key}_attempt{number}": value
+        for number, text, score in attempts
+        for key, value in form_of(format, text, score.well_formed, score.match).items()
+    }
 
 
 def _mean(name: str, rows: list[dict[str, float | None]]) -> float:

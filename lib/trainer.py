@@ -19,6 +19,7 @@ from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
 from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
+from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 SKIPS_IN_A_ROW = 3
 RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
@@ -33,7 +34,6 @@ class Progress:
     step: int = 0  # steps done in this stage
     due: str | None = "pretrain"  # the evaluation that has to come before the next step, if one has
     beta2: float = 0.0  # the current one, where it adapts
-    identical_rewards: int = 0  # steps in a row in which no completion differed from its group
     skipped: int = 0  # steps in a row in which something was not finite
     micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
@@ -98,6 +98,8 @@ class Trainer:
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
+        self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
+        self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
@@ -124,7 +126,7 @@ class Trainer:
                 config.run_dir, self.accelerator, self.policy, self.optimizer, self.log,
                 dataset=dataset, keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
-            self.checkpoints.register(progress=self.progress, sampling=self.generator, **moving)
+            self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             if self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
@@ -155,6 +157,7 @@ class Trainer:
         with phase("optimizer"):
             norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
             numbers["grad_norm"], numbers["learning_rate"] = norm, rate
+            numbers["zero_gradient"] = float(expects_gradient and norm == 0)
             if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
                 self._skip_or_stop(numbers)
                 return numbers
@@ -211,18 +214,58 @@ class Trainer:
                 "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
             ) from error
 
-    def note_rewards(self, all_identical: bool) -> None:
-        """Counts steps in which no completion differed from its group; warns, and stops where the config says so."""
-        progress, settings = self.progress, self.config.train
-        progress.identical_rewards = progress.identical_rewards + 1 if all_identical else 0
-        if progress.identical_rewards and progress.identical_rewards % settings.identical_rewards_warning == 0:
-            text = (
-                f"{progress.identical_rewards} steps in a row in which all completions of every prompt earned the "
-                "same: nothing is learned; check the reward, the extractor and the token budgets"
-            )
-            if settings.stop_on_identical_rewards:
-                raise NumericError(text)
-            self.screen.warn(text)
+    def heed(self, alarms: list[Alarm]) -> None:
+        """Writes and says what the watch has noticed. What it calls a collapse waits for `act`."""
+        settings = self.config.train
+        for alarm in alarms:
+            action = settings.on_collapse if alarm.severity == COLLAPSE else "warn"
+            if settings.stop_on_identical_rewards and alarm.alarm.startswith(EQUAL_REWARDS):
+                action = "stop"
+            self.log.write("alarms", dataclasses.asdict(alarm) | ({"action": action} if alarm.begins else {}))
+            self.screen.alarm(alarm)
+            if alarm.begins and action != "warn":
+                self._collapses.append(alarm)
+        self.log.sync()
+
+    def act(self) -> None:
+        """Between two steps: does what `train.on_collapse` says where the watch has seen a collapse.
+
+        Raises NumericError where the run is to stop, or has nothing to go back to.
+        """
+        collapses, self._collapses = self._collapses, []
+        if not collapses:
+            return
+        first = collapses[0]
+        if self.config.train.on_collapse == "restore" and first.severity == COLLAPSE and self.restore_best():
+            return
+        self.show_alarms()
+        best = self.checkpoints.best_of(self.progress.stage)
+        start = self.config.run_dir / best if best else "its last checkpoint from before"
+        raise NumericError(
+            f"stage {first.stage} step {first.step}: {first.text}; --resume DIR goes on from {start}, with other "
+            "settings by --allow-config-change; train.on_collapse: warn would train on"
+        )
+
+    def judged(self, row: dict, when: str, before: dict[str, int]) -> bool:
+        """Has the watch look at an evaluation; `before` has the sizes of the files then. Whether it stands.
+
+        It does not where the end of a stage is below its best and `train.on_collapse` is to restore: then it counts as
+        one in the middle, the run goes back, and the end is evaluated anew.
+        """
+        alarms, self.progress.due = self.watch.evaluation(row), None
+        goes_back = when.startswith("after") and self.watch.is_below_best and self.config.train.on_collapse == "restore"
+        goes_back = goes_back and self.checkpoints.best_of(self.progress.stage) is not None
+        if goes_back:
+            self.log.rewind(before)
+            self.log.write("evaluations", row | {"when": "step", "went_back": True})
+        self.note_score(row)
+        self.heed(alarms)
+        if goes_back:
+            self._collapses = []
+            self.restore_best()
+        else:
+            self.act()
+        return not goes_back
 
     def note_evaluation(self, steps: int) -> None:
         """After a step: whether an evaluation has to come before the next; the last of `steps` has its own."""
@@ -309,6 +352,7 @@ class Trainer:
         if folder is None:
             return None
         if sum(each["stage"] == progress.stage for each in progress.restores) >= RESTORES:
+            self.show_alarms()
             raise NumericError(
                 f"stage {progress.stage} step {progress.step}: {RESTORES} times in this stage the run went back to its "
                 f"best checkpoint, and it broke again at {progress.rate_factor:g} of its learning rate; look at the "
@@ -319,7 +363,9 @@ class Trainer:
         where = {"stage": progress.stage, "step": progress.step, "restored_from": folder}
         progress.restores.append(where | {"rate_factor": progress.rate_factor})
         progress.restored_from = dict.fromkeys(("metrics", "evaluations"), folder)
-        progress.skipped = progress.identical_rewards = 0
+        progress.skipped = 0
+        self.heed(self.watch.forget(f"by going back to {folder}"))
+        self.say_restores(last=1)
         self.save()
         return self.config.run_dir / folder
 
@@ -330,6 +376,7 @@ class Trainer:
 
     def with_best(self, rows: list[dict]) -> list[dict]:
         """The rows of evaluations.jsonl; behind the last one of a stage its best with a label, if that is another."""
+        rows = [row for row in rows if "went_back" not in row]
         places = [f"stage{row['stage']}/step_{row['step']}" for row in rows]
         table = []
         for number, row in enumerate(rows):
@@ -343,9 +390,14 @@ class Trainer:
                 table += [each | {"when": "best", "label": label} for each in best]
         return table
 
-    def say_restores(self) -> None:
-        """A line for each time that the run went back."""
-        for each in self.progress.restores:
+    def show_alarms(self) -> None:
+        """The last lines of a run: what the watch has noticed, and when."""
+        for line in self.watch.closing():
+            self.screen.say(line)
+
+    def say_restores(self, last: int = 0) -> None:
+        """A line for each time that the run went back, or for the last times."""
+        for each in self.progress.restores[-last:]:
             self.screen.say(
                 f"stage {each['stage']} step {each['step']}: went back to {each['restored_from']}, and on at "
                 f"{each['rate_factor']:g} of the learning rate"

@@ -8,12 +8,14 @@ a stage, since a new stage moves everything. The reasons for each threshold are 
 """
 
 import copy
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite, log
 from statistics import fmean, median
 from typing import Any
 
+from lib.formats import format_problem
 from lib.stats import paired_delta_interval
 
 WINDOW = 40  # steps of a stage that are remembered
@@ -22,7 +24,7 @@ RECENT = 5  # steps that make up "now", where one step says little
 LEVEL = 10  # steps before these that make up a level
 SURE = 10.0  # nats of evidence that two shares differ: of 100 runs of 240 steps that only swing, one is wrong
 CERTAIN = 14.0  # the same for what stops a run: odds of one in a million
-COLLAPSED = "collapse"
+COLLAPSE = "collapse"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Alarm:
     stage: int
     step: int
     text: str
+
+    @property
+    def begins(self) -> bool:
+        """Whether this is not the end of one."""
+        return self.event == "begins"
 
 
 class History:
@@ -126,14 +133,19 @@ def _divergence(p: float, q: float) -> float:
 # The rules: a threshold makes one of them.
 
 
-def share_moved(by: float) -> Rule:
-    """A share is `by` away from its best level in the stage (the sign is the bad direction), and not by chance."""
+def share_moved(by: float, from_nearly_all: bool = False) -> Rule:
+    """A share is `by` away from its best level in the stage (the sign is the bad direction), and not by chance.
+
+    `from_nearly_all`: only where that level was at most a tenth away from the end of the scale.
+    """
 
     def rule(history: History, key: str) -> Seen | None:
         now, levels = history.last(key), history.levels.get(key)
         if now is None or levels is None:
             return None
         before, steps = levels["low" if by > 0 else "high"]
+        if from_nearly_all and abs(before - (by < 0)) > 0.1:
+            return None
         prompts = history.prompts()
         moved = (now - before) * (1 if by > 0 else -1) >= abs(by)
         return Seen(before, now) if moved and evidence(before, steps * prompts, now, RECENT * prompts) > SURE else None
@@ -253,6 +265,7 @@ class Check:
     collapse: bool = False
 
 
+FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answer` holds `think_answer` too
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
@@ -260,6 +273,12 @@ CHECKS = (
           "set reward.format, and a reward.answer_extractor that reads the declared place alone", collapse=True),
     Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
           "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
+    *(
+        Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_nearly_all=True),
+              f"answers that were paid as right without the form '{name}' that nearly all had",
+              "declare reward.format, or raise the KL weight (train.beta1, train.beta)", collapse=True)
+        for name in FORMS
+    ),
     Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "accuracy in training",
           f"{LOWER_RATE} and go back to a checkpoint from before", collapse=True),
     Check("accuracy_fell", ("acc",), died(0.5), "accuracy in training",
@@ -320,7 +339,8 @@ def _beyond_start(most: float) -> Rule:
         values, start = history.all(key), history.first.get(key)
         if len(values) > 2 and min(values[-2:]) > max(start, most) + 1:  # who knows nothing loses less
             return Seen(start, fmean(values[-2:]), 2)
-        if jump := exploded(3.0, least=3.0)(history, key):
+        jump = exploded(3.0, least=3.0)(history, key)
+        if jump and jump.now > 1.5 * start:  # rows of another kind may well begin where the first ones did
             return jump
         now = history.last(key, LEVEL)
         level = history.levels.get(key)
@@ -345,6 +365,16 @@ def _vanished(history: History, key: str) -> Seen | None:
     return None
 
 
+def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str, float | None]:
+    """What a row of metrics says of an answer's form: whether it was paid as right all the same; None: it was not paid.
+
+    Where no format is declared, every text is well-formed, and the watch looks at the forms that texts often have.
+    """
+    if format != "free":
+        return {"malformed_paid": float(not well_formed) if right else None}
+    return {f"paid_outside_{name}": float(bool(format_problem(name, text))) if right else None for name in FORMS}
+
+
 # Held-out answers
 
 BEYOND = 2.0  # half paired intervals: the best was chosen among several, so one interval is not enough
@@ -364,7 +394,8 @@ class Watch:
         self.history = History(self._quantities)
         self._stage = 0
         self._on: dict[str, dict[str, Any]] = {}  # alarm -> what it has seen, and where
-        self._best: dict[str, Any] = {}  # of the held-out evaluations
+        self._best: dict[str, Any] = {}  # of the held-out evaluations of the stage
+        self._last: dict[str, Any] = {}  # of them
         self._told: list[dict[str, Any]] = []  # every alarm, for the last lines of the run
 
     def step(self, row: Mapping[str, Any]) -> list[Alarm]:
@@ -399,6 +430,11 @@ class Watch:
         return told
 
     @property
+    def is_below_best(self) -> bool:
+        """Whether the last evaluation was worse than the best of its stage."""
+        return bool(self._on_held_out())
+
+    @property
     def on(self) -> list[str]:
         """The alarms that have begun and not ended."""
         return list(self._on)
@@ -408,20 +444,21 @@ class Watch:
         lines = []
         for told in self._told:
             end = f"until {_place(told['end'])}, {told['how']}" if told["end"] else "to the end"
-            lines.append(f"{told['severity']} {told['alarm']}, {_place(told['begin'])} {end}: {told['text']}")
+            seen = told["text"].partition("; ")[0]
+            lines.append(f"{told['severity']} {told['alarm']}, {_place(told['begin'])} {end}: {seen}")
         return lines
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next alarms depend on: plain numbers, strings, lists and dicts."""
-        return copy.deepcopy(
-            {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
-             "told": self._told}
-        )  # fmt: skip
+        """All that the next alarms depend on; by way of JSON, so that equal states are equal bytes in a checkpoint."""
+        state = {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
+                 "last": self._last, "told": self._told}  # fmt: skip
+        return json.loads(json.dumps(state))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Sets all of it."""
-        state = copy.deepcopy(state)
-        self._stage, self._on, self._best, self._told = (state[name] for name in ("stage", "on", "best", "told"))
+        state = copy.deepcopy(dict(state))
+        names = ("stage", "on", "best", "last", "told")
+        self._stage, self._on, self._best, self._last, self._told = (state[name] for name in names)
         self.history = History(self._quantities)
         vars(self.history).update(state["history"])
 
@@ -451,9 +488,12 @@ class Watch:
 
     def _held_out_answers(self, outcomes: list[float], place: dict[str, int]) -> list[Alarm]:
         now, reward = fmean(outcomes), self._reward()
+        last, self._last = self._last, {"value": now, "outcomes": outcomes, "reward": reward, **place}
+        if last and place["stage"] != last["stage"]:
+            self._best = last  # what a stage begins with is its best so far
         best = self._best
         if not best or len(best["outcomes"]) != len(outcomes) or now > best["value"]:
-            self._best = {"value": now, "outcomes": outcomes, "reward": reward, **place}
+            self._best = self._last
             return [self._end(name, *place.values(), f"back at {_short(now)}") for name in self._on_held_out()]
         change = now - best["value"]
         half = _half(paired_delta_interval(best["outcomes"], outcomes))
@@ -508,7 +548,7 @@ class Watch:
     # -- both
 
     def _begin(self, name: str, collapse: bool, stage: int, step: int, seen: Seen, text: str) -> Alarm:
-        severity = COLLAPSED if collapse else "warning"
+        severity = COLLAPSE if collapse else "warning"
         self._on[name] = {"seen": asdict(seen), "told": len(self._told)}
         place = {"stage": stage, "step": step}
         self._told.append({"alarm": name, "severity": severity, "begin": place, "end": None, "how": "", "text": text})

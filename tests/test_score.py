@@ -439,7 +439,7 @@ def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
     with run.open():
         row = run.update(run.stages[1], alike, run.credit(run.stages[1], alike))
     assert row["grad_norm"] == 0
-    assert run.progress.identical_rewards == 1
+    assert row["idle"] == 1
 
 
 # -- what stops a run
@@ -510,7 +510,7 @@ def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
         assert "steps in a row" not in capsys.readouterr().out
         step(run, 1)
         assert (
-            "WARNING: 2 steps in a row in which all completions of every prompt earned the same"
+            "WARNING at stage 1 step 2: 2 steps in a row in which all completions of every prompt earned the same"
             in capsys.readouterr().out
         )
         assert torch.equal(weights(run), before)  # at the reference nothing pulls

@@ -482,3 +482,14 @@ def test_a_tracker_that_is_not_installed_is_named(folder, monkeypatch):
     config = load(SFTConfig, Path("tiny.yaml"), ["tracking.backend=wandb"])
     with pytest.raises(ConfigError, match="wandb is not installed"):
         sft_train.trackers(config)
+
+
+def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):
+    with pytest.raises(NumericError, match=r"step [23]: .*lower optimizer\.learning_rate"):
+        run(monkeypatch, "optimizer.learning_rate=1e4", "optimizer.warmup_steps=0")
+    rows = logged("tiny", "alarms")
+    assert rows[0]["step"] <= 3 and (rows[0]["severity"], rows[0]["action"]) == ("collapse", "stop")
+    assert "COLLAPSE at" in capsys.readouterr().out and not (folder / "outputs/tiny/final").exists()
+    options = "optimizer.learning_rate=1e4", "optimizer.warmup_steps=0", "train.on_collapse=warn", "run_name=warned"
+    assert run(monkeypatch, *options) == 0
+    assert "\ncollapse " in capsys.readouterr().out and logged("warned", "alarms")[0]["action"] == "warn"

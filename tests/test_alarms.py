@@ -1,0 +1,99 @@
+"""Runs that diverge on purpose: each script notices within three steps, and stops or goes back."""
+
+import random
+import signal
+
+import moments
+import pytest
+import yaml
+from test_resume import Run
+from test_resume import template as template
+from test_selfplay_runs import Run as PlayRun
+from test_selfplay_runs import template as play_template  # noqa: F401
+
+from lib.adapters import ADAPTER
+from lib.checkpoint import problems
+
+REWARD = """
+from lib.registry import Judged
+
+def digits(predictions):
+    return [Judged({"digits": sum(map(str.isdigit, p)) / 4}, any(c in "01234" for c in p)) for p in predictions]
+"""
+
+
+def diverging(run, rate, **train):
+    """The same run with a learning rate that breaks it, and rewards that some answers earn."""
+    config = yaml.safe_load((run.folder / "task.yaml").read_text())
+    config["optimizer"] = {"learning_rate": rate}
+    config["reward"] = {"fn": "digits.digits"}
+    config["dataset"]["test_split_size"] = 12
+    config["train"] |= train
+    (run.folder / "task.yaml").write_text(yaml.safe_dump(config))
+    (run.folder / "digits.py").write_text(REWARD)
+    return run
+
+
+def collapses(run):
+    return [row for row in run.rows("alarms") if row["severity"] == "collapse" and row["event"] == "begins"]
+
+
+def test_score_stops(template, tmp_path):
+    run = diverging(Run(template, tmp_path / "work"), 1e3)
+    said = run.start(code=3)
+    first = collapses(run)[0]
+    assert first["step"] <= 4 and first["action"] == "stop"
+    assert f"COLLAPSE at stage 1 step {first['step']}: {first['text']}" in said
+    assert f"error: stage 1 step {first['step']}: {first['text']}" in said
+    assert f"\ncollapse {first['alarm']}, stage 1 step {first['step']} to the end: " in said
+    before = run.rows("alarms")
+    run.start("--resume", code=3)  # from before the alarm, to the same one
+    assert run.rows("alarms") == before
+    assert "--resume DIR goes on from runs/tiny/stage1/step_0" in said
+    run.start("--resume", "runs/tiny/stage1/step_0", "--allow-config-change", "optimizer.learning_rate=1e-3")
+    assert run.rows("alarms") == []
+
+
+def test_score_warns(template, tmp_path):
+    run = diverging(Run(template, tmp_path / "work"), 1e3, on_collapse="warn")
+    said = run.start()
+    assert collapses(run)[0]["step"] <= 3 and {row["action"] for row in collapses(run)} == {"warn"}
+    first = collapses(run)[0]
+    assert "COLLAPSE at stage 1 step" in said
+    assert f"collapse {first['alarm']}, stage 1 step" in said[said.index("held-out answers") :]  # in the last lines
+
+
+@pytest.fixture(scope="module")
+def restored(template, tmp_path_factory) -> moments.Run:
+    """A run that went back to its best, and that nothing interrupted."""
+    run = diverging(Run(template, tmp_path_factory.mktemp("restored") / "work"), 1e3, on_collapse="restore")
+    run.text = run.start(journal="journal.json")
+    run.saved, run.moments = run.journal()
+    return run
+
+
+def test_score_goes_back(restored):
+    first = collapses(restored)[0]
+    assert first["step"] <= 4 and first["action"] == "restore"
+    assert [row for row in restored.rows("alarms") if "by going back to stage1/step_" in row["text"]]
+    assert f"stage 1 step {first['step']}: went back to stage1/step_" in restored.text
+    after = restored.rows("metrics")[first["step"]]
+    assert after["restored_from"].startswith("stage1/") and after["learning_rate"] == 500
+    assert not (restored.dir / "stage2" / ADAPTER).is_symlink() and (restored.dir / "stage2" / ADAPTER).exists()
+
+
+def test_killed_while_it_goes_back(template, tmp_path, restored):
+    mine = diverging(Run(template, tmp_path / "work"), 1e3, on_collapse="restore")
+    drawn = sorted(random.Random(3).sample(range(5, len(restored.moments)), 4))
+    for moment in drawn:
+        mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=restored.saved)
+    mine.start("--resume")
+    mine.same_as(restored, drawn)
+    assert collapses(mine) and not any(map(problems, mine.dir.glob("stage?/step_*")))
+
+
+def test_selfplay_stops(play_template, tmp_path):  # noqa: F811
+    run = diverging(PlayRun(play_template, tmp_path / "work"), 1e3, batch_size=20, group_size=4)
+    said = run.start(code=3)
+    first = collapses(run)[0]
+    assert first["step"] <= 4 and first["text"] in said
