@@ -22,7 +22,7 @@ WINDOW = 40  # steps of a stage that are remembered
 WARM_UP = 3  # first steps of a stage, in which everything moves: drifts are not measured from them
 RECENT = 5  # steps that make up "now", where one step says little
 LEVEL = 10  # steps before these that make up a level
-SURE = 10.0  # nats of evidence that two shares differ: of 100 runs of 240 steps that only swing, one is wrong
+SURE = 10.0  # nats of evidence that two shares differ: of 60 runs of 240 steps that only swing, one is wrong
 CERTAIN = 14.0  # the same for what stops a run: odds of one in a million
 COLLAPSE = "collapse"
 
