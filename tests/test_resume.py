@@ -226,12 +226,12 @@ def test_other_starts_in_the_folder_are_refused(half, tmp_path):
     mine = Run(half.folder, tmp_path / "work")
     assert "already holds a run: continue it with --resume" in refused(mine)
     message = refused(mine, "--resume", "optimizer.learning_rate=0.1", "train.alpha=3", "tracking.project=mine")
-    assert "another config: optimizer.learning_rate: 0.02 -> 0.1; train.alpha: 10.0 -> 3.0; undo" in message
+    assert "another config: optimizer.learning_rate: 0.02 -> 0.1; train.alpha: 1.0 -> 3.0; undo" in message
     with open(mine.folder / "rows.jsonl", "a") as file:
         file.write('{"question": "9+9", "answer": "18"}\n')
     assert "the training data has changed" in refused(mine, "--resume")
     said = mine.start("--resume", "--allow-config-change", "train.alpha=3")
-    assert "train.alpha: 10.0 -> 3.0" in said and "resumed from runs/tiny/stage2/step_4" in said
+    assert "train.alpha: 1.0 -> 3.0" in said and "resumed from runs/tiny/stage2/step_4" in said
 
 
 def test_refusals_need_no_torch(half):
@@ -319,7 +319,7 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
     weights = two.start_two(*SHORT, plans=({}, {"journal": "journal.json"}))
     assert len(weights[0]) == 28 and all(map(torch.equal, *weights))
     assert [row["global_step"] for row in two.rows()] == [1, 2, 3, 4]
-    assert [row["n"] for row in two.rows("evaluations")] == [6, 6, 6]
+    assert [row["n"] for row in two.rows("evaluations")] == [6] * 6  # sampled and greedy, three times
 
     _, doing = two.journal()
     # the second process gets a Ctrl-C, and the launcher passes it on: both save and leave
@@ -335,7 +335,9 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
 def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
     """Five prompts, shared as two and three; the same rollouts either way."""
     one, two = (Run(template, tmp_path / name) for name in ("one", "two"))
-    options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_tokens=130")
+    # a large alpha keeps every gradient far from AdamW's epsilon, where the last bit of a sum moves a weight
+    options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_tokens=130",
+               "train.alpha=10")  # fmt: skip
     options += tuple(f"train.stage{stage}_{each}" for stage in (1, 2) for each in ("batch_size=5", "steps=1"))
     one.start(*options, same_texts=True, weights="weights0.pt")
     weights = two.start_two(*options, same_texts=True)
