@@ -14,7 +14,7 @@ it has no room:
     <think>+10</think><answer>35</answer>
 
 `sft.jsonl` has chats of two attempts whose second one mostly guesses whether to add ten: it knows in `--insight` of the
-chats, and else adds it in 25 %. Who imitates them repeats its answer when it decodes greedily, and is hardly better at
+chats, and else adds it in 30 %. Who imitates them repeats its answer when it decodes greedily, and is hardly better at
 its second attempt than at its first. `train.jsonl` and `test.jsonl` have the true sums. Half of the questions lose a
 carry, none loses two, so neither "always" nor "never" pays. No question stands in two of the files.
 """
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
-GUESSES = {0: 0.75, 1: 0.25}  # of a second attempt that does not look
+GUESSES = {0: 0.7, 1: 0.3}  # of a second attempt that does not look
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def test_neither_always_nor_never_adding_ten_pays(files):
         kind: sum(a for a, was in zip(added, lost, strict=True) if was is kind) / lost.count(kind)
         for kind in (True, False)
     }
-    assert 0.31 < share[True] < 0.43 and 0.16 < share[False] < 0.26  # greedy decoding never adds
+    assert 0.36 < share[True] < 0.47 and 0.20 < share[False] < 0.31  # greedy decoding never adds
 
 
 def test_no_question_stands_twice(files):
