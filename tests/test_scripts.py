@@ -165,7 +165,7 @@ def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypa
     config = load(ScoreConfig, ROOT / f"configs/{name}.yaml")
     whole = config.generation.max_prompt_length_attempt1 + config.generation.max_new_tokens_attempt1
     assert config.generation.max_prompt_length_attempt2 > whole + 100  # so that attempt 2 sees all of attempt 1
-    assert (config.train.alpha, config.train.beta1, config.train.beta2, config.seed) == (10.0, 0.01, 0.1, 3407)
+    assert (config.train.alpha, config.train.beta1, config.train.beta2, config.seed) == (1.0, 0.01, 0.1, 3407)
     monkeypatch.chdir(tmp_path)
     write_answers(tmp_path, ["7"] * 24)
     assert call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml", "--dry-run", *local(sevens)) == 0
