@@ -1,6 +1,6 @@
 """SCoRe: two-stage reinforcement learning that teaches a model to correct its own answer.
 
-    python train.py --config configs/tiny_arithmetic.yaml               # on a laptop, after `make demo` built its base
+    python train.py --config configs/tiny_sums.yaml                     # on a laptop, after `make demo` built its base
     python train.py --config configs/gsm8k.yaml --dry-run               # what would happen; nothing is trained
     python train.py --config configs/gsm8k.yaml --smoke 8               # every part of the loop in about a minute
     python train.py --config configs/gsm8k.yaml                         # the run; add --resume to go on with it
