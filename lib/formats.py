@@ -20,9 +20,9 @@ from lib.parsing import closing_brace
 FORMATS = ("free", "answer", "think_answer", "boxed")
 BLANKS = " \t\r\n"  # no str.strip(): that takes control characters off, too
 _THINK = re.compile(r"<(/?)think>")
-_BOX = re.compile(r"\\boxed\s*\{")
+_BOX = re.compile(r"\\boxed[ \t\r\n]*\{")
 # What may follow a box: the end of its formula or sentence.
-_CLOSING = re.compile(r"(?:[ \t\r\n$.*]|\\[\])]|\\end\{[a-z]{1,20}\*?\})*")
+_CLOSING = re.compile(r"(?:[ \t\r\n$.*]|\\[\])]|\\end\{(?!comment\})[a-z]{1,20}\*?\})*")
 
 
 class Place(NamedTuple):

@@ -13,7 +13,7 @@ from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.generators.native import Decoding, generate
 from lib.model import Policy, load_base, start_backend, stop_ids
-from lib.parsing import native_calls, split_reasoning
+from lib.parsing import native_calls, opening_of, split_reasoning
 
 GATHER_SECONDS = 0.01  # until those who were answered together have asked again
 PROBE = "REMATCH PROBE"
@@ -138,8 +138,9 @@ class LocalModel:
 
     def _read(self, request: Request, prompt_tokens: int, completion: Completion) -> Reply:
         ids = completion.text_ids()
-        text = self.tokenizer.decode(ids, skip_special_tokens=not request.tools)  # some calls are marked by them
+        text = self.tokenizer.decode(ids, skip_special_tokens=False)  # some calls are marked by them
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
+        opening = opening_of(text, answer, self.thinking.open_tag)
         calls: list[tuple[str, str]] = []
         if request.tools and ended:
             answer, calls = native_calls(answer)
@@ -151,6 +152,7 @@ class LocalModel:
             finished=completion.finished,
             reasoning_ended=ended,
             usage=Usage(prompt_tokens, len(completion.ids), thought),
+            opening=opening,
         )
 
 

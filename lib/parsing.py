@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
-_BRACES = re.compile(r"\\{1,2}boxed\s*\{|\\.|[{}]", re.DOTALL)
+_BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
-_COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|mathrm|mbox)\s*\{")
+_COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|mathrm|mbox)[ \t\r\n]*\{")
 _MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear
 
 _LONGEST_NUMBER = 1000  # characters; below Python's own limit on int digits, above any honest answer
@@ -42,6 +42,7 @@ _VALUE_WORD = re.compile(
 )
 _MINUS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "\u00a0": " ", "~": " "})
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r\u00a0−–﹣－£€°²³π√∞×·÷±≤≥≠")
+_BLANKS = " \t\r\n"  # no str.lstrip(): that takes control characters off, too
 _SPACING = re.compile(r"\\[!,;: ]")
 _UNIT_TEXT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
 
@@ -252,12 +253,20 @@ def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think
     reply that only opens it has no answer.
     """
     head, closed, answer = text.partition(closing)
-    starts = head.lstrip().startswith(opening)
+    stripped = head.lstrip(_BLANKS)
+    starts = stripped.startswith(opening)
     if closed and (starts or opening not in head):
-        return head.lstrip().removeprefix(opening), answer, True
+        return stripped.removeprefix(opening), answer, True
     if starts:
-        return head.lstrip().removeprefix(opening), "", False
+        return stripped.removeprefix(opening), "", False
     return "", text, True
+
+
+def opening_of(text: str, answer: str, opening: str = "<think>") -> str | None:
+    """What begins the reasoning that `split_reasoning` took off a reply: the tag, "", or None without reasoning."""
+    if answer == text:
+        return None
+    return opening if text.lstrip(_BLANKS).startswith(opening) else ""
 
 
 def last_json_object(text: str) -> tuple[dict | None, bool]:

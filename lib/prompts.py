@@ -84,8 +84,8 @@ class ChatRenderer:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def text(self, completion: Completion) -> str:
-        """What a completion says, without special tokens."""
-        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
+        """What a completion says, its end token aside; other special tokens are seen by whoever judges it."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def switch_thinking(self, enabled: bool) -> None:
         """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
@@ -150,8 +150,8 @@ class TwoTurnPrompts:
         return self.prompts.user.format_map(row)
 
     def text(self, completion: Completion) -> str:
-        """What a completion says, without special tokens."""
-        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=True)
+        """What a completion says, its end token aside; other special tokens are seen by whoever judges it."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def history_note(self) -> str:
         """One sentence about what attempt 2 sees of attempt 1, and what the template alone would have done."""
@@ -194,7 +194,7 @@ class TwoTurnPrompts:
 
     def _rendered_second(self, row: dict, attempt1: Completion) -> SecondPrompt:
         """The second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
-        text = self.text(attempt1)
+        text = self.tokenizer.decode(attempt1.text_ids(), skip_special_tokens=True)  # none may end a turn in there
         if self.prompts.history == "answer_only":
             text = THINK_BLOCK.sub("", text)
         else:

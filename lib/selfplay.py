@@ -123,7 +123,7 @@ class Server:
         replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
         reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
         thinking = self.config.opponent.thinking
-        texts = [reply.whole(thinking.open_tag, thinking.close_tag) for _, reply in replies]
+        texts = [reply.written(thinking.open_tag, thinking.close_tag) for _, reply in replies]
         judged = _judged(texts, [asked[i] for i, _ in replies], self.referee)
         for (i, reply), reaction in zip(replies, judged, strict=True):
             reactions[i] = replace(reaction, finished=reply.finished)

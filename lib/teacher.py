@@ -126,7 +126,8 @@ class Teacher:
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         asked = group.asked
         text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
-        score = self.referee([text], [asked.row], [question_of(asked.messages)])[0]
+        written = reply.written(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
+        score = self.referee([written], [asked.row], [question_of(asked.messages)])[0]
         if score.scored and score.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(asked.messages, text, score.reward, "teacher"))

@@ -121,7 +121,8 @@ class ToolLoop:
         episode.reasoning_ended = reply.reasoning_ended
         said = reply.whole(thinking.open_tag, thinking.close_tag)
         message = {"role": "assistant", "content": said if thinking.keep else reply.text}
-        calls, answer = [], said if reply.reasoning_ended else ""
+        written = reply.written(thinking.open_tag, thinking.close_tag)
+        calls, answer = [], written if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":
             calls = [
                 Call(_writable(call.name), call.arguments, f"call{episode.turns:02d}{number:03d}")  # theirs are random

@@ -5,6 +5,7 @@ from time import perf_counter, process_time
 
 import pytest
 
+from lib.generators import Reply
 from lib.parsing import (
     CodeBlock,
     as_number,
@@ -13,6 +14,7 @@ from lib.parsing import (
     last_code,
     last_json_object,
     native_calls,
+    opening_of,
     peel,
     same_answer,
     split_reasoning,
@@ -664,3 +666,27 @@ def test_what_is_repaired_is_bounded():
         for length in (2_000, 19_000):
             last_json_object('{"final_answer": ' + piece * (length // len(piece)))
     assert process_time() - start < 6  # 1 s; without a bound on brackets two of these take 6 s each
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("<think>a</think>b", None),
+        ("\n<think>a</think>b", "<think>a</think>b"),
+        ("<think></think>b", None),
+        ("a</think>b", None),
+        ("</think>b", None),
+        ("b", None),
+        ("\x1c<think>a</think>b", None),
+        ("<think>a", None),
+    ],
+)
+def test_no_tag_is_put_back_that_was_not_there(text, written):
+    reasoning, answer, ended = split_reasoning(text)
+    reply = Reply(answer, reasoning, reasoning_ended=ended, opening=opening_of(text, answer))
+    assert reply.written("<think>", "</think>") == (written or text)
+    assert Reply.from_dict(reply.as_dict()) == reply
+
+
+def test_reasoning_that_a_server_tells_apart_is_written_in_tags():
+    assert Reply("b", "a").written("<think>", "</think>") == "<think>a</think>b"

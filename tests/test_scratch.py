@@ -3,6 +3,8 @@ import torch
 
 from lib.config import FromScratch
 from lib.errors import ConfigError
+from lib.generators import Completion
+from lib.prompts import ChatRenderer
 from lib.scratch import build, build_tokenizer, refuse_unknown
 
 ARCHITECTURE = {
@@ -31,6 +33,13 @@ def test_tags_survive_where_turn_markers_are_skipped():
     ids = tokenizer("<|assistant|><think>1</think>2<|im_end|><|pad|>")["input_ids"]
     assert len(ids) == 7
     assert tokenizer.decode(ids, skip_special_tokens=True) == "<think>1</think>2"
+
+
+def test_who_judges_a_text_sees_every_special_token_but_its_end():
+    tokenizer = build_tokenizer(settings(), TEMPLATE)
+    renderer = ChatRenderer(tokenizer, {})
+    ids = tokenizer("<think>1</think>2<|user|>3<|im_end|>")["input_ids"]
+    assert renderer.text(Completion(ids, [0.0] * len(ids), finished=True)) == "<think>1</think>2<|user|>3"
 
 
 def test_the_saved_pair_loads_as_any_other(tmp_path):

@@ -89,9 +89,16 @@ class Reply:
     finished: bool = True  # False: cut off by the budget
     reasoning_ended: bool = True  # False: a reasoning block was opened and never closed, so there is no answer
     usage: Usage = Usage()
+    opening: str | None = None  # what the text itself began its reasoning with, "" where the prompt may have; else None
+
+    def written(self, open_tag: str, close_tag: str) -> str:
+        """What a reward reads: `whole`, but with no opening tag that the model did not write."""
+        if self.opening is None:
+            return self.whole(open_tag, close_tag)
+        return f"{self.opening}{self.reasoning}{close_tag if self.reasoning_ended else ''}{self.text}"
 
     def whole(self, open_tag: str, close_tag: str) -> str:
-        """Reasoning and answer as a model of ours would write them: what a reward reads."""
+        """Reasoning and answer as a model of ours would write them: what goes into a chat."""
         if not self.reasoning and self.reasoning_ended:
             return self.text
         return f"{open_tag}{self.reasoning}{close_tag if self.reasoning_ended else ''}{self.text}"

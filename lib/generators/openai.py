@@ -21,7 +21,7 @@ import tenacity
 from lib.config import Endpoint, Thinking
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
-from lib.parsing import split_reasoning
+from lib.parsing import opening_of, split_reasoning
 from lib.runlog import encode
 
 LARGEST_BODY = 1_000_000  # bytes
@@ -270,7 +270,8 @@ class RemoteModel:
         if isinstance(apart, str) and apart:
             return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not tell where it ended
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
-        return Reply(answer, reasoning, calls, finished, ended, usage)
+        opening = opening_of(text, answer, self.thinking.open_tag)
+        return Reply(answer, reasoning, calls, finished, ended, usage, opening)
 
     def _declined(self, said: Any) -> ReplyError:
         about = f"the model, or a filter, declined to answer: {said or 'without a word'}"

@@ -251,6 +251,7 @@ class Judge:
         answer, malformed = read
         if judged.malformed is not None:
             malformed = judged.malformed
+            answer = "" if malformed else answer  # as of what the format refuses: it has no vote
         if not judged.scored:
             return Score(0.0, {}, False, answer, False, judged.about, malformed)
         match = judged.match

@@ -31,11 +31,14 @@ _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
 _PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
 
 # What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
-_NAME = re.compile(r"[A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
+_NAME = re.compile(r"[{\s]*\\?[A-Za-z][A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
 _SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
-_NO_NAME = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}|\bnot\b|\\n")
+_NO_NAME = re.compile(
+    r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
+)
 _LONGEST_NAME = 40  # characters
 _ALTERNATIVE = re.compile(r"\b(?:or|nor|not|either|maybe|perhaps|probably|alternatively)\b")
+_TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
 _MIXED = re.compile(r"(-?)([0-9]{1,9})\s*(?:\s([0-9]{1,9})/([0-9]{1,9})|\\[dt]?frac\{([0-9]{1,9})\}\{([0-9]{1,9})\})")
 _POWER_OF_TEN = re.compile(r"(?:(.{1,40}?)\s*(?:\\times|\\cdot|×|·)\s*)?10\s*\^\s*(?:\{\s*(-?[0-9]{1,3})\s*\}|([0-9]))")
 
@@ -125,11 +128,15 @@ def math(prediction: str, target: str) -> bool:
         return False
     if _ALTERNATIVE.search(answers[0]) and not _ALTERNATIVE.search(answers[1]):
         return False
-    if "=" in answers[0] and "=" not in answers[1]:  # math-verify would take one of the two sides
+    if "=" in answers[0] and "=" not in answers[1]:
         name, _, rest = answers[0].partition("=")
         if not _is_name(name):
             return False
         answers = peel(rest), answers[1]
+    if any(answers[0].count(sign) > answers[1].count(sign) for sign in ("=", r"\equiv")):
+        return False  # math-verify would take one of the sides
+    if _TEXT_WITHIN.search(answers[0]) and not _TEXT_WITHIN.search(answers[1]) and "," not in answers[1]:
+        return False  # it would read up to these words
     if any(not text or len(text) > _LONGEST_FORMULA or _WORDS.fullmatch(text) for text in answers):
         return False
     return _equivalent(*answers)
