@@ -523,9 +523,9 @@ def test_switches_of_the_template_reach_it(url):
         (said(None, reasoning_content="r"), Reply("", "r", reasoning_ended=False)),
         (said(None, "length", reasoning_content="r"), Reply("", "r", finished=False, reasoning_ended=False)),
         (said(None, "length"), Reply("", finished=False)),
-        (said("<think>r</think>4"), Reply("4", "r")),
-        (said("r</think>4"), Reply("4", "r")),
-        (said("<think>r", "length"), Reply("", "r", finished=False, reasoning_ended=False)),
+        (said("<think>r</think>4"), Reply("4", "r", opening="<think>")),
+        (said("r</think>4"), Reply("4", "r", opening="")),  # the prompt may have opened it
+        (said("<think>r", "length"), Reply("", "r", finished=False, reasoning_ended=False, opening="<think>")),
         (said("4", "length"), Reply("4", finished=False)),
         (said("\ud800"), Reply("?")),  # no tokenizer takes half a character
         (said(None, "tool_calls", tool_calls=[{"id": None, "function": {"name": "f", "arguments": "{"}}]),
