@@ -352,7 +352,7 @@ def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp
     assert run(**changes)[0] == 0
     assert results() == whole and len(whole) == 4
     assert any(row["was_restarted"] for row in rows("results"))
-    log = Path("outputs/tiny/much/seed_0/last.log").read_text()
+    log = Path("outputs/tiny/little/seed_0/last.log").read_text()
     assert log.count("step 0\n") == 1 and "step 7" in log  # it went on from its checkpoint
     assert starts().count("shared/seed_0/data") == 1
     assert not living()
