@@ -130,20 +130,6 @@ class Screen:
             )
         )
 
-    def single_evaluation(self, row: dict) -> None:
-        """The line of one evaluation of single answers."""
-        low, high = row["acc_ci95"]
-        text = f"eval {row['when']}: pass@1 {row['acc']:.3f} [{low:.3f}, {high:.3f}]"
-        if len(row["pass_at_k"]) > 1:
-            text += f", pass@{row['pass_at_k'][-1]['k']} {row['pass_at_k'][-1]['pass']:.3f}"
-        if row.get("win_rate") is not None:
-            low, high = row["win_rate_ci95"]
-            text += (
-                f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
-            )
-        formed = f"well-formed {row['well_formed']:.3f}"
-        self._console.print(Text(f"{text}, {formed}, n = {row['n']}, {answered(row)}", style="bold cyan"))
-
     def single_table(self, rows: list[dict], title: str) -> None:
         """pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
         if not rows:
@@ -168,16 +154,9 @@ class Screen:
         )
 
     def evaluation(self, row: dict) -> None:
-        """The line of one evaluation."""
-        low, high = row["delta_ci95"]
-        self._console.print(
-            Text(
-                f"eval {row['when']}: attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta "
-                f"{row['delta']:+.3f} [{low:+.3f}, {high:+.3f}], well-formed {row['well_formed_attempt1']:.3f} "
-                f"{row['well_formed_attempt2']:.3f}, n = {row['n']}, {answered(row)}",
-                style="bold cyan",
-            )
-        )
+        """The line of one evaluation, of both attempts or of single answers."""
+        text = _two_attempts(row) if "delta" in row else _single_answers(row)
+        self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def table(self, rows: list[dict], title: str) -> None:
         """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval, and what is well-formed."""
@@ -193,6 +172,25 @@ class Screen:
                 f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "
                 "attempt 1, and below it that of attempt 2"
             )
+
+
+def _two_attempts(row: dict) -> str:
+    low, high = row["delta_ci95"]
+    return (
+        f"attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta {row['delta']:+.3f} "
+        f"[{low:+.3f}, {high:+.3f}], well-formed {row['well_formed_attempt1']:.3f} {row['well_formed_attempt2']:.3f}"
+    )
+
+
+def _single_answers(row: dict) -> str:
+    low, high = row["acc_ci95"]
+    text = f"pass@1 {row['acc']:.3f} [{low:.3f}, {high:.3f}]"
+    if len(row["pass_at_k"]) > 1:
+        text += f", pass@{row['pass_at_k'][-1]['k']} {row['pass_at_k'][-1]['pass']:.3f}"
+    if row.get("win_rate") is not None:
+        low, high = row["win_rate_ci95"]
+        text += f", wins {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] of {row['wins'] + row['losses']} decisive games"
+    return f"{text}, well-formed {row['well_formed']:.3f}"
 
 
 def _table(title: str, columns: list[str]) -> Table:

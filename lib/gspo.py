@@ -55,8 +55,7 @@ class GspoRun(Trainer):
         if adapter:
             load_adapter(task.policy.model, adapter)
         accelerator = make_accelerator(config.tracking, config.run_dir)
-        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change, profile=profile)
-        self.task = task
+        super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.steps = steps_of(config, len(task.train))
         self.recipe = recipe_of(config)
         self.referee = task.referee
@@ -96,6 +95,11 @@ class GspoRun(Trainer):
                 self.screen.say(describe(config.opponent))
             yield
 
+    @property
+    def global_step(self) -> int:
+        """Steps done."""
+        return self.progress.step
+
     def unfinished(self) -> bool:
         """Whether there are steps to be done."""
         return self.progress.stage == 1 and self.progress.step < self.steps
@@ -113,7 +117,7 @@ class GspoRun(Trainer):
         for round_ in range(1 + train.resample_rounds):
             drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
             asked = [self.task.asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
-            played += self._games(asked, train.group_size, limits, self.generator, self.progress.step)
+            played += self._games(asked, train.group_size, limits, self.generator, self.progress.step, self.opponent)
             if round_ == train.resample_rounds:
                 break
             telling = [len(set(trained_rewards(each, self.config))) > 1 for each in played]
@@ -221,49 +225,21 @@ class GspoRun(Trainer):
             self.opponent.refresh(self.progress.step)
         self.act()  # now that all of the step has been done
 
-    def evaluate(self, when: str) -> dict:
-        """Held-out accuracy now, alone and against the opponent, as a row of evaluations.jsonl, which is returned.
-
-        Where one is due, a greedy row comes beside it.
-        """
-        before = self.log.offsets()
-        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
-        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
-
-    def _evaluation(self, when: str, settings: Eval) -> dict:
-        limits, samples = self.task.limits(settings.temperature), settings.samples_per_prompt
-        policy, reported = self._bare_policy(), self.task.test[: settings.examples(when)]
+    def measure(self, when: str, settings: Eval, rows: list[dict], **part: str) -> dict:
+        """Answers to held-out rows, alone and against the opponent; with `part`, what training chooses by: alone."""
+        limits, opponent = self.task.limits(settings.temperature), None if part else self.opponent
 
         def play(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
-            return self._games([self.task.asked(*each) for each in rows], samples, limits, generator, EVALUATION)
-
-        def answer(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Group]:
             asked = [self.task.asked(*each) for each in rows]
-            return answer_all(policy, self.task.prompts, asked, samples, self.referee, limits, generator)
+            return self._games(asked, settings.samples_per_prompt, limits, generator, EVALUATION, opponent)
 
-        played = in_parts(play, list(enumerate(reported)), settings.seed, policy.device, self.accelerator)
-        self._log_texts(when, self._texts(played), temperature=settings.temperature)
-        row = {"when": when, "stage": 1, "step": self.progress.step}
-        row["rows"] = list(settings.within(len(self.task.splits.test)))
-        row["rows_left_out"] = len(self.task.selection)
-        row |= evaluate_groups(
-            [[numbers_of(answer) for answer in each.group.answers] for each in played],
-            [each.game for each in played if self.opponent], settings, self.accelerator,
-        )  # fmt: skip
-        if settings is self.config.eval:  # the greedy one beside it is for people
-            row["selection"] = None
-            if self.task.selection:
-                rows = list(enumerate(self.task.selection))
-                groups = in_parts(answer, rows, settings.seed, policy.device, self.accelerator)
-                texts = [text for group in groups for text in texts_of(group)]
-                self._log_texts(when, texts, temperature=settings.temperature, part="selection")
-                numbers = [[numbers_of(answer) for answer in group.answers] for group in groups]
-                row["selection"] = selected_groups(numbers, settings, self.accelerator)
-        row |= self.restored("evaluations")
-        self.log.write("evaluations", row)
-        self.track("eval" if "selection" in row else "eval_greedy", row, self.progress.step)
-        self.screen.single_evaluation(row)
-        return row
+        device = self._bare_policy().device
+        played = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator)
+        self._log_texts(when, self._texts(played, opponent), temperature=settings.temperature, **part)
+        answers = [[numbers_of(answer) for answer in each.group.answers] for each in played]
+        if part:
+            return selected_groups(answers, settings, self.accelerator)
+        return evaluate_groups(answers, [each.game for each in played if opponent], settings, self.accelerator)
 
     def when_due(self) -> None:
         """Evaluations and checkpoints on the way; the end has its own."""
@@ -311,12 +287,13 @@ class GspoRun(Trainer):
         return Remote(section, settings.endpoint, settings.thinking, kept, stops, self.screen.warn)
 
     def _games(
-        self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int
-    ) -> list[Played]:
+        self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int,
+        opponent: Server | Past | None,
+    ) -> list[Played]:  # fmt: skip
         """The policy's answers, and the opponent's beside them."""
-        begun = self.opponent.begin(asked, step) if self.opponent else None
+        begun = opponent.begin(asked, step) if opponent else None
         groups = answer_all(self._bare_policy(), self.task.prompts, asked, copies, self.referee, limits, generator)
-        reactions = self.opponent.end(begun, asked) if self.opponent else [Reaction()] * len(asked)
+        reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
         return [Played(*each) for each in zip(groups, reactions, strict=True)]
 
     # -- books
@@ -334,11 +311,11 @@ class GspoRun(Trainer):
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.log.write(f"frontier/{outcome}", row)
-        self._log_texts("train", self._texts(played))
+        self._log_texts("train", self._texts(played, self.opponent))
 
-    def _texts(self, played: list[Played]) -> list[dict[str, Any]]:
+    def _texts(self, played: list[Played], opponent: Server | Past | None) -> list[dict[str, Any]]:
         rows = [row for each in played for row in texts_of(each.group)]
-        return rows + [reaction_text(each) for each in played if self.opponent]
+        return rows + [reaction_text(each) for each in played if opponent]
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}

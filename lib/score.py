@@ -11,7 +11,7 @@ from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.distributed import collect, make_accelerator, share, total
-from lib.evaluation import Answers, evaluate, selected, summarise
+from lib.evaluation import evaluate, selected, summarise
 from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
@@ -78,8 +78,7 @@ class Score(Trainer):
         if adapter:
             load_adapter(task.policy.model, adapter)
         accelerator = make_accelerator(config.tracking, config.run_dir)
-        super().__init__(config, task.policy, accelerator, resume=resume, allow_change=allow_change, profile=profile)
-        self.task = task
+        super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.stages = plan(config, len(task.train))
         self.sampler = Sampler(len(task.train), config.seed)
         self.progress.stage = start_stage
@@ -185,40 +184,19 @@ class Score(Trainer):
         seconds = self.clock.lap()
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         self.log_step(row)
-        self.screen.step(row, sum(each.steps for each in self.stages) - self._global_step())
+        self.screen.step(row, sum(each.steps for each in self.stages) - self.global_step)
         self.heed(self.watch.step(row))
         self.act()
         return row
 
-    def evaluate(self, when: str) -> dict:
-        """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
-        before = self.log.offsets()
-        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
-        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
-
-    def _evaluation(self, when: str, settings: Eval) -> dict:
-        sampling = self.task.sampling(settings.temperature, settings.samples_per_prompt)
-
-        def answers_to(rows: list[dict], **part: str) -> Answers:
-            answers, texts = evaluate(
-                self._bare_policy(), self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
-                sampling, settings.seed, self.accelerator,
-            )  # fmt: skip
-            self._keep_texts(when, texts, temperature=settings.temperature, **part)
-            return answers
-
-        row = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
-        row["rows"] = list(settings.within(len(self.task.splits.test)))
-        row["rows_left_out"] = len(self.task.selection)
-        row |= summarise(answers_to(self.task.test[: settings.examples(when)]), settings.temperature)
-        if settings is self.config.eval:  # the greedy one beside it is for people
-            rows = self.task.selection
-            row["selection"] = selected(answers_to(rows, part="selection")) if rows else None
-        row |= self.restored("evaluations")
-        self.log.write("evaluations", row)
-        self.track("eval" if "selection" in row else "eval_greedy", row, self._global_step())
-        self.screen.evaluation(row)
-        return row
+    def measure(self, when: str, settings: Eval, rows: list[dict], **part: str) -> dict:
+        """Both attempts at held-out rows; with `part`, what training chooses by."""
+        answers, texts = evaluate(
+            self._bare_policy(), self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
+            self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
+        )  # fmt: skip
+        self._keep_texts(when, texts, temperature=settings.temperature, **part)
+        return selected(answers) if part else summarise(answers, settings.temperature)
 
     def when_due(self, stage: Stage) -> None:
         """Evaluations and checkpoints in the middle of a stage; its end has its own."""
@@ -311,7 +289,8 @@ class Score(Trainer):
                 sums[attempt - 1].index_add_(0, batch.rollout[chosen], k1[chosen])
         return [beta * own * summed for beta, own, summed in zip(betas, weights, sums, strict=True)]
 
-    def _global_step(self) -> int:
+    @property
+    def global_step(self) -> int:
         """Optimizer steps done over both stages."""
         return sum(stage.steps for stage in self.stages[: self.progress.stage - 1]) + self.progress.step
 
@@ -348,7 +327,7 @@ class Score(Trainer):
             "stage": stage.number,
             "step": self.progress.step,
             "steps": stage.steps,
-            "global_step": self._global_step(),
+            "global_step": self.global_step,
             "prompts": stage.batch_size,
             **means,
             "gap": means["acc_attempt2"] - means["acc_attempt1"],

@@ -12,13 +12,14 @@ from accelerate.utils import set_seed
 
 from lib.checkpoint import Checkpoints, storage_errors
 from lib.clock import Clock, Profile, phase
-from lib.config import Optimizer, RunConfig, dump
+from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
 from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
+from lib.task import ChatTask, Task
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 SKIPS_IN_A_ROW = 3
@@ -84,17 +85,21 @@ def score_of(evaluation: dict) -> float:
 
 
 class Trainer:
-    """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass."""
+    """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass.
 
-    def __init__(
-        self, config: RunConfig, policy: torch.nn.Module, accelerator, *,
-        resume: bool | Path, allow_change: bool, profile: int,
-    ):  # fmt: skip
-        self.config = config
+    A subclass has `global_step`, the steps done over all stages, and `measure(when, settings, rows, **part)`, which
+    answers held-out rows and returns what evaluations.jsonl says of them; with `part`, what training chooses by.
+    """
+
+    global_step: int
+    measure: Callable[..., dict]
+
+    def __init__(self, task: Task | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int):
+        self.task, self.config = task, task.config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
-        parameters = policy.trainable
-        self.policy = accelerator.prepare(policy)
+        config, parameters = task.config, task.policy.trainable
+        self.policy = accelerator.prepare(task.policy)
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
@@ -245,6 +250,26 @@ class Trainer:
             f"stage {first.stage} step {first.step}: {first.text}; --resume DIR goes on from {start}, with other "
             "settings by --allow-config-change; train.on_collapse: warn would train on"
         )
+
+    def evaluate(self, when: str) -> dict:
+        """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
+        before = self.log.offsets()
+        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+        return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
+
+    def _evaluation(self, when: str, settings: Eval) -> dict:
+        task, chosen_by = self.task, self.task.selection
+        row = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
+        row["rows"] = list(settings.within(len(task.splits.test)))
+        row["rows_left_out"] = len(chosen_by)
+        row |= self.measure(when, settings, task.test[: settings.examples(when)])
+        if settings is self.config.eval:  # the greedy one beside it is for people
+            row["selection"] = self.measure(when, settings, chosen_by, part="selection") if chosen_by else None
+        row |= self.restored("evaluations")
+        self.log.write("evaluations", row)
+        self.track("eval" if "selection" in row else "eval_greedy", row, self.global_step)
+        self.screen.evaluation(row)
+        return row
 
     def judged(self, row: dict, when: str, before: dict[str, int]) -> bool:
         """Has the watch look at an evaluation; `before` has the sizes of the files then. Whether it stands.

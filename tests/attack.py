@@ -57,12 +57,14 @@ def main() -> int:
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--limit", type=float, default=LIMIT, metavar="S", help="of a program (default: 1)")
     options.add_argument("--only", default="", help="programs whose kind/name contains this")
+    options.add_argument("--every", type=int, default=1, metavar="N", help="of those every N-th alone (default: 1)")
     options.add_argument("--json", action="store_true", help="findings as the last line")
     options.add_argument("--allow-unsafe", action="store_true")
     args = options.parse_args()
     os.environ[SECRET] = "the secret"
     with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
-        findings = attack(climb(args.rung, args.allow_unsafe)[-1].rung, Path(home), args.workers, args.only, args.limit)
+        rung = climb(args.rung, args.allow_unsafe)[-1].rung
+        findings = attack(rung, Path(home), args.workers, args.only, args.limit, args.every)
     show(findings)
     if args.json:
         print(json.dumps({name: value for name, value in vars(findings).items() if name != "by_kind"}))
@@ -70,17 +72,17 @@ def main() -> int:
     return int(any(found) or not findings.attacks)
 
 
-def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT) -> Findings:
-    """Judges everything on `rung`, several programs at a time."""
+def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, every: int = 1) -> Findings:
+    """Judges every n-th program on `rung`, and all controls, several at a time."""
     home.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
     canary = home / "canary.txt"
     canary.write_text("alive")
     canary.chmod(0o666)
     before = things_of_this_machine(home)
     findings = Findings(rung.name)
-    programs = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
-    programs += [(f"control/{control.name}", control) for control in CONTROLS]
-    waiting = [(name, what) for name, what in programs if only in name or what in CONTROLS][::-1]
+    named = [(f"{attack.kind}/{attack.name}", attack) for attack in ATTACKS]
+    waiting = [(name, what) for name, what in named if only in name][::every]
+    waiting = [*waiting, *((f"control/{control.name}", control) for control in CONTROLS)][::-1]
     planned = len(waiting)
     lock = threading.Lock()
     started = time.monotonic()

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 import string
 import sys
 
@@ -27,6 +28,19 @@ SCRATCH = {
     "characters": "0123456789+-=?. abcdefgABQR\n",
     "special_tokens": ["<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>", "<|other_end|>"],
 }  # fmt: skip
+
+
+WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
+
+
+def part(items, every):
+    """Every n-th of a long corpus, from the first on; with WHOLE=1 all of it."""
+    return items if WHOLE else items[::every]
+
+
+def fewer(number, plain):
+    """How often something long is done: `plain` times by the plain test command, `number` times with WHOLE=1."""
+    return number if WHOLE else plain
 
 
 def pytest_collection_finish():

@@ -40,5 +40,5 @@ def test_what_is_well_formed_is_told_of_single_answers(told):
     row = {"when": "after_training", "step": 3, "n": 20, "prompts": 10, "temperature": 1.0, "acc": 0.5,
            "acc_ci95": [0.4, 0.6], "pass_at_k": [{"k": 1, "pass": 0.5, "pass_ci95": [0.4, 0.6]}],
            "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip
-    assert "well-formed 0.870, n = 20" in told("single_evaluation", row)
+    assert "well-formed 0.870, n = 20" in told("evaluation", row)
     assert "0.870" in told("single_table", [row], "a run")

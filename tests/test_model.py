@@ -1,14 +1,9 @@
 import copy
-import importlib.util
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from conftest import inputs_of
 from peft.tuners.lora import Linear
 
@@ -413,58 +408,3 @@ def test_the_head_knows_what_an_architecture_does_to_its_logits(make_policy, fie
     head = policy.head
     assert isinstance(head, Head)
     assert (head.scale, head.softcap, head.temperature) == (scale, 30.0, 2.0)
-
-
-# -- both backends
-
-
-def test_unsloth_and_plain_transformers_take_the_same_steps(tiny_folder, tmp_path):
-    """The real train.py, ten steps each, on one saved model; the two runs differ in model.backend alone."""
-    assert importlib.util.find_spec("unsloth"), (
-        "Unsloth is not installed: pip install --no-deps -r requirements-unsloth.txt"
-    )
-    (tmp_path / "share_of_a.py").write_text(
-        "def reward(predictions):\n    return [text.count('a') / max(len(text), 1) for text in predictions]\n"
-    )
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(6) for b in range(6)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    config = {
-        "model": {"name": str(tiny_folder), "dtype": "float32", "max_seq_length": 128},
-        "dataset": {"name": "rows.jsonl", "test_split_size": 6},
-        "prompts": {"user": "{question}", "self_correction": "R"},
-        "reward": {"fn": "share_of_a.reward"},
-        "generation": {
-            "max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 10,
-            "max_new_tokens_attempt2": 10,
-        },
-        "lora": {"r": 4, "alpha": 8},
-        "optimizer": {"learning_rate": 3e-3},
-        "train": {"stage1_steps": 5, "stage2_steps": 5, "stage1_batch_size": 4, "stage2_batch_size": 4},
-        "eval": {"max_examples": 6},
-    }  # fmt: skip
-    running = {}
-    for backend in ("plain", "unsloth"):
-        config["run_name"], config["model"]["backend"] = backend, backend
-        (tmp_path / f"{backend}.yaml").write_text(yaml.safe_dump(config))
-        running[backend] = subprocess.Popen(
-            [sys.executable, str(ROOT / "train.py"), "--config", f"{backend}.yaml"],
-            cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-    outputs = {backend: process.communicate()[0] for backend, process in running.items()}
-    for backend, process in running.items():
-        assert process.returncode == 0, outputs[backend]
-    assert "through unsloth" in outputs["unsloth"]
-    assert "through plain" in outputs["plain"]
-    plain, unsloth = (
-        [json.loads(line) for line in (tmp_path / f"outputs/{backend}/metrics.jsonl").read_text().splitlines()]
-        for backend in ("plain", "unsloth")
-    )
-    assert len(plain) == len(unsloth) == 10
-    for mine, other in zip(unsloth, plain, strict=True):
-        for name in ("loss", "kl_attempt1", "kl_attempt2", "grad_norm", "entropy", "reward_attempt2"):
-            assert mine[name] == pytest.approx(other[name], abs=1e-4), (other["global_step"], name)
-    assert plain[0]["kl_attempt1"] == plain[0]["kl_attempt2"] == 0
-    assert unsloth[0]["kl_attempt1"] == unsloth[0]["kl_attempt2"] == 0
-    assert plain[-1]["kl_attempt2"] > 1e-4
-    assert max(abs(row["loss"]) for row in plain) > 1e-3  # so agreement to 1e-4 says something

@@ -17,6 +17,7 @@ import forks
 import moments
 import pytest
 import torch
+from conftest import fewer
 from safetensors.torch import load_file
 
 from lib.checkpoint import problems
@@ -106,7 +107,9 @@ def flip(path: Path) -> None:
 
 
 def test_killed_at_twenty_moments(mine, straight):
+    """At seven of them without WHOLE=1."""
     wanted = {"train 1": 4, "evaluation 1": 3, "saving 1": 4, "train 2": 3, "evaluation 2": 2, "saving 2": 4}
+    wanted = {what: fewer(count, 1 + (what == "saving 2")) for what, count in wanted.items()}
     dice = random.Random(7)
     places = {what: [i for i, doing in enumerate(straight.moments) if doing == what] for what in wanted}
     drawn = sorted(i for what, count in wanted.items() for i in dice.sample(places[what], count))
@@ -120,8 +123,7 @@ def test_killed_at_twenty_moments(mine, straight):
         last = moment
     mine.start("--resume")
     mine.same_as(straight, list(zip(drawn, died, strict=True)))
-    assert len(died) == 20 and {*died} == {*wanted}, died
-    assert sum(what.startswith("saving") for what in died) >= 6, died
+    assert len(died) == fewer(20, 7) and {*died} == {*wanted}, died
     assert not [*mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
 
 

@@ -21,6 +21,7 @@ import moments
 import pytest
 import torch
 import yaml
+from conftest import fewer
 from server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
@@ -141,8 +142,8 @@ def keys(template: Path) -> dict[int, str]:
 
 
 def test_killed_while_servers_answer(straight, template, tmp_path, url):
-    """Ten times, one of them with answers on their way; what is kept is never asked for again."""
-    plans = kills(straight, seed=5, opening=1, waiting=3, saving=2, train=1)
+    """Ten times with WHOLE=1, once with answers on their way; what is kept is never asked for again."""
+    plans = kills(straight, seed=5, opening=1, waiting=fewer(3, 2), saving=fewer(2, 1), train=1)
     plans = [{"read": 3}, *plans[:3], {"kept": 2}, *plans[3:], {}]
     mine, key, died = Run(template, tmp_path / "work", **with_servers(url)), keys(template), []
     with held(url):
@@ -170,7 +171,7 @@ def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
     restores = [[1, 3]]  # to its best checkpoint; the pool goes on
     straight.start(journal="journal.json", restores=restores)
-    for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
+    for plan in kills(straight, seed=6, opening=fewer(2, 1), train=fewer(4, 2), saving=fewer(4, 1)):
         mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)
     assert "step 3: went back to stage1/step_" in mine.start("--resume", restores=restores)
     mine.same_as(straight)

@@ -1,9 +1,7 @@
-import importlib.util
 import json
 import math
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -407,38 +405,6 @@ def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch
     assert "which did not end" not in capsys.readouterr().out  # the saved model knows
     for name in ("base", "cut", "packed", "again"):
         assert sorted(GenerationConfig.from_pretrained(f"outputs/{name}/final").eos_token_id) == [1, 5], name
-
-
-def test_unsloth_trains_the_labels_and_the_packs_that_plain_transformers_trains(folder, monkeypatch):
-    """The real main(), one saved model; Unsloth's trainer alone would let packed rows see each other."""
-    assert importlib.util.find_spec("unsloth"), (
-        "Unsloth is not installed: pip install --no-deps -r requirements-unsloth.txt"
-    )
-    assert run(monkeypatch, "run_name=base", "train.steps=30") == 0
-    running = {}
-    for backend in ("plain", "unsloth"):
-        command = [
-            "sft_train.py", "--config", "tiny.yaml", "model.from_scratch=null", "model.name=outputs/base/final",
-            f"model.backend={backend}", "model.dtype=float32", "lora.r=2",
-        ]  # fmt: skip
-        both = [[*command, f"run_name={backend}"], [*command, f"run_name={backend}-packed", "train.packing=true"]]
-        code = f"import sys, sft_train\nfor sys.argv in {both!r}:\n    assert sft_train.main() == 0"
-        root = str(Path(sft_train.__file__).parent)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": root}
-        running[backend] = subprocess.Popen(
-            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-    outputs = {backend: process.communicate()[0] for backend, process in running.items()}
-    for backend, process in running.items():
-        assert process.returncode == 0, outputs[backend]
-    assert "Unsloth" in outputs["unsloth"] and "Unsloth" not in outputs["plain"]
-    for suffix in ("", "-packed"):
-        plain, unsloth = logged(f"plain{suffix}"), logged(f"unsloth{suffix}")
-        assert len(plain) == len(unsloth) == 6
-        for mine, other in zip(unsloth, plain, strict=True):
-            for name in ("loss", "grad_norm", "mean_token_accuracy"):
-                assert mine[name] == pytest.approx(other[name], abs=1e-4), (other["step"], name)
-    assert logged("plain")[0]["loss"] != pytest.approx(logged("plain-packed")[0]["loss"], abs=1e-3)
 
 
 @pytest.mark.parametrize(
