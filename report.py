@@ -21,7 +21,7 @@ from statistics import fmean
 
 import yaml
 
-from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of
+from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of, with_best
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.runlog import is_number, read_jsonl
@@ -83,10 +83,17 @@ class Run:
 
     @property
     def table(self) -> list[dict]:
-        """The milestones, each with the greedy evaluation beside it."""
-        return [
-            row for each in self.milestones for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
+        """The milestones, each with the greedy evaluation beside it; behind the last one of a stage its best."""
+        rows = [
+            row for each in self.evaluations for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
         ]
+        shown = {moment(row) for row in self.milestones}
+        return [row for row in with_best(rows, self.best_of) if row["when"] == "best" or moment(row) in shown]
+
+    def best_of(self, stage: int) -> str | None:
+        """The folder of the best checkpoint of a stage, below this one."""
+        best = self.folder / f"stage{stage}" / "best"
+        return "/".join(best.resolve().parts[-2:]) if best.exists() else None
 
     @property
     def boundaries(self) -> list[int]:

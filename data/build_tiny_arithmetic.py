@@ -24,7 +24,7 @@ def main() -> None:
     write(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
     write(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
     lessons = [lesson(*next(questions)) for _ in range(args.lessons)]
-    chats = [careless_chat(*next(questions), args, rng) for _ in range(args.chats)]
+    chats = [careless_chat(*next(questions), args.self_correction, args.noise, rng) for _ in range(args.chats)]
     write(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
@@ -39,8 +39,6 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
     result.add_argument("--noise", type=float, default=0.12, help="probability that a digit in a chat is random")
-    result.add_argument("--copy-noise", type=float, help="the same in the answer block (default: as in the draft)")
-    result.add_argument("--lapses", type=float, default=0.0, help="share of chats that read <think>N</answer>")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -66,16 +64,10 @@ def lesson(question: str, answer: str) -> dict:
     return chat([("user", question), ("assistant", attempt(answer))])
 
 
-def careless_chat(question: str, answer: str, args: argparse.Namespace, rng: random.Random) -> dict:
+def careless_chat(question: str, answer: str, self_correction: str, noise: float, rng: random.Random) -> dict:
     """One of the later rows of sft.jsonl: two attempts, each with mistakes of its own."""
-    if args.lapses and rng.random() < args.lapses:
-        draft, copy = f"<think>{answer}", "</answer>"
-    else:
-        draft, answer_tag, copy = attempt(answer).partition("<answer>")
-        copy = answer_tag + copy
-    copy_noise = args.noise if args.copy_noise is None else args.copy_noise
-    first, second = (careless(draft, args.noise, rng) + careless(copy, copy_noise, rng) for _ in range(2))
-    return chat([("user", question), ("assistant", first), ("user", args.self_correction), ("assistant", second)])
+    first, second = (careless(attempt(answer), noise, rng) for _ in range(2))
+    return chat([("user", question), ("assistant", first), ("user", self_correction), ("assistant", second)])
 
 
 def chat(turns: list[tuple[str, str]]) -> dict:

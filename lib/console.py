@@ -1,6 +1,7 @@
 """What a person watches: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
+from collections.abc import Callable
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -60,6 +61,28 @@ def samples_of(rows: list[dict]) -> str:
         left_out = rows[-1].get("rows_left_out")
         parts[-1] += f" without {left_out} that training chooses by" if left_out else ""
     return "; ".join(parts)
+
+
+def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[dict]:
+    """Rows of evaluations.jsonl for a table; behind the last one of a stage its best with a label, if that is another.
+
+    `best_of(stage)` is the folder of the best checkpoint below the run's, such as `stage1/step_150`. Rows of a moment
+    from which the run went back are left out.
+    """
+    rows = [row for row in rows if "went_back" not in row]
+    places = [f"stage{row.get('stage', 1)}/step_{row['step']}" for row in rows]
+    table = []
+    for number, row in enumerate(rows):
+        table.append(row)
+        stage = row.get("stage", 1)
+        goes_on = number + 1 < len(rows) and rows[number + 1].get("stage", 1) == stage
+        folder = None if goes_on else best_of(stage)
+        if folder in places and folder != places[number]:
+            is_start = not folder.startswith(f"stage{stage}/") or folder.endswith("/step_0")
+            label = "  best: its start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
+            best = [each for each, place in zip(rows, places, strict=True) if place == folder]
+            table += [each | {"when": "best", "label": label} for each in best]
+    return table
 
 
 class Screen:

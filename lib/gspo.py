@@ -16,6 +16,7 @@ from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import Eval, Opponent, SamplerCorrection
 from lib.config import Teacher as TeacherSettings
+from lib.console import with_best
 from lib.credit import Credit, advantages_of, flat, is_trained, numbered, rewards_of, trained_rewards
 from lib.distributed import collect, highest, make_accelerator, share, total
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
@@ -268,7 +269,7 @@ class GspoRun(Trainer):
             return
         config, opponent, teacher = self.config, self.config.opponent, self.config.teacher
         rows, _ = read_jsonl(config.run_dir / "evaluations.jsonl")
-        self.screen.single_table(self.with_best(rows), f"{config.run_name}, held-out answers")
+        self.screen.single_table(with_best(rows, self.checkpoints.best_of), f"{config.run_name}, held-out answers")
         self.show_alarms()
         self.say_restores()
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():

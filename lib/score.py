@@ -10,6 +10,7 @@ import torch
 from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import Eval, ScoreConfig, ScoreTrain
+from lib.console import with_best
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate, selected, summarise
 from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
@@ -223,7 +224,7 @@ class Score(Trainer):
         """The table of this run's evaluations."""
         if self.accelerator.is_main_process:
             rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
-            rows = [row for row in self.with_best(rows) if row["when"] != "step"]
+            rows = [row for row in with_best(rows, self.checkpoints.best_of) if row["when"] != "step"]
             self.screen.table(rows, f"{self.config.run_name}, held-out answers")
             self.show_alarms()
             self.say_restores()

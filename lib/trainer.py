@@ -399,22 +399,6 @@ class Trainer:
         folder = self.progress.restored_from.pop(stream, None)
         return {"restored_from": folder} if folder else {}
 
-    def with_best(self, rows: list[dict]) -> list[dict]:
-        """The rows of evaluations.jsonl; behind the last one of a stage its best with a label, if that is another."""
-        rows = [row for row in rows if "went_back" not in row]
-        places = [f"stage{row['stage']}/step_{row['step']}" for row in rows]
-        table = []
-        for number, row in enumerate(rows):
-            table.append(row)
-            goes_on = number + 1 < len(rows) and rows[number + 1]["stage"] == row["stage"]
-            folder = None if goes_on else self.checkpoints.best_of(row["stage"])
-            if folder in places and folder != places[number]:
-                is_start = not folder.startswith(f"stage{row['stage']}/") or folder.endswith("/step_0")
-                label = "  best: its start" if is_start else f"  best: step {folder.rpartition('_')[2]}"
-                best = [each for each, place in zip(rows, places, strict=True) if place == folder]
-                table += [each | {"when": "best", "label": label} for each in best]
-        return table
-
     def show_alarms(self) -> None:
         """The last lines of a run: what the watch has noticed, and when."""
         for line in self.watch.closing():

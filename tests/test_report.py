@@ -411,6 +411,21 @@ def test_several_runs_of_self_play_stand_side_by_side(play, monkeypatch):
     assert report.main() == 0  # one of them has only begun
 
 
+def test_the_best_stands_behind_the_last_row_of_its_stage(play, monkeypatch):
+    write(play, "evaluations", [
+        play_evaluation("pretrain", 0, 0.402, 15, 25), play_evaluation("step", 2, 0.722, 25, 15),
+        play_evaluation("after_training", 4, 0.603, 32, 8),
+    ])  # fmt: skip
+    assert "best: step 2" not in page_of(monkeypatch, play).text
+    (play / "stage1/step_2").mkdir(parents=True)
+    (play / "stage1/best").symlink_to("step_2")
+    text = page_of(monkeypatch, play).text
+    assert text[text.index("  best: step 2") + 1] == "0.722" and text.index("  best: step 2") > text.index(
+        "after training"
+    )
+    assert text.count("0.722") == 1
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["report.py", str(tmp_path)])
     with pytest.raises(ConfigError, match=r"holds no metrics\.jsonl or evaluations\.jsonl: give the folder of a run"):
