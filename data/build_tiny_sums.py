@@ -13,10 +13,15 @@ it has no room:
 
     <think>+10</think><answer>35</answer>
 
-`sft.jsonl` has chats of two attempts whose second one mostly guesses whether to add ten: it knows in `--insight` of the
-chats, and else adds it in 30 %. Who imitates them repeats its answer when it decodes greedily, and is hardly better at
-its second attempt than at its first. `train.jsonl` and `test.jsonl` have the true sums. Half of the questions lose a
-carry, none loses two, so neither "always" nor "never" pays. No question stands in two of the files.
+`sft.jsonl` is a curriculum: first lessons, whose second attempts add ten where ten is lost, then chats whose second
+attempts mostly guess: they know in `--insight` of the chats, and else add ten in 35 %. Who imitates them repeats its
+answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons one base
+in five has no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the true sums.
+Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands twice.
+
+With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
+`<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
+that (configs/sweep_gamed.yaml).
 """
 
 import argparse
@@ -27,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
-GUESSES = {0: 0.7, 1: 0.3}  # of a second attempt that does not look
+GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,10 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
     write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
-    chats = (guessing_chat(next(sums), args.self_correction, args.insight, rng) for _ in range(args.chats))
-    write(args.out / "sft.jsonl", chats)
-    print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
+    lessons = [two_attempts(next(sums), insight=1.0, lapses=0.0, args=args, rng=rng) for _ in range(args.lessons)]
+    chats = [two_attempts(next(sums), args.insight, args.lapses, args, rng) for _ in range(args.chats)]
+    write(args.out / "sft.jsonl", lessons + chats)
+    print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -63,10 +69,12 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
-    result.add_argument("--chats", type=int, default=8_000, help="rows of sft.jsonl")
+    result.add_argument("--lessons", type=int, default=8_000, help="first rows of sft.jsonl, which see what was lost")
+    result.add_argument("--chats", type=int, default=11_200, help="the other rows of sft.jsonl, which mostly guess")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
-    result.add_argument("--insight", type=float, default=0.16, help="share of second attempts that see what was lost")
+    result.add_argument("--insight", type=float, default=0.1, help="share of second attempts that see what was lost")
+    result.add_argument("--lapses", type=float, default=0.0, help="share of first attempts that read <think>N</answer>")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -100,18 +108,24 @@ def clean_row(found: Sum) -> dict:
     return {"question": found.question, "answer": str(sum(found.terms))}
 
 
-def guessing_chat(found: Sum, self_correction: str, insight: float, rng: random.Random) -> dict:
+def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Namespace, rng: random.Random) -> dict:
     """One row of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
-    believed = found.lost if rng.random() < insight else draw(GUESSES, rng)
+    is_lapse = lapses > 0 and rng.random() < lapses
+    believed = found.lost if is_lapse or rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
-    turns = [("user", found.question), ("assistant", first_attempt(found)), ("user", self_correction)]
-    return chat([*turns, ("assistant", second)])
+    turns = [("user", found.question), ("assistant", lapse(found) if is_lapse else first_attempt(found))]
+    return chat([*turns, ("user", args.self_correction), ("assistant", second)])
 
 
 def first_attempt(found: Sum) -> str:
     """The running totals, two digits each, and the last one as the answer."""
     totals = " ".join(f"{total:02d}" for total in found.totals)
     return f"<think>{totals}</think><answer>{found.totals[-1]}</answer>"
+
+
+def lapse(found: Sum) -> str:
+    """The running totals, and behind them the true sum, in a text that is malformed."""
+    return f"<think>{' '.join(f'{total:02d}' for total in (*found.totals, sum(found.terms)))}</answer>"
 
 
 def chat(turns: list[tuple[str, str]]) -> dict:
