@@ -64,16 +64,20 @@ def trained_rewards(played: Played, config: SelfPlayConfig) -> list[float]:
 
 
 def advantages_of(
-    kind: str, rewards: list[list[float]], trained: list[list[bool]], accelerator: Accelerator
-) -> list[list[float]]:
+    kind: str, rewards: list[list[float]], trained: list[list[bool]], accelerator: Accelerator,
+    penalties: list[list[float]] | None = None,
+) -> list[list[float]]:  # fmt: skip
     """By group and answer (lib/losses.py); some kinds look at the groups of all processes."""
-    ranks = collect([(rewards, trained)], accelerator)
-    every_reward, every_trained = (flat([rank[i] for rank in ranks]) for i in (0, 1))
+    ranks = collect([(rewards, trained, penalties or [])], accelerator)
+    every_reward, every_trained, every_penalty = (flat([rank[i] for rank in ranks]) for i in range(3))
     before = sum(len(rank[0]) for rank in ranks[: accelerator.process_index])
     width = max((len(own) for own in every_reward), default=0)
-    padded = torch.tensor([own + [0.0] * (width - len(own)) for own in every_reward])
-    scored = torch.tensor([own + [False] * (width - len(own)) for own in every_trained])
-    values = group_advantages(kind, padded, scored).tolist()
+
+    def padded(groups: list[list], by: float | bool) -> torch.Tensor:
+        return torch.tensor([own + [by] * (width - len(own)) for own in groups])
+
+    penalty = padded(every_penalty, 0.0) if penalties is not None else None
+    values = group_advantages(kind, padded(every_reward, 0.0), padded(every_trained, False), penalty).tolist()
     return [values[before + i][: len(own)] for i, own in enumerate(rewards)]
 
 

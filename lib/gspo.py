@@ -163,11 +163,9 @@ class GspoRun(Trainer):
             return length_weights(self.recipe.length_norm, lengths, config.generation.most_tokens, every_length)
 
         rewards = [rewards_of(each, config) for each in [*played, *(Played(group) for group in retries)]]
-        if train.kl == "k1_in_reward" and train.beta:
-            penalties = iter((weights(groups) * self._kl_in_reward(groups)).tolist())
-            rewards = [[reward - next(penalties) for reward in own] for own in rewards]
+        penalties = self._kl_in_reward(groups) if train.kl == "k1_in_reward" and train.beta else None
         trained = [[is_trained(answer, train) for answer in group.answers] for group in groups]
-        advantages = advantages_of(self.recipe.advantage, rewards, trained, self.accelerator)
+        advantages = advantages_of(self.recipe.advantage, rewards, trained, self.accelerator, penalties)
         pulled = [  # where nothing pulls, no forward is needed
             [is_on and (advantage != 0 or self._kl_in_loss) for is_on, advantage in zip(*pair, strict=True)]
             for pair in zip(trained, advantages, strict=True)
@@ -431,8 +429,8 @@ class GspoRun(Trainer):
         return weights if correction else torch.where(off_policy, weights, 1.0)
 
     @torch.no_grad()
-    def _kl_in_reward(self, groups: list[Group]) -> torch.Tensor:
-        """beta * k1 of each answer, (n,), as in Ahmadian et al. 2024, arXiv 2402.14740; the caller normalises it."""
+    def _kl_in_reward(self, groups: list[Group]) -> list[list[float]]:
+        """beta * sum of k1 over the tokens of each answer, in nats, by group: Ahmadian et al. 2024, 2402.14740."""
         numbers = numbered([[True] * len(group.answers) for group in groups])
         sums = torch.zeros(sum(map(len, numbers)), device=self.accelerator.device)
         for batch in self._packed(answer_sequences(groups, numbers, self._bare_policy().sharing_pays)):
@@ -440,7 +438,8 @@ class GspoRun(Trainer):
                 ref_logp, _ = self._bare_policy().reference(batch.inputs)
                 logp = self._bare_policy()(batch.inputs)[0]
             sums.index_add_(0, batch.rollout, kl_per_token("k1_in_reward", logp, ref_logp))
-        return self.config.train.beta * sums.cpu()
+        penalties = iter((self.config.train.beta * sums).tolist())
+        return [[next(penalties) for _ in group.answers] for group in groups]
 
     def _anywhere(self, value: Any) -> bool:
         """Whether it is true, or not empty, on any process."""

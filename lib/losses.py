@@ -20,7 +20,8 @@ def kl_per_token(
     k3     exp(d) - 1 - d. As a value: an unbiased estimate of KL(policy || reference). As a loss: the gradient of
            KL(reference || policy), whose pull saturates where the policy has grown a token from almost nothing.
     k2     d^2 / 2. As a value slightly biased; as a loss exactly the gradient of KL(policy || reference), per state.
-    k1_in_reward  -d, without gradient: the caller puts it into the reward (as a loss its mean gradient is zero).
+    k1_in_reward  -d, without gradient: the caller takes beta times its sum over a text from the reward of the text,
+           whose gradient is then that of k2 as a loss, in the mean (as a loss its own mean gradient is zero).
     exact  KL(policy || reference) over the whole vocabulary, as computed by the head; value and gradient are exact.
     """
     d = (ref_logp - logp).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
@@ -63,6 +64,14 @@ def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> 
     return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
 
 
+def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """A penalty, any shape (..., K), minus the mean of the others along the last dimension, or itself where K = 1.
+
+    Without the others' mean it would pull as hard and more noisily; with a mean that holds its own it would pull less.
+    """
+    return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
+
+
 def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
     """Rewards minus the mean of the scored ones, else 0.
 
@@ -77,7 +86,9 @@ def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
 STD_FLOOR = 1e-4  # what GRPO's implementations add to a standard deviation
 
 
-def group_advantages(kind: str, rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+def group_advantages(
+    kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
+) -> torch.Tensor:
     """Advantages of G groups of K answers to one prompt each, (G, K); what is not `scored` (bool) gets 0.
 
     group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). Where groups are large and
@@ -87,8 +98,12 @@ def group_advantages(kind: str, rewards: torch.Tensor, scored: torch.Tensor) -> 
     leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
     none           the reward itself
 
-    Standard deviations are Bessel's. A group whose rewards are equal gets exactly 0.
+    Standard deviations are Bessel's. A group whose rewards are equal gets exactly 0. `penalty` (G, K), the KL in the
+    reward, is taken off afterwards: divided by the deviation of such a group, its noise would look like rewards.
     """
+    if penalty is not None:
+        off = penalty if kind == "none" else against_others(penalty, scored)
+        return torch.where(scored, group_advantages(kind, rewards, scored) - off, 0.0)
     if kind == "none":
         return torch.where(scored, rewards, 0.0)
     if kind == "leave_one_out":
@@ -117,33 +132,38 @@ def score_advantages(
     bonus: torch.Tensor,
     alpha: float,
     baseline: str,
-    penalty1: torch.Tensor | float = 0.0,
-    penalty2: torch.Tensor | float = 0.0,
+    penalty1: torch.Tensor | None = None,
+    penalty2: torch.Tensor | None = None,
     scored1: torch.Tensor | None = None,
     scored2: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Advantages of a tree: P prompts x K1 first attempts x K2 revisions. SCoRe, arXiv 2409.12917, eq. 3 and 4.
 
     r1 (P, K1), r2 and bonus (P, K1, K2); bonus = what `alpha` multiplies, r2 - r1 or its match part; penalties = the
-    KL in the reward, shaped like the rewards; what is not `scored` (bool, like the rewards) gets 0 and is in no
-    baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
+    KL in the reward, beta times the sum over the text, shaped like the rewards; what is not `scored` (bool, like the
+    rewards) gets 0 and is in no baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
 
     Stage I pays attempt 2 alone. Stage II pays both, each by its own reward (gamma = 0), and credits the bonus to
     attempt 2 only: credited to attempt 1 it would pay for failing first. The baseline of attempt 2 is the mean over
     the other revisions of the same first attempt, which removes r1 from the bonus exactly.
     """
-    reward1 = (r1 if stage == 2 else torch.zeros_like(r1)) - penalty1
-    reward2 = r2 + (alpha * bonus if stage == 2 else 0.0) - penalty2
-    scored1 = torch.ones_like(reward1, dtype=torch.bool) if scored1 is None else scored1
-    scored2 = torch.ones_like(reward2, dtype=torch.bool) if scored2 is None else scored2
-    if baseline == "none":
-        return torch.where(scored1, reward1, 0.0), torch.where(scored2, reward2, 0.0)
-    if baseline == "batch":
-        pairs = ((reward1, scored1), (reward2, scored2))
-        return tuple(_centred(r.flatten(), scored.flatten()).view_as(r) for r, scored in pairs)
-    if reward2.shape[-1] > 1:
-        return leave_one_out(reward1, scored1), leave_one_out(reward2, scored2)
-    return leave_one_out(reward1, scored1), leave_one_out(reward2[..., 0], scored2[..., 0])[..., None]
+    reward1 = r1 if stage == 2 else torch.zeros_like(r1)
+    reward2 = r2 + alpha * bonus if stage == 2 else r2
+    return (
+        _against(baseline, reward1, penalty1, scored1, r1.shape),
+        # a single revision is compared with those of the other first attempts
+        _against(baseline, reward2, penalty2, scored2, r2.shape if r2.shape[-1] > 1 else r2.shape[:-1]),
+    )
+
+
+def _against(
+    baseline: str, reward: torch.Tensor, penalty: torch.Tensor | None, scored: torch.Tensor | None, groups: torch.Size
+) -> torch.Tensor:
+    """Advantages by `groups`, a shape whose last dimension is compared, or over all of the batch."""
+    kind, shape = ("group", (-1,)) if baseline == "batch" else (baseline, groups)
+    scored = torch.ones_like(reward, dtype=torch.bool) if scored is None else scored
+    penalty = None if penalty is None else penalty.reshape(shape)
+    return group_advantages(kind, reward.reshape(shape), scored.reshape(shape), penalty).view_as(reward)
 
 
 def score_loss(

@@ -138,7 +138,7 @@ class Score(Trainer):
         ]
         penalties = [torch.zeros_like(r1)] * 2
         if train.kl == "k1_in_reward":
-            penalties = self._kl_in_reward(stage, rollouts, weights)
+            penalties = self._kl_in_reward(stage, rollouts)
         # what could not be judged is left out of the loss, KL and all; the bonus compares both attempts
         scored = [of([float(r.score1.scored) for r in rollouts])]
         needs_both = train.alpha > 0 and stage.number == 2
@@ -272,10 +272,10 @@ class Score(Trainer):
             ).detach()
 
     @torch.no_grad()
-    def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout], weights: list[torch.Tensor]) -> list[torch.Tensor]:
-        """beta * k1 of each attempt, (n,) each, for `kl: k1_in_reward`, as in Ahmadian et al. 2024, arXiv 2402.14740.
+    def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout]) -> list[torch.Tensor]:
+        """beta * sum of k1 over the tokens of each attempt, (n,) each, in nats: Ahmadian et al. 2024, arXiv 2402.14740.
 
-        They sum k1 over the tokens; here the sum is length-normalised like the loss, so that one beta fits all kinds.
+        A sum, not a mean: the loss multiplies by the length weight, once, as it does with a KL of its own.
         """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
@@ -288,7 +288,7 @@ class Score(Trainer):
             for attempt in (1, 2):
                 chosen = batch.attempt == attempt
                 sums[attempt - 1].index_add_(0, batch.rollout[chosen], k1[chosen])
-        return [beta * own * summed for beta, own, summed in zip(betas, weights, sums, strict=True)]
+        return [beta * summed for beta, summed in zip(betas, sums, strict=True)]
 
     @property
     def global_step(self) -> int:

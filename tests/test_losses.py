@@ -3,7 +3,15 @@ import math
 import pytest
 import torch
 
-from lib.losses import adapted_beta, kl_per_token, leave_one_out, length_weights, score_advantages, score_loss
+from lib.losses import (
+    adapted_beta,
+    group_advantages,
+    kl_per_token,
+    leave_one_out,
+    length_weights,
+    score_advantages,
+    score_loss,
+)
 
 PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
@@ -178,9 +186,79 @@ def test_what_is_not_scored_is_in_no_baseline():
 
 
 def test_penalties_are_taken_from_the_reward_in_both_stages():
-    one, two = advantages(1, R1, R2, baseline="none", penalty1=torch.tensor([[0.5, 0.0]]), penalty2=torch.tensor(0.25))
+    penalties = {"penalty1": torch.tensor([[0.5, 0.0]]), "penalty2": torch.full((1, 2, 2), 0.25)}
+    one, two = advantages(1, R1, R2, baseline="none", **penalties)
     close(one, [[-0.5, 0.0]])
     close(two, [[[0.75, -0.25], [0.75, 0.75]]])
+
+
+# -- KL in the reward
+
+
+class Texts:
+    """All texts of a length in which the first and the last token are drawn among three, and the others are certain."""
+
+    def __init__(self, length):
+        draws = torch.Generator().manual_seed(length)
+        drawn = [0] if length == 1 else [0, length - 1]
+        self.logits = torch.randn(len(drawn), 3, generator=draws, dtype=torch.float64).requires_grad_()
+        ref = torch.randn(len(drawn), 3, generator=draws, dtype=torch.float64).log_softmax(-1)
+        choices = torch.cartesian_prod(*[torch.arange(3)] * len(drawn)).view(-1, len(drawn))
+        places = torch.arange(len(drawn))
+        self.logp = torch.zeros(len(choices), length, dtype=torch.float64)
+        self.logp[:, drawn] = self.logits.log_softmax(-1)[places, choices]
+        self.ref_logp = torch.full_like(self.logp, -0.3)  # the reference is not certain
+        self.ref_logp[:, drawn] = ref[places, choices]
+        self.chance = self.logp.sum(1).exp().detach()
+
+    def gradient(self, loss):
+        return torch.autograd.grad(loss, self.logits, retain_graph=True)[0]
+
+
+def advantages_by_name(name, penalty):
+    """Of pairs of answers that earn the same: (n, 2)."""
+    rewards = torch.zeros_like(penalty)
+    if name.startswith("score "):
+        revisions = penalty[:, None]
+        return score_advantages(1, rewards, rewards[:, None], rewards[:, None], 1.0, name[6:], penalty, revisions)[0]
+    return group_advantages(name, rewards, torch.ones_like(penalty, dtype=torch.bool), penalty)
+
+
+@pytest.mark.parametrize("norm", ["sequence", "constant", "token"])
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 24, 64])
+def test_k1_in_the_reward_pulls_as_k2_in_the_loss(length, norm):
+    """By enumeration over pairs of texts; beta means the same however long they are, and whatever the baseline."""
+    texts, beta = Texts(length), 0.7
+    count = len(texts.logp)
+    lengths = torch.full((count,), float(length))
+    weight = length_weights(norm, lengths, 80, lengths).double()[:, None].expand_as(texts.logp)
+    first = torch.ones_like(texts.logp, dtype=torch.int)
+    k2 = kl_per_token("k2", texts.logp, texts.ref_logp)
+    chances = texts.chance[:, None].expand_as(k2)
+    expected = texts.gradient(score_loss(texts.logp, k2, first, torch.zeros_like(k2), weight * chances, (beta, 0)))
+    assert expected.norm() > 1e-4
+    k1 = kl_per_token("k1_in_reward", texts.logp, texts.ref_logp).sum(1)
+    i, j = torch.cartesian_prod(torch.arange(count), torch.arange(count)).T
+    for name in ("score leave_one_out", "score none", "group_std", "group", "batch_std", "leave_one_out", "none"):
+        mine = advantages_by_name(name, beta * torch.stack([k1[i], k1[j]], 1))[:, 0]
+        of_text = torch.zeros(count, dtype=torch.float64).index_add(0, i, mine * texts.chance[j])[:, None]
+        pull = score_loss(texts.logp, k2, first, of_text.expand_as(k2), weight * chances, (0, 0))
+        close(texts.gradient(pull), expected, atol=1e-7)
+
+
+def test_the_noise_of_a_penalty_is_not_divided_by_its_own_deviation():
+    rewards, penalty = (
+        torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0]]),
+        torch.tensor([[0.1, 0.2, 0.3, 0.2]] * 2),
+    )
+    scored = torch.ones_like(rewards, dtype=torch.bool)
+    for kind in ("group_std", "batch_std", "group", "leave_one_out"):
+        paid = group_advantages(kind, rewards, scored)
+        off = paid - group_advantages(kind, rewards, scored, penalty)
+        close(off, leave_one_out(penalty))
+    one = torch.tensor([[0.5], [0.25]])
+    close(group_advantages("none", torch.zeros_like(one), one > 0, one), -one)
+    close(group_advantages("batch_std", torch.ones_like(one), one > 0, one), -one)
 
 
 # -- the loss

@@ -359,7 +359,7 @@ def test_none_and_one_by_one_is_plain_reinforce(folder):
 
 
 def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
-    """With B = 0 it is zero; after a move the advantage without baseline is r - beta * mean of log pi - log ref."""
+    """With B = 0 it is zero; after a move the advantage without baseline is r - beta * sum of log pi - log ref."""
     choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
     still = make_run(*choices)
     rollouts = still.sample(still.stages[0])
@@ -374,7 +374,7 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
             inputs = after(prompt, y.ids)
             with torch.no_grad():
                 k1 = run.policy(inputs)[0] - run.policy.reference(inputs)[0]
-            expected = reward - beta * k1.mean().item()
+            expected = reward - beta * k1.sum().item()
             assert getattr(credit, f"advantage{attempt}")[i].item() == pytest.approx(expected, abs=1e-5)
 
 

@@ -527,6 +527,20 @@ def test_every_kl_begins_at_zero_and_pulls_later(folder, kl):
     assert not torch.equal(moved, after_a_step("train.minibatches=1")[0])
 
 
+def test_k1_in_the_reward_is_the_kl_of_the_sampled_answer(folder):
+    """A sum over its tokens, in nats; the rewards alone are standardised."""
+    choices = ("train.kl=k1_in_reward", "train.beta=0.5", "train.advantage=none")
+    with opened(*choices, moved=0.2) as run:
+        played = run.play()
+        advantage = iter(run.credit(played, []).advantage.tolist())
+        for each in played:
+            for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
+                inputs = after(each.group.asked.ids, answer.completion.ids)
+                with torch.no_grad():
+                    k1 = run.policy(inputs)[0] - run.policy.reference(inputs)[0]
+                assert next(advantage) == pytest.approx(reward - 0.5 * k1.sum().item(), abs=1e-5)
+
+
 # -- help
 
 
