@@ -11,6 +11,7 @@ formats       the declared format of a text, and the one place in it where its a
 stats         intervals, a paired test, pass@k
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
+memory        how much there is, and one error for running out of it
 clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them

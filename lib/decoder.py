@@ -12,7 +12,6 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -20,6 +19,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lib.llama import Attend, Llama, Merged
+from lib.memory import container_room
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -44,19 +44,9 @@ def affordable_rows(model: nn.Module, columns: int) -> int:
     else:
         import psutil
 
-        room = 0.5 * min(psutil.virtual_memory().available, _container_room())
+        room = 0.5 * min(psutil.virtual_memory().available, container_room())
         room /= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return max(1, int(room) // (bytes_per_token(model) * columns))
-
-
-def _container_room() -> float:
-    """Bytes that the limits of a Linux container leave; infinite without any."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit, used = ((folder / name).read_text().strip() for name in ("memory.max", "memory.current"))
-    except OSError:
-        return float("inf")
-    return float("inf") if limit == "max" else max(0.0, float(limit) - float(used))
 
 
 class Decoder:

@@ -54,6 +54,12 @@ class StorageError(UserError):
     exit_code = 74
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether it says that memory has run out: Python's, a GPU's (without importing torch), or a CPU's by torch."""
+    named = type(error).__name__ == "OutOfMemoryError"
+    return named or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+
+
 def let_threads_wait() -> None:
     """OpenMP's threads spin for some microseconds while they wait, then sleep; to be called before torch is imported.
 
@@ -68,7 +74,8 @@ def let_threads_wait() -> None:
 def run_script(main: Callable[[], int]) -> None:
     """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
 
-    Called before torch is imported, see `let_threads_wait`.
+    So does memory that runs out where nobody had a better word for it. Called before torch is imported, see
+    `let_threads_wait`.
     """
     let_threads_wait()
     try:
@@ -76,4 +83,11 @@ def run_script(main: Callable[[], int]) -> None:
     except UserError as error:
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = (str(error).strip() or "no details").splitlines()[0]
+        advice = "lower batch sizes or the budgets of tokens, or take a smaller model"
+        print(f"error: out of memory ({reason}): {advice}", file=sys.stderr)
+        code = OutOfMemory.exit_code
     sys.exit(code)

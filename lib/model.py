@@ -16,10 +16,11 @@ import torch
 from torch import nn
 
 from lib.config import Lora, Model
-from lib.errors import ConfigError, NumericError
+from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
+from lib.memory import one_error
 from lib.registry import did_you_mean
 
 
@@ -100,7 +101,13 @@ def _explained(config: Model) -> Iterator[None]:
     is_local = Path(config.name).exists()
     with contextlib.nullcontext(True) if is_local else offline_unless_reachable() as online:
         try:
-            yield
+            with one_error():
+                yield
+        except torch.OutOfMemoryError as error:
+            raise OutOfMemory(
+                f"model.name: '{config.name}' does not fit into memory ({str(error).strip().splitlines()[0]}); take a "
+                "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
+            ) from error
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             if not online:

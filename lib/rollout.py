@@ -14,6 +14,7 @@ import torch
 from lib.clock import phase
 from lib.errors import OutOfMemory
 from lib.generators import Completion, Path, Turn, native
+from lib.memory import one_error
 from lib.model import Inputs, Policy
 from lib.prompts import SecondPrompt, TwoTurnPrompts
 from lib.rewards import Judge, Score
@@ -184,7 +185,8 @@ def _sampled(
 def memory_explained(decoding: native.Decoding) -> Iterator[None]:
     """Turns running out of memory while sampling into a sentence with the knobs to turn."""
     try:
-        yield
+        with one_error():
+            yield
     except torch.OutOfMemoryError as error:
         raise OutOfMemory(
             f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "

@@ -17,6 +17,7 @@ from lib.console import Screen
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
+from lib.memory import one_error
 from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
 from lib.task import ChatTask, Task
@@ -204,7 +205,8 @@ class Trainer:
     def _within_memory(self, accumulate: Callable[[], dict]) -> dict:
         """`accumulate()`, once more with half the micro-batch where memory ran out: the update stays the same."""
         try:
-            return accumulate()
+            with one_error():
+                return accumulate()
         except torch.OutOfMemoryError:
             self.progress.micro_batch_tokens = max(1, self.progress.micro_batch_tokens // 2)
         self.screen.warn(f"out of memory: train.micro_batch_tokens is {self.progress.micro_batch_tokens} from now on")
@@ -212,7 +214,8 @@ class Trainer:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         try:
-            return accumulate()
+            with one_error():
+                return accumulate()
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
                 f"out of memory with train.micro_batch_tokens = {self.progress.micro_batch_tokens}: lower it or "

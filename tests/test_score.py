@@ -523,7 +523,15 @@ def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
         step(run, 1)
 
 
-def run_out_of_memory(run, monkeypatch, above, times):
+def no_room_on_a_gpu():
+    raise torch.OutOfMemoryError("out of memory")
+
+
+def no_room_on_a_cpu():
+    torch.empty(2**50, dtype=torch.uint8)  # the allocator's own error
+
+
+def run_out_of_memory(run, monkeypatch, above, times, fail=no_room_on_a_cpu):
     """The policy raises, in the second micro-batch, as long as one has more than `above` tokens."""
     calls, real = [], run.policy.hidden_states
 
@@ -531,18 +539,19 @@ def run_out_of_memory(run, monkeypatch, above, times):
         if torch.is_grad_enabled() and inputs.ids.numel() > above:
             calls.append(inputs.ids.numel())
             if 2 <= len(calls) < 2 + times:
-                raise torch.OutOfMemoryError("out of memory")
+                fail()
         return real(inputs)
 
     monkeypatch.setattr(run.policy, "hidden_states", hidden_states)
 
 
-def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeypatch, capsys):
+@pytest.mark.parametrize("fail", [no_room_on_a_cpu, no_room_on_a_gpu])
+def test_out_of_memory_halves_the_micro_batch_and_not_the_update(folder, monkeypatch, capsys, fail):
     plain = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4", "run_name=plain")
     with plain.open():
         expected = step(plain, 1)
     run = make_run("train.micro_batch_tokens=128", "optimizer.learning_rate=1e-4")
-    run_out_of_memory(run, monkeypatch, above=64, times=1)
+    run_out_of_memory(run, monkeypatch, above=64, times=1, fail=fail)
     with run.open():
         row = step(run, 1)
         assert run.progress.micro_batch_tokens == 64
