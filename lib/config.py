@@ -649,13 +649,12 @@ class Snapshots(Section):
 
 
 class Curriculum(Section):
-    """How likely a prompt is drawn, relative to others, by who solved it when it was drawn last."""
+    """How likely a prompt is drawn, by how much its group is likely to differ: 4 p (1 - p), p its pass rate."""
 
-    opponent_only: Weight = 4.0  # somebody can solve it
-    neither: Weight = 2.0
-    policy_only: Weight = 1.0
-    both: Weight = 0.5
-    unseen: Weight = 2.0
+    floor: Fraction = 0.1  # weight of a prompt whose answers all earn the same, where one solved half the time has 1
+    opponent: Weight = 1.0  # weighs a prompt that the opponent solves and the policy does not 1 + this times as much
+    memory: Fraction = 0.3  # how much of what was known of p the next outcome leaves
+    forget_after: Annotated[float, Field(gt=0)] = 4.0  # epochs in which what is known fades to 1/e, p to one half
 
 
 class Opponent(Section):

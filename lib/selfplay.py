@@ -9,6 +9,7 @@ with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice 
 import random
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from math import exp
 
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
@@ -21,6 +22,7 @@ from lib.rewards import Score
 from lib.rollout import memory_explained
 
 EVALUATION = -1  # in the place of a step
+UNSEEN = (0.5, 0, 0)  # a row of the curriculum that has not been drawn
 EQUAL = 1e-9  # rewards that differ by less are a tie
 
 
@@ -196,34 +198,46 @@ def _judged(texts: list[str], asked: list[Asked], referee: Referee) -> list[Reac
 
 
 class CurriculumSampler:
-    """Which rows come next, drawn by what happened when they were drawn last; resumable.
+    """Which rows come next: those whose answers are likely to differ, because groups that earn the same teach nothing.
 
-    A row's weight is the mean of `weights` over the outcomes that its group and the opponent's answer make: with a pass
-    rate p and an opponent that was right, p both + (1 - p) opponent_only. The rows of a draw are distinct.
+    A row is drawn by floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
+    pass rate p begins at one half, moves with each outcome, and fades back: the policy changes meanwhile. The rows of a
+    draw are distinct. Resumable.
     """
 
-    def __init__(self, size: int, seed: int, weights: Curriculum):
-        self.size, self.seed, self.weights = size, seed, weights
+    def __init__(self, size: int, seed: int, settings: Curriculum):
+        self.size, self.seed, self.settings = size, seed, settings
         self.drawn = 0
-        self.rows = [weights.unseen] * size
+        self.rows = [UNSEEN] * size  # each: what is known of p, after how many draws, whether the opponent solved it
 
     def take(self, count: int) -> list[int]:
         """`count` rows, each with a chance proportional to its weight (Efraimidis and Spirakis 2006)."""
         draw = random.Random(f"{self.seed}/{self.drawn}")
+        weights = map(self.weight, range(self.size))
+        keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in weights]
         self.drawn += count
-        keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in self.rows]
         chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
         return [chosen[i % len(chosen)] for i in range(count)]
 
+    def weight(self, row: int) -> float:
+        """How likely a row is drawn, relative to others."""
+        settings, p = self.settings, self.pass_rate(row)
+        differs = settings.floor + (1 - settings.floor) * 4 * p * (1 - p)
+        return differs * (1 + settings.opponent * (1 - p) * self.rows[row][2])
+
+    def pass_rate(self, row: int) -> float:
+        """What is known of it now."""
+        known, at, _ = self.rows[row]
+        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * self.settings.forget_after))
+
     def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None) -> None:
-        """What happened to a row; where one side is not known, nothing is learned about it."""
-        if pass_rate is None or opponent_is_right is None:
-            return
-        weights = self.weights
-        solved, failed = (
-            (weights.both, weights.opponent_only) if opponent_is_right else (weights.policy_only, weights.neither)
-        )
-        self.rows[row] = pass_rate * solved + (1 - pass_rate) * failed
+        """What happened to a row; of a side that could not be judged nothing is learned."""
+        if pass_rate is not None:
+            memory = self.settings.memory
+            now = memory * self.pass_rate(row) + (1 - memory) * pass_rate
+            self.rows[row] = (now, self.drawn, self.rows[row][2])
+        if opponent_is_right is not None:
+            self.rows[row] = (*self.rows[row][:2], int(opponent_is_right))
 
     @property
     def epochs(self) -> float:
@@ -232,13 +246,13 @@ class CurriculumSampler:
 
     def state_dict(self) -> dict:
         """Everything that moves."""
-        return {"drawn": self.drawn, "rows": self.rows}
+        return {"drawn": self.drawn, "rows": [list(row) for row in self.rows]}
 
     def load_state_dict(self, state: dict) -> None:
         """Goes on exactly where `state_dict` was taken; where config or data changed since, with what still holds."""
         if "rows" in state:  # else it is that of the other sampler
             self.drawn = state["drawn"]
-            known = list(state["rows"])[: self.size]
+            known = [tuple(row) for row in state["rows"][: self.size]]
             self.rows = known + self.rows[len(known) :]
 
 

@@ -35,7 +35,7 @@ from lib.rewards import Score
 from lib.rollout import micro_batches
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
-from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
+from lib.selfplay import EVALUATION, UNSEEN, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
 from lib.task import load_chat_task
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
@@ -251,22 +251,55 @@ def test_the_curriculum_goes_on_where_its_state_was_taken():
     assert batches != [CurriculumSampler(12, 1, Curriculum()).take(5) for _ in range(20)]
 
 
-def test_the_curriculum_draws_by_weight():
-    sampler = CurriculumSampler(20, 3, Curriculum(opponent_only=4, both=0.5, policy_only=1, neither=0))
-    before = list(sampler.rows)
-    sampler.note(0, 0.5, None)
-    assert sampler.rows == before == [2.0] * 20  # nobody knows: nothing is learned
-    sampler.note(0, 0.75, True), sampler.note(1, 0.25, False)
-    assert sampler.rows[:2] == [0.75 * 0.5 + 0.25 * 4, 0.25]
-    for row in range(20):
-        sampler.note(row, float(row >= 10), opponent_is_right=True)  # ten were lost, ten were won by both
-    drawn = Counter(row < 10 for _ in range(4000) for row in sampler.take(1))
-    assert drawn[True] / 4000 == pytest.approx(4 / 4.5, abs=0.02)  # four standard deviations
+def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach():
+    settings = Curriculum(floor=0.1, opponent=1.0, memory=0.0, forget_after=1e9)
+    sampler = CurriculumSampler(4, 3, settings)
+    assert [sampler.weight(row) for row in range(4)] == [1.0] * 4  # nothing is known
+    for row, rate in enumerate((0.0, 0.5, 0.75, 1.0)):
+        sampler.note(row, rate, opponent_is_right=None)
+    assert [sampler.weight(row) for row in range(4)] == pytest.approx([0.1, 1.0, 0.1 + 0.9 * 0.75, 0.1])
+    sampler.note(0, None, opponent_is_right=True), sampler.note(2, None, opponent_is_right=True)
+    assert [sampler.weight(0), sampler.weight(2)] == pytest.approx([0.2, 0.775 * 1.25])
+    sampler.note(2, None, opponent_is_right=False)
+    weights = [sampler.weight(row) for row in range(4)]
+    drawn = Counter(row for _ in range(4000) for row in sampler.take(1))
+    for row, weight in enumerate(weights):
+        assert drawn[row] / 4000 == pytest.approx(weight / sum(weights), abs=0.03)  # four standard deviations
+    assert sorted(sampler.take(4)) == [0, 1, 2, 3]
+    assert Counter(sampler.take(9)).most_common(1)[0][1] == 3  # more than there are: all, again and again
+
+
+def test_a_weight_of_nothing_waits():
+    sampler = CurriculumSampler(20, 3, Curriculum(floor=0.0, opponent=0.0, memory=0.0, forget_after=1e9))
     for row in range(15):
-        sampler.note(row, 0.0, opponent_is_right=False)
-    assert all(row >= 15 for _ in range(300) for row in sampler.take(5))  # a weight of 0 waits
+        sampler.note(row, 0.0, opponent_is_right=True)
+    assert all(row >= 15 for _ in range(300) for row in sampler.take(5))
     assert sorted(sampler.take(20)) == list(range(20)) and sorted(sampler.take(6))[1:] == list(range(15, 20))
-    assert Counter(sampler.take(45)).most_common(1)[0][1] == 3  # more than there are: all, again and again
+
+
+def test_the_curriculum_remembers_a_little_and_forgets():
+    sampler = CurriculumSampler(10, 3, Curriculum(memory=0.25, forget_after=2.0))
+    sampler.note(0, 1.0, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.5 + 0.75)
+    sampler.note(0, 0.0, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.875)
+    sampler.take(10), sampler.take(10)  # two epochs
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)
+    sampler.note(0, None, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)  # it could not be judged
+
+
+def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
+    """Where a fifth of the prompts is impossible, and where none is; what it once drew oftener taught less."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import curriculum
+
+    for impossible, gain in ((0.0, 0.0), (0.2, 0.03)):
+        shares = [
+            [curriculum.simulate(curriculum.SAMPLERS[name], impossible, seed)[0] for seed in (0, 1)]
+            for name in ("uniform", "curriculum")
+        ]
+        assert fmean(shares[1]) > fmean(shares[0]) + gain
 
 
 # -- opponents
@@ -729,7 +762,7 @@ def test_samplers_go_on_where_config_or_data_changed():
     curriculum.load_state_dict(plain.state_dict())
     smaller = CurriculumSampler(7, 1, Curriculum())
     smaller.load_state_dict(curriculum.state_dict())
-    assert smaller.rows == [2.0] * 4 + [0.5, 2.0, 2.0] and len(smaller.take(7)) == 7
+    assert smaller.rows == [UNSEEN] * 4 + [(0.3 * 0.5 + 0.7, 0, 1), UNSEEN, UNSEEN] and len(smaller.take(7)) == 7
 
 
 def test_the_token_norm_counts_what_is_trained(folder):
