@@ -21,7 +21,7 @@ from lib.credit import Credit, advantages_of, flat, is_trained, numbered, reward
 from lib.distributed import collect, highest, make_accelerator, share, total
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
-from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
+from lib.ledger import brief, group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
 from lib.recipe import notes_on, recipe_of, steps_of
 from lib.remote import Remote, spent
@@ -319,7 +319,7 @@ class GspoRun(Trainer):
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
         for row in collect(texts, self.accelerator):
-            self.log.write("generations", where | row)
+            self.log.write("generations", where | brief(row))
 
     def _log_failures(self, failures: list[tuple[str, str, Asked]]) -> None:
         rows = [{"why": f"{who}: {error}", "prompt": question_of(asked.messages)} for who, error, asked in failures]

@@ -12,6 +12,20 @@ from lib.selfplay import Played
 from lib.stats import percentiles
 
 
+LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may say megabytes, step after step
+
+
+def brief(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the middle of every very long text left out, and told so; judged was the whole."""
+    return {
+        key: f"{value[: LONGEST_TEXT // 2]}\n[{len(value) - LONGEST_TEXT} characters left out]\n"
+        f"{value[-LONGEST_TEXT // 2 :]}"
+        if isinstance(value, str) and len(value) > LONGEST_TEXT
+        else value
+        for key, value in row.items()
+    }
+
+
 def texts_of(group: Group) -> list[dict[str, Any]]:
     """What the policy wrote, with its verdict; a hint is told, where there was one."""
     asked = group.asked

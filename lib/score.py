@@ -13,6 +13,7 @@ from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.console import with_best
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate, selected, summarise
+from lib.ledger import brief
 from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
@@ -360,7 +361,7 @@ class Score(Trainer):
                 }
             )  # fmt: skip
         for row in collect(rows, self.accelerator):
-            self.log.write("generations", row)
+            self.log.write("generations", brief(row))
         failures = {id(r.row): r.row for r in rollouts if unsolved[id(r.row)]}
         for row in collect(list(failures.values()), self.accelerator):
             self.log.write("failures", where | {"why": "solved by nobody", "row": row})

@@ -26,6 +26,7 @@ from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators import Completion, Reply, ReplyError
 from lib.groups import Answer, Asked, Group, answer_sequences, question_of
 from lib.gspo import GspoRun
+from lib.ledger import brief
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer
 from lib.recipe import notes_on
@@ -233,6 +234,16 @@ def test_an_evaluation_by_hand():
     assert "games" not in evaluate_groups(answers, [], Eval(), Accelerator(cpu=True))
     choice = selected_groups(answers, Eval(), Accelerator(cpu=True))
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
+
+
+def test_a_very_long_text_is_kept_in_part():
+    """A server's megabyte would be written anew in every step; what is judged is the whole."""
+    text = "begin" + "x" * 10**6 + "end"
+    row = brief({"text": text, "prompt": "p", "length": 3, "reward": {"a": 1.0}})
+    assert row["text"].startswith("beginx") and row["text"].endswith("xend") and len(row["text"]) < 21_000
+    assert f"[{len(text) - 20_000} characters left out]" in row["text"]
+    assert row == {"text": row["text"], "prompt": "p", "length": 3, "reward": {"a": 1.0}}
+    assert brief({"text": "x" * 20_000}) == {"text": "x" * 20_000}
 
 
 # -- which prompts come next
