@@ -11,7 +11,6 @@ from lib.parsing import split_reasoning
 from lib.selfplay import Played
 from lib.stats import percentiles
 
-
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may say megabytes, step after step
 
 
