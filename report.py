@@ -328,8 +328,14 @@ def scoreboards(runs: list[Run]) -> list[str]:
     heads = [(name.replace("_", " "), "muted") for name in (*cells, "games_won", "games")]
     note = (
         "Who solved a prompt of a step: the policy's first answer against the opponent's one. Games won: policy only, "
-        "as a share of policy only and opponent only; in brackets its 95 % interval."
+        "as a share of policy only and opponent only; in brackets its 95 % interval, in which the "
+        "games of a prompt go together."
     )
+    if any(run.scoreboard.get("win_rate_of", "all games") != "all games" for run in runs):
+        note += (
+            " Under a curriculum these are games of the prompts that it chose, which come again by how they ended: "
+            "there, games won counts the first game of each prompt alone."
+        )
     content = table(heads, lines) if lines else ""
     return [section("Scoreboard", content + told, note if lines else "")] if content + told else []
 
@@ -508,7 +514,7 @@ PLAY_HELD_OUT = (
           {"acc": ("pass@1", "two"), "opponent_acc": ("opponent", "one")}, evaluations, percent=True, hero=True),
     Chart("Games won on held-out questions", f"Of those that one side won; {BANDS}.",
           {"win_rate": ("won", "good")}, evaluations, floor=0, percent=True),
-    Chart("Games in training", "Share of a step's games that the policy won, and that its opponent won.",
+    Chart("Games in training", "Share that the policy won, and that its opponent won, of the prompts drawn in a step.",
           {"wins": ("won", "good"), "losses": ("lost", "bad")}, floor=0, percent=True),
 )  # fmt: skip
 PLAY_TRAINING = (

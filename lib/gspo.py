@@ -37,6 +37,7 @@ from lib.trainer import Trainer, learning_rate
 from lib.watch import form_of
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
+PROMPT_KEY = 12  # characters of a key by which the scoreboard knows a prompt again
 SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")  # of a micro-batch
 
 
@@ -300,8 +301,9 @@ class GspoRun(Trainer):
     def _book(self, played: list[Played]) -> None:
         """The scoreboard, the frontier, and every text of a step."""
         if self.opponent:
-            games = collect([each.game for each in played], self.accelerator)
-            self.scoreboard.record(*zip(*games, strict=True), step=self.progress.step + 1)
+            games = [(key_of(each.group.asked.messages)[:PROMPT_KEY], *each.game) for each in played]
+            chosen = isinstance(self.sampler, CurriculumSampler)
+            self.scoreboard.record(collect(games, self.accelerator), self.progress.step + 1, chosen)
             self._log_failures(
                 [("opponent", each.reaction.error, each.group.asked) for each in played if not each.reaction.score]
             )

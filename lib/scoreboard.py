@@ -1,8 +1,12 @@
 """Who solved what: the policy, its opponent, both or neither; and, apart from that, what happened with help.
 
-A game is one prompt of one step: the first of the policy's answers against the opponent's one, both sampled once. So
-games do not depend on the size of a group, and an interval may take them for independent. Right means exact match.
-`neither` and `opponent_only` are about games here; in the frontier files, and for hints, they are about whole groups.
+A game is one prompt of one step: the first of the policy's answers against the opponent's one. So games do not depend
+on the size of a group. But a prompt comes again, and the opponent's answer to it is kept: its games are one cluster of
+the interval. Where a curriculum chooses prompts, they come again by how their games ended, and of two equal players one
+would win more: there the rate is that of the first game of each prompt, before anything was known of it.
+
+Right means exact match. `neither` and `opponent_only` are about games here; in the frontier files, and for hints, they
+are about whole groups.
 """
 
 import dataclasses
@@ -12,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.runlog import encode, write_whole
-from lib.stats import wilson
+from lib.stats import rate_interval_of_totals
 
 CELLS = ("both", "policy_only", "opponent_only", "neither")  # right or not: the policy's answer, then the opponent's
 FRONTIER = ("neither", "opponent_only")  # rows that no answer of a group solved, by whether the opponent did
@@ -29,18 +33,25 @@ class Scoreboard:
     missing_games: int = 0  # the opponent could not be had, or one of both answers could not be judged
     missing_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, how many] with such games
     assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # what became of hints, retries and solutions
+    chosen: int = 0  # games whose prompt a curriculum chose
+    by_prompt: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # wins, losses, wins - losses at first
 
-    def record(self, policy: Sequence[bool | None], opponent: Sequence[bool | None], step: int) -> None:
-        """Counts the games of a step; None: could not be had or judged. ValueError for lists of unequal length."""
-        if len(policy) != len(opponent):
-            raise ValueError(f"{len(policy)} outcomes of the policy and {len(opponent)} of the opponent: give as many")
+    def record(self, games: Sequence[tuple[str, bool | None, bool | None]], step: int, chosen: bool = False) -> None:
+        """Counts the games of a step, each a prompt's key and whether the policy and the opponent were right.
+
+        None: could not be had or judged. `chosen`: a curriculum drew the prompts.
+        """
         missing = 0
-        for mine, theirs in zip(policy, opponent, strict=True):
+        for prompt, mine, theirs in games:
             if mine is None or theirs is None:
                 missing += 1
-            else:
-                name = CELLS[2 * (not mine) + (not theirs)]
-                setattr(self, name, getattr(self, name) + 1)
+                continue
+            name = CELLS[2 * (not mine) + (not theirs)]
+            setattr(self, name, getattr(self, name) + 1)
+            self.chosen += chosen
+            known = self.by_prompt.setdefault(prompt, [0, 0, int(mine) - int(theirs)])
+            known[0] += mine > theirs
+            known[1] += mine < theirs
         if missing:
             self.missing_games += missing
             first, _, steps = self.missing_steps or (step, step, 0)
@@ -60,18 +71,35 @@ class Scoreboard:
         """Games that exactly one side won."""
         return self.policy_only + self.opponent_only
 
+    def win_rate(self) -> tuple[float | None, list[float | None], int]:
+        """The rate of decisive games that the policy won, its interval and its n; null without any.
+
+        Prompts are the clusters. Where a curriculum chose prompts, only the first game of each prompt counts.
+        """
+        if self.chosen:
+            games = [(int(first > 0), 1) for *_, first in self.by_prompt.values() if first]
+        else:
+            games = [(wins, wins + losses) for wins, losses, _ in self.by_prompt.values() if wins + losses]
+        if not games:
+            return None, [None, None], 0
+        won, played = zip(*games, strict=True)
+        return sum(won) / sum(played), list(rate_interval_of_totals(won, played)), sum(played)
+
     def summary(self) -> dict[str, Any]:
         """The counts, and the rate of decisive games that the policy won, with its interval; null without any."""
-        low, high = wilson(self.policy_only, self.decisive) if self.decisive else (None, None)
+        rate, interval, n = self.win_rate()
         return {
             **{name: getattr(self, name) for name in CELLS},
             "total": self.total,
+            "games_of": "prompts that the curriculum chose" if self.chosen else "prompts drawn alike",
             "wins": self.policy_only,
             "losses": self.opponent_only,
             "ties": self.both + self.neither,
             "n_decisive": self.decisive,
-            "win_rate": self.policy_only / self.decisive if self.decisive else None,
-            "win_rate_ci95": [low, high],
+            "win_rate_of": "the first game of each prompt" if self.chosen else "all games",
+            "win_rate": rate,
+            "win_rate_ci95": interval,
+            "win_rate_n": n,
             "missing_games": self.missing_games,
             "missing_steps": dict(zip(("first", "last", "steps"), self.missing_steps, strict=False)),
             "assisted": dict(sorted(self.assisted.items())),
@@ -80,11 +108,13 @@ class Scoreboard:
     def lines(self) -> list[str]:
         """The counts for people."""
         counts = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in CELLS)
-        lines = [f"scoreboard of {self.total} games: {counts}"] if self.total else []
-        if self.decisive:
-            low, high = wilson(self.policy_only, self.decisive)
-            rate = self.policy_only / self.decisive
-            lines.append(f"decisive games won: {rate:.3f} [{low:.3f}, {high:.3f}], n = {self.decisive}")
+        of = " of prompts that the curriculum chose" if self.chosen else ""
+        lines = [f"scoreboard of {self.total} games{of}: {counts}"] if self.total else []
+        rate, (low, high), n = self.win_rate()
+        if n:
+            only = "; of each prompt its first game alone: how that ended decides which come again"
+            line = f"decisive games won: {rate:.3f} [{low:.3f}, {high:.3f}], n = {n}"
+            lines.append(line + (only if self.chosen else ""))
         if self.missing_games:
             first, last, steps = self.missing_steps
             lines.append(

@@ -54,20 +54,53 @@ def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
     Use it with `wilson`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
     of groups. No values give 0.
     """
-    n = len(values)
-    _, error, clusters = _mean_and_error(values, groups)
-    _, independent_error, _ = _mean_and_error(values, None)
-    if clusters < 2 or independent_error == 0:
+    return _effective_n(*_totals(values, groups), len(values))
+
+
+def rate_interval(values: Sequence[float], groups: Sequence[Hashable], most: int | None = None) -> tuple[float, float]:
+    """Wilson's interval of the mean of values between 0 and 1; clusters and `most` as in `rate_interval_of_totals`."""
+    return rate_interval_of_totals(*_totals(values, groups), most)
+
+
+def rate_interval_of_totals(
+    totals: Sequence[float], sizes: Sequence[int], most: int | None = None
+) -> tuple[float, float]:
+    """Wilson's interval of sum(totals) / sum(sizes), of clusters with so much each; (0, 1) where all sizes are 0.
+
+    Its n is the effective one, at most `most`: the zeros and ones that the values are means of; by default there is one
+    behind each value. Few clusters know their own spread badly, so n shrinks as Student's interval grows (Korn and
+    Graubard 1998); clusters of one value each give Wilson's interval itself.
+    """
+    values = sum(sizes)
+    if not values:
+        return 0.0, 1.0
+    most = most or values
+    n = _effective_n(totals, sizes, most)
+    if len(sizes) > 1:
+        from scipy.special import stdtrit
+
+        n *= float(stdtrit(most - 1, 0.975) / stdtrit(len(sizes) - 1, 0.975)) ** 2
+    return wilson(fsum(totals) / values * n, n)
+
+
+def _totals(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[list[float], list[int]]:
+    """Sum and number of the values of each group."""
+    parts: dict[Hashable, list[float]] = {}
+    for value, group in zip(values, groups, strict=True):
+        parts.setdefault(group, []).append(value)
+    return [fsum(part) for part in parts.values()], [len(part) for part in parts.values()]
+
+
+def _effective_n(totals: Sequence[float], sizes: Sequence[int], most: int) -> float:
+    """The n with which a rate would vary as much as it does from cluster to cluster."""
+    clusters, values = len(sizes), sum(sizes)
+    rate = fsum(totals) / values if values else 0.0
+    if clusters < 2 or not 0 < rate < 1:
         return float(clusters)
-    if error <= independent_error:
-        return float(n)
-    return n * (independent_error / error) ** 2
-
-
-def rate_interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
-    """Wilson's interval of the mean of zeros and ones, as many as `effective_n` of them; no values give (0, 1)."""
-    n = effective_n(values, groups)
-    return wilson(fsum(values) / len(values) * n, n) if values else (0.0, 1.0)
+    squares = fsum((total - rate * size) ** 2 for total, size in zip(totals, sizes, strict=True))
+    variance = squares * clusters / (clusters - 1) / values**2
+    # of n zeros and ones it is rate * (1 - rate) / (n - 1)
+    return min(most, rate * (1 - rate) / variance + 1) if variance else float(most)
 
 
 def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[float, float, int]:

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -191,12 +192,18 @@ def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
         assert torch.equal(rewards_of(scores, score(1.0), use=use), rewards_of(scores, None))
 
 
+def games_of(wins, losses):
+    """As many decisive games, each of a prompt of its own."""
+    return [(f"prompt {i}", i < wins, i >= wins) for i in range(wins + losses)]
+
+
 def test_the_scoreboard_counts(tmp_path):
     board = Scoreboard()
     assert board.summary()["win_rate"] is None and board.summary()["win_rate_ci95"] == [None, None]
-    board.record([True, True, False, False, None, True], [True, False, True, False, True, None], step=3)
-    board.record([True, False], [False, False], step=4)
-    board.record([None], [None], step=7)
+    policy, opponent = [True, True, False, False, None, True], [True, False, True, False, True, None]
+    board.record([*zip("abcdef", policy, opponent, strict=True)], step=3)
+    board.record([("g", True, False), ("a", False, False)], step=4)
+    board.record([("a", None, True)], step=7)
     assert (board.both, board.policy_only, board.opponent_only, board.neither) == (1, 2, 1, 2)
     assert (board.total, board.decisive, board.missing_games, board.missing_steps) == (6, 3, 3, [3, 7, 2])
     board.assist({"hints_used": 2, "retries": 4}), board.assist({"retries": 1})
@@ -206,17 +213,62 @@ def test_the_scoreboard_counts(tmp_path):
     assert written == board.summary() and [path.name for path in tmp_path.iterdir()] == ["scoreboard.json"]
     assert written["win_rate"] == pytest.approx(2 / 3)
     for wins, losses in [(2, 1), (0, 1), (1, 0), (5, 3), (0, 40), (40, 0), (311, 290)]:
-        found = Scoreboard(policy_only=wins, opponent_only=losses, both=7).summary()["win_rate_ci95"]
+        alone = Scoreboard()
+        alone.record(games_of(wins, losses), step=1)
         expected = binomtest(wins, wins + losses).proportion_ci(method="wilson")
-        assert found == pytest.approx([expected.low, expected.high], abs=1e-12)
+        assert alone.summary()["win_rate_ci95"] == pytest.approx([expected.low, expected.high], abs=1e-12)
     assert written["ties"] == 3 and written["missing_steps"] == {"first": 3, "last": 7, "steps": 2}
     assert "decisive games won: 0.667" in board.lines()[1]
     again = Scoreboard()
     again.load_state_dict(json.loads(json.dumps(board.state_dict())))
     assert again == board
-    with pytest.raises(ValueError, match="2 outcomes of the policy and 1 of the opponent"):
-        board.record([True, False], [True], step=8)
-    assert again == board
+
+
+def test_games_of_one_prompt_are_one_witness():
+    """Ten prompts that are played four times, always with the same end, are worth ten games."""
+    once, often = Scoreboard(), Scoreboard()
+    once.record(games_of(6, 4), step=1)
+    for step in range(4):
+        often.record(games_of(6, 4), step)
+    assert often.total == 40 and often.summary()["win_rate_n"] == 40
+    (low, high), (lowest, highest) = once.summary()["win_rate_ci95"], often.summary()["win_rate_ci95"]
+    assert lowest <= low < high <= highest and highest - lowest < 1.1 * (high - low)
+
+
+def test_games_under_a_curriculum_say_what_they_are_games_of():
+    """A prompt that was lost comes back three times: that is no sign of who plays better."""
+    board = Scoreboard()
+    board.record([("a", True, False), ("b", False, True), ("c", True, True)], step=1, chosen=True)
+    for step in (2, 3, 4):
+        board.record([("b", False, True), ("c", False, True)], step, chosen=True)
+    found = board.summary()
+    assert (found["wins"], found["losses"], found["total"]) == (1, 7, 9)
+    assert (found["win_rate"], found["win_rate_n"]) == (0.5, 2)  # of a and b: the first game of c was a tie
+    assert found["games_of"] == "prompts that the curriculum chose"
+    assert found["win_rate_of"] == "the first game of each prompt"
+    assert board.lines()[0].startswith("scoreboard of 9 games of prompts that the curriculum chose: both 1")
+    assert board.lines()[1].startswith("decisive games won: 0.500 [") and "first game alone" in board.lines()[1]
+
+
+@pytest.mark.parametrize("weights", [None, Curriculum()], ids=["uniform", "curriculum"])
+def test_of_equal_players_the_scoreboard_covers_one_half(weights):
+    """Both answer a prompt right equally often; the opponent's answer is kept, and the data gone through four times."""
+    dice, covered, runs = np.random.default_rng(0), 0, 250
+    for seed in range(runs):
+        chance = dice.beta(0.5, 0.5, size=120)
+        kept = dice.random(120) < chance
+        board, sampler = Scoreboard(), CurriculumSampler(120, seed, weights) if weights else Sampler(120, seed)
+        for step in range(60):
+            rows = sampler.take(8)
+            right = dice.random((8, 4)) < chance[rows, None]
+            games = [(str(row), bool(mine[0]), bool(kept[row])) for row, mine in zip(rows, right, strict=True)]
+            board.record(games, step, chosen=weights is not None)
+            for row, mine in zip(rows, right, strict=True):
+                if weights:
+                    sampler.note(row, float(mine.mean()), bool(kept[row]))
+        low, high = board.summary()["win_rate_ci95"]
+        covered += low <= 0.5 <= high
+    assert 0.92 <= covered / runs <= 0.98  # were all games independent: .80, with the curriculum .50, at a rate of .43
 
 
 def test_an_evaluation_by_hand():
