@@ -36,6 +36,7 @@ _BATCH = 64  # rows whose programs go to the sandbox together
 _CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
 _EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
 _FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
+_CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib's and unittest's, and what is named after them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
 )
@@ -216,7 +217,7 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
             f"tests: nothing defines {', '.join(sorted(unknown))}; define it in setup_code, or add it to entry_points "
             "if the candidate is to supply it"
         )
-    helpers = {node.name: node for node in ast.walk(setup) if isinstance(node, _DEFINITIONS)}
+    helpers = {node.name: node for node in _nodes(setup) if isinstance(node, _DEFINITIONS)}
     for index, tree in enumerate(trees):
         where = f"tests[{index}]"
         asserts = _asserts(tree)
@@ -227,10 +228,12 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
             yield f"{where}: never calls {' or '.join(sorted(names))}; mend or remove it"
         for line in _caught_asserts(tree):
             yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
+        # `assert False` is the line after one that must raise
+        says_something = any(_loaded(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
         for test in asserts:
             if isinstance(test, ast.Tuple) and test.elts:
                 yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the brackets"
-            elif not _loaded(test) - _BUILTINS and ast.unparse(test) != "False":  # the line after one that must raise
+            elif not says_something:
                 yield f"{where}: line {test.lineno} asserts something of constants alone; compare what was called"
         functions = names | _defined(tree) | _defined(setup) | (_BUILTIN_CALLABLES - bound[index])
         for line, sentence in _crossings(tree, names, bound[index], functions):
@@ -289,38 +292,48 @@ def _tree(code: str) -> ast.Module | None:
     return _parse(code)[0]
 
 
+@lru_cache(maxsize=512)  # of whole trees and their parts
+def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
 def _caught_asserts(tree: ast.AST) -> list[int]:
-    """Lines of asserts in a `try` that catches AssertionError; `assert False` beside a call that must raise is none."""
+    """Lines of asserts where AssertionError is caught; `assert False` beside a call that must raise is none."""
     caught = []
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Try):
             kinds = [_loaded(handler.type) if handler.type else {"BaseException"} for handler in node.handlers]
-            if any({"AssertionError", "Exception", "BaseException"} & kind for kind in kinds):
-                tried = [inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.Assert)]
-                caught += [inner.lineno for inner in tried if ast.unparse(inner.test) != "False"]
+        elif isinstance(node, ast.With):
+            calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+            kinds = [_loaded(call) for call in calls if _CATCHES.search(ast.unparse(call.func))]
+        else:
+            continue
+        if any({"AssertionError", "Exception", "BaseException"} & kind for kind in kinds):
+            tried = [inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.Assert)]
+            caught += [inner.lineno for inner in tried if ast.unparse(inner.test) != "False"]
     return caught
 
 
 def _asserts(tree: ast.AST) -> list[ast.expr]:
-    return [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return [node.test for node in _nodes(tree) if isinstance(node, ast.Assert)]
 
 
 def _defined(tree: ast.AST) -> set[str]:
-    return {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
+    return {node.name for node in _nodes(tree) if isinstance(node, _DEFINITIONS)}
 
 
 def _calls_by_name(tree: ast.AST) -> list[ast.Call]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [node for node in _nodes(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
 
 
 def _loaded(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {node.id for node in _nodes(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def _bound(tree: ast.AST) -> set[str]:
     """Names that the code gives a value anywhere, parameters and imports included; "*" for an import of everything."""
     names = set()
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif isinstance(node, ast.alias):
@@ -451,12 +464,20 @@ def ignorant_programs(task: Task) -> list[tuple[str, str]]:
         ]
     bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
     bodies["returns its first argument"] = f"return {_FIRST}"
+    bodies |= {f"raises {kind}": f"raise {kind}('refused')" for kind in _errors_named(task)}
     # passes where a test compares with what it computes from the same arguments afterwards
     bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
     return [
         (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
         for what, body in bodies.items()
     ]
+
+
+def _errors_named(task: Task) -> list[str]:
+    """Exception, and those of Python that the tests or the set-up name: they may catch what only raises."""
+    named = set().union(*(_loaded(tree) for tree in map(_tree, (*task.tests, task.setup_code)) if tree))
+    kinds = {name: getattr(builtins, name, None) for name in named | {"Exception"}}
+    return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def _record(report: Report, trial: _Trial, verdict: Verdict) -> None:

@@ -14,7 +14,7 @@ From Python, with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/ladd
 Two jailed processes per program: one executes it and answers calls with plain data, the other executes the tests and
 owns the verdict (`lib/jail/__init__.py` has the protocol). The verdict on a test is one of:
 
-    pass              it ran to its end, and an assert was reached
+    pass              it ran to its end, an assert held, and none failed or raised, whatever has caught that
     wrong             an assert failed, or none was reached
     exception         a call raised, or a script ended with a status that is not 0
     load_error        the source is refused, does not compile, or its top level raised

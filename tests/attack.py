@@ -97,7 +97,8 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
             source = placed(what.source, home, canary)
             began = time.monotonic()
             try:
-                verdict = worker.judge(Program(source, TESTS, entry_points=("add",), timeout_s=limit))
+                settings = {"entry_points": ("add",), "timeout_s": limit} | what.settings
+                verdict = worker.judge(Program(source, what.tests or TESTS, **settings))
                 names = [test.verdict for test in verdict.tests]
                 lost = ""
             except WorkerLost as error:

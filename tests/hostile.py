@@ -18,6 +18,8 @@ class Attack:
     name: str
     source: str = field(repr=False)  # up to 100 MB
     expected: frozenset[str]  # the verdicts that may appear among its tests
+    tests: tuple[str, ...] = ()  # other ones than those of `add` in tests/attack.py
+    settings: dict = field(default_factory=dict)  # of the program
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Control:
     name: str
     source: str = field(repr=False)
     expected_verdicts: tuple[str, ...]  # one per test
+    tests: tuple[str, ...] = ()
+    settings: dict = field(default_factory=dict)
 
 
 REFUSED = frozenset({"wrong", "exception", "load_error"})  # the attack was refused, and the program has no answer
@@ -4581,6 +4585,92 @@ sys.stdin = sys.stdout = sys.stderr = None
     ),
 )
 
+# --- tests that catch -------------------------------------------------------------------------------------------------
+
+# Whatever a test catches, a program that only raises does not pass it. `add(1, 2) == 3` alone is asked for.
+CATCHING = {
+    "all": "try:\n    assert add(1, 2) == 3\nexcept:\n    pass",
+    "a_few_kinds": "try:\n    assert add(1, 2) == 3\nexcept (ValueError, LookupError, AssertionError):\n    pass",
+    "and_prints": "try:\n    assert add(1, 2) == 3\nexcept Exception as error:\n    print('failed', error)",
+    "and_counts": "bad = 0\ntry:\n    assert add(1, 2) == 3\nexcept Exception:\n    bad += 1\nassert bad < 2",
+    "before_the_assert": "try:\n    x = add(1, 2)\n    assert x == 3\nexcept Exception:\n    pass\nassert add",
+    "in_a_loop": (
+        "for a, b, c in [(1, 2, 3)]:\n    try:\n        x = add(a, b)\n        assert x == c\n"
+        "    except Exception:\n        continue\nassert c == 3"
+    ),
+    "disguised": (
+        "try:\n    x = add(1, 2)\n    if x != 3:\n        assert False\nexcept Exception:\n    pass\nassert add"
+    ),
+    "disguised_as_raise": (
+        "try:\n    x = add(1, 2)\n    if x != 3:\n        raise AssertionError\n    assert x\n"
+        "except Exception:\n    pass\nassert add"
+    ),
+    "before_one_that_must_raise": (
+        "try:\n    x = add(1, 2)\n    assert x == 3\n    add(None, 'x')\n    assert False\nexcept Exception:\n    pass"
+    ),
+    "finally": "def check():\n    try:\n        assert add(1, 2) == 3\n    finally:\n        return\ncheck()\nassert 1",
+    "finally_in_a_loop": "while True:\n    try:\n        assert add(1, 2) == 3\n    finally:\n        break\nassert 1",
+    "suppress": "import contextlib\nwith contextlib.suppress(Exception):\n    assert add(1, 2) == 3",
+    "suppress_before_the_assert": (
+        "from contextlib import suppress as s\nwith s(Exception):\n    x = add(1, 2)\n    assert x == 3\nassert 1"
+    ),
+    "own_context": (
+        "class Quiet:\n    def __enter__(self): pass\n    def __exit__(self, *_): return True\n"
+        "with Quiet():\n    x = add(1, 2)\n    assert x == 3\nassert Quiet"
+    ),
+    "expected_of_unittest": (
+        "import unittest\nwith unittest.TestCase().assertRaises(BaseException):\n    assert add(1, 2) == 3\n    1 / 0"
+    ),
+    "unittest": (
+        "import io, unittest\nclass Sums(unittest.TestCase):\n    def test_it(self):\n        x = add(1, 2)\n"
+        "        assert x == 3\nSums('test_it').run(unittest.TestResult())\nassert Sums"
+    ),
+    "thread": (
+        "import threading\ndef check():\n    assert add(1, 2) == 3\n"
+        "thread = threading.Thread(target=check)\nthread.start()\nthread.join()\nassert thread"
+    ),
+    "thread_that_nobody_awaits": (
+        "import threading\ndef check():\n    assert add(1, 2) == 3\nthreading.Thread(target=check).start()\nassert 1"
+    ),
+    "thread_with_results": (
+        "import threading\nsums = []\nthread = threading.Thread(target=lambda: sums.append(add(1, 2)))\n"
+        "thread.start()\nthread.join()\nassert all(x == 3 for x in sums)"
+    ),
+    "executor": (
+        "from concurrent.futures import ThreadPoolExecutor\ndef check():\n    x = add(1, 2)\n    assert x == 3\n"
+        "with ThreadPoolExecutor(1) as pool:\n    pool.submit(check)\nassert pool"
+    ),
+    "helper": (
+        "def attempt(check):\n    try:\n        return check()\n    except BaseException:\n        return None\n"
+        "def check():\n    assert add(1, 2) == 3\nattempt(check)\nassert attempt"
+    ),
+    "helper_before_the_assert": (
+        "def quietly(check):\n    try:\n        check()\n    except Exception:\n        pass\n"
+        "def check():\n    x = add(1, 2)\n    assert x == 3\nquietly(check)\nassert check"
+    ),
+    "generator": (
+        "def checks():\n    try:\n        assert add(1, 2) == 3\n        yield True\n    except Exception:\n"
+        "        yield False\nassert list(checks())"
+    ),
+    "attribute": (
+        "class Sum:\n    @property\n    def right(self):\n        assert add(1, 2) == 3\n        return 1\n"
+        "    def __getattr__(self, name): return 1\nassert getattr(Sum(), 'right', 1)"
+    ),
+    "finalizer": ("class Sum:\n    def __del__(self):\n        assert add(1, 2) == 3\nx = Sum()\ndel x\nassert Sum"),
+}
+RAISED = ("ValueError", "KeyError", "AssertionError", "NotImplementedError", "StopIteration")
+SWALLOWED = tuple(
+    Attack(
+        "swallowed",
+        f"{kind}_{name}",
+        f"def add(a, b):\n    raise {kind}('no')\n",
+        frozenset({"exception", "wrong"}),
+        tests=(test,),
+    )
+    for name, test in CATCHING.items()
+    for kind in RAISED
+)
+
 ATTACKS = (
     *EXITS,
     *COMPARISONS,
@@ -4593,6 +4683,7 @@ ATTACKS = (
     *ENDLESS,
     *SOURCE_BOMBS,
     *BAD_INPUT,
+    *SWALLOWED,
 )
 
 # --- controls ---------------------------------------------------------------------------------------------------------
@@ -4603,6 +4694,10 @@ def right(name, source):
 
 
 CONTROLS = (
+    *(
+        Control(f"caught_{name}", "def add(a, b):\n    return a + b\n", ("pass",), tests=(test,))
+        for name, test in CATCHING.items()
+    ),
     right("plain", "def add(a, b):\n    return a + b\n"),
     right("lambda", "add = lambda a, b: a + b\n"),
     right(

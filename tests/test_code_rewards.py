@@ -143,6 +143,18 @@ def test_a_row_that_is_no_task_is_found_before_training():
             judge.check([ROW, row])
 
 
+def test_tests_that_can_not_be_relied_on_are_found_before_training():
+    judge = Judge("code", "code", "exact", list(ROW))
+    judge.check([ROW | {"solution": "I add them up.", "prompt": ""}])  # columns that no judgement needs
+    caught = ROW | {"tests": ["try:\n    assert add(1, 2) == 3\nexcept Exception:\n    pass"]}
+    empty = ROW | {"tests": ["add(1, 2)"]}
+    with pytest.raises(
+        ConfigError, match=r"2 of 3 rows can not be relied on: .*failure is caught.*has no assert"
+    ) as told:
+        judge.check([caught, ROW, empty])
+    assert "check_code_tasks.py FILE --clean" in str(told.value) and "\n" not in str(told.value)
+
+
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
     faulty = Verdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
     monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))

@@ -105,6 +105,9 @@ def test_a_sound_row_has_no_problem():
     assert static_problems(read_task(SQUARE)[0]) == []
 
 
+QUIET, CAUGHT = "with", "tests[0]: line 3 is an assert whose failure is caught"
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -154,6 +157,11 @@ def test_a_sound_row_has_no_problem():
         ({"tests": ["def key(x): pass\nassert add(1, b={'a': key}) == 3"]}, "tests[0]: line 2 passes 'key' to add"),
         ({"setup_code": "class Node: pass", "tests": ["assert add(Node, 2) == 3"]}, "passes 'Node' to add"),
         ({"tests": ["assert isinstance(add(1, 2), (int, Sum))"]}, "isinstance of the candidate's 'Sum'"),
+        ({"tests": [f"import contextlib\n{QUIET} contextlib.suppress(Exception):\n    assert add(1, 2) == 3"]}, CAUGHT),
+        (
+            {"tests": [f"import unittest as u\n{QUIET} u.TestCase().assertRaises(Exception):\n    assert add(1)"]},
+            CAUGHT,
+        ),
     ],
     ids=str,
 )
@@ -173,6 +181,8 @@ def test_each_mistake_has_its_sentence(changes, sentence):
         {"setup_code": "def same(a, b):\n    return a == b", "tests": ["assert same(add(1, 2), 3)"]},
         {"tests": ["x = add(1, 2)\nassert x == 3"]},
         {"tests": [r"assert add('\d', '') == '\\d'"]},
+        {"tests": ["assert add(1, 2) == 3\nassert True, 'never told'"]},
+        {"tests": ["try:\n    add(1)\n    assert False\nexcept TypeError:\n    assert True"]},
     ],
     ids=str,
 )
@@ -218,7 +228,7 @@ def test_solutions_pass_and_wrong_programs_do_not(tmp_path, sandbox):
     report = check(write(tmp_path / "tasks.jsonl", *rows), sandbox, lambda done, rows: told.append((done, rows)))
     assert report.problems == {}
     assert (report.solutions, report.verified) == (2, 2)
-    assert (report.wrong, report.refused) == (1 + 10 + 2 + 10, 1 + 10 + 2 + 10)
+    assert (report.wrong, report.refused) == (1 + 11 + 2 + 11, 1 + 11 + 2 + 11)
     assert told == [(3, 3)]
     assert "not verified (no solution)  1" in report.text()
 
@@ -239,6 +249,14 @@ def test_solutions_pass_and_wrong_programs_do_not(tmp_path, sandbox):
                 "tests": ["for n in range(9):\n    xs = list(range(n))\n    assert total(xs) == sum(xs)"],
             },
             "a program that always empties its arguments and returns 0",
+        ),
+        (
+            ADD | {"tests": ["try:\n    add(1)\n    assert False\nexcept TypeError:\n    pass"]},
+            "a program that always raises TypeError",
+        ),
+        (
+            ADD | {"tests": ["try:\n    x = add(1, 2)\nexcept Exception:\n    x = 3\nassert x == 3"]},
+            "a program that always raises Exception",
         ),
         (SQUARE | {"stdio": [{"stdin": "1\n", "stdout": "1\n"}]}, "a program that always prints its input"),
         (
@@ -263,9 +281,13 @@ def test_rows_that_read_badly_are_not_run(tmp_path, sandbox):
 def test_programs_that_know_nothing_are_programs():
     task = Task.model_validate(ADD)
     answers = []
-    for _, source in ignorant_programs(task):
+    for what, source in ignorant_programs(task):
         names = {}
         exec(source, names)
+        if what.startswith("raises"):
+            with pytest.raises(Exception, match="refused"):
+                names["add"](7, b=8)
+            continue
         answers.append([names["add"](7, 8), names["add"](b=9)])
     assert answers[:8] == [[value] * 2 for value in (None, 0, 1, True, False, "", [])] + [[7, 9]]
     assert answers[8:] == [[[], []], [0, 0]]

@@ -504,6 +504,137 @@ def test_a_call_that_must_raise(names):
     assert names("def f(x): raise ValueError", suppressed) == ["unsupported_test"]
 
 
+CATCHES = """
+def catch(check):
+    try: check()
+    except Exception: return
+---
+def catch(check):
+    try:
+        return check()
+    except (KeyError, TypeError, AssertionError) as error:
+        print(error)
+---
+import contextlib
+def catch(check):
+    with contextlib.ExitStack() as stack:
+        stack.push(lambda *_: True)
+        check()
+---
+import concurrent.futures
+def catch(check):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return pool.submit(check).exception()
+---
+import unittest
+class Case(unittest.TestCase):
+    def runTest(self):
+        with self.subTest():
+            self.check()
+def catch(check):
+    case = Case()
+    case.check = check
+    case.run()
+---
+import threading
+def catch(check):
+    threading.Timer(0, check).start()
+"""
+
+
+@pytest.mark.parametrize("catch", CATCHES.split("---\n"))
+def test_what_an_assert_raises_is_noted_whoever_catches_it(judged, catch):
+    checks = ["assert f(1) == 2", "assert 2 == f(1), f(2)", "x = f(1)\n    assert x == 2"]
+    tests = [f"def check():\n    {check}\ncatch(check)\nassert check" for check in checks]
+    for error in ("KeyError('gone')", "TypeError", "AssertionError(3)"):
+        verdicts = judged(f"def f(x): raise {error}", *tests, setup_code=catch).tests
+        assert {test.verdict for test in verdicts} <= {"exception", "wrong"}, verdicts
+        assert all("f(1) raised" in test.detail for test in verdicts)
+    assert judged(F, *tests, setup_code=catch).passed
+    assert judged("def f(x): return x", *tests, setup_code=catch).pass_rate == 0
+
+
+EXPECTS = """
+def raises(kind, *args):
+    try:
+        f(*args)
+    except kind:
+        return True
+    return False
+assert raises(ValueError, -1)
+---
+def expect(kind, call):
+    try:
+        call()
+    except kind:
+        return
+    assert False, "nothing was raised"
+expect(ValueError, lambda: f(-1))
+---
+for x in (-1, -2):
+    try:
+        f(x)
+    except ValueError:
+        continue
+    raise AssertionError(x)
+---
+import unittest
+with unittest.TestCase().assertRaises(ValueError) as caught:
+    f(-1)
+assert "neg" in str(caught.exception)
+---
+try:
+    assert f(1) == 2
+    f(-1)
+    assert False
+except ValueError:
+    pass
+---
+try:
+    for x in (-1, -2):
+        f(x)
+        assert False, x
+except ValueError as error:
+    assert error.args
+---
+seen = []
+for x in (0, -1):
+    try:
+        y = f(x)
+        assert y == 1
+    except ValueError:
+        seen.append(x)
+assert seen == [-1]
+---
+def check(x, wanted):
+    y = f(x)
+    assert y == wanted
+for x, wanted in ((1, 2), (-1, "ValueError")):
+    try:
+        check(x, wanted)
+    except Exception as error:
+        assert type(error).__name__ == wanted
+"""
+
+
+def test_a_test_may_expect_an_error_in_its_own_words(names):
+    """All of these mean to catch what the program raises."""
+    source = "def f(x):\n    if x < 0:\n        raise ValueError('negative')\n    return x + 1\n"
+    tests = EXPECTS.split("---\n")
+    assert names(source, *tests) == ["pass"] * len(tests)
+    assert "pass" not in names("def f(x):\n    return None", *tests)
+    assert "pass" not in names("def f(x):\n    raise KeyError", *tests)
+
+
+def test_an_assert_may_run_until_an_iterator_is_at_its_end(names):
+    loop = "items = iter(f(3))\ntry:\n    while True:\n        assert next(items) == 7\nexcept StopIteration:\n    pass"
+    assert names("def f(n):\n    return [7] * n", loop) == ["pass"]
+    assert names("def f(n):\n    return [7, 8]", loop) == ["wrong"]
+    assert names("def f(n):\n    return []", loop) == ["wrong"]
+    assert names("def f(n):\n    return []", "list(map(lambda n: check(n), [1]))\nassert f", setup_code=(
+        "def check(n):\n    assert next(iter(f(n))) == 7")) == ["exception"]  # fmt: skip
+
+
 def test_stop_iteration_does_not_end_a_loop_of_the_test(names):
     test = "assert all(map(lambda case: f(case) == 1, [1, 2]))"
     assert names("def f(x): raise StopIteration", test, test.replace("==", "!=")) == ["exception"] * 2
@@ -1311,7 +1442,8 @@ def test_a_judge_that_refuses_everything_has_shown_nothing(protected, monkeypatc
     import hostile
 
     unfair = [
-        SimpleNamespace(name=c.name, source="refused(", expected_verdicts=("pass",) * 3) for c in hostile.CONTROLS
+        SimpleNamespace(**{**vars(control), "source": "refused(", "expected_verdicts": ("pass",) * 3})
+        for control in hostile.CONTROLS
     ]
     monkeypatch.setattr(attack, "CONTROLS", tuple(unfair))
     findings = attack.attack(protected.rung, tmp_path, 1, "control/")

@@ -5,6 +5,7 @@ The parts, in reading order; each may refer back only:
 wire        frames and plain data, all that crosses between processes
 kernel      Landlock, seccomp, limits: what a process gives up
 candidate   the untrusted process: runs the program, answers calls
+asserts     tests, compiled so that nothing can catch what becomes of an assert
 examiner    the trusted process: runs the tests, owns the verdict
 zygote      forks both for each program, keeps the time, kills
 probes      what a program must not be able to do, tried before it is trusted

@@ -4,24 +4,25 @@ A test is a piece of Python with asserts in it. Of the program it sees the decla
 their arguments over; comparing, counting and catching happen here, where no byte of the program has run.
 """
 
-import ast
 import builtins
 import os
 import select
-import types
+import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from lib.jail import wire
+from lib.jail import asserts, wire
 
 _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
 _TEST, _SETUP = "<test>", "<setup_code>"
+_ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
+_PATIENCE = 0.2  # seconds for threads that a test leaves behind
 _UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
-_REACHED, _FAILED = "__an_assert_is_reached__", "__an_assert_has_failed__"
 _DELEGATED = (  # what an object of the program can do for a test by itself, beside what `_Remote` spells out
     "call", "setitem", "delitem", "enter", "exit", "next", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul",
     "truediv", "floordiv", "mod", "pow", "neg", "pos", "abs", "invert", "and", "or", "xor", "lshift", "rshift", "int",
@@ -53,26 +54,10 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
     wire.write_frame(verdict, {"verdicts": verdicts})
 
 
-@dataclass
-class _Code:
-    """A piece of the data set's Python, compiled so that its asserts are noted."""
-
-    text: str
-    asserts: list[ast.Assert]
-    code: types.CodeType
-
-
-def _noting(text: str, name: str) -> _Code:
-    """Raises what the compiler raises."""
-    tree = ast.parse(text, name)
-    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return _Code(text, asserts, compile(_Noting(name).visit(tree), name, "exec", dont_inherit=True))
-
-
-def _compiled(setup_code: str, entry_points: list[str]) -> tuple[_Code | None, tuple[str, str] | None]:
+def _compiled(setup_code: str, entry_points: list[str]) -> tuple[asserts.Code | None, tuple[str, str] | None]:
     """The set-up, and the verdict on all tests where something is wrong with it or with the entry points."""
     try:
-        setup = _noting(setup_code, _SETUP)
+        setup = asserts.noting(setup_code, _SETUP)
     except _UNCOMPILED as error:
         return None, ("unsupported_test", f"setup_code does not parse: {_named(error)}")
     built_in = [name for name in entry_points if hasattr(builtins, name)]
@@ -81,93 +66,82 @@ def _compiled(setup_code: str, entry_points: list[str]) -> tuple[_Code | None, t
     return setup, None
 
 
-def _examine_one(test: str, setup: _Code, entry_points: list[str], program: "_Program") -> tuple[str, str]:
+def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], program: "_Program") -> tuple[str, str]:
     """The verdict on one test, in a namespace of its own, in which the set-up runs anew."""
     program.begin_test()
     try:
-        noting = _noting(test, _TEST)
+        code = asserts.noting(test, _TEST)
     except _UNCOMPILED as error:
         return "unsupported_test", f"the test does not parse: {_named(error)}"
-    if not noting.asserts + setup.asserts:
+    if not code.asserts + setup.asserts:
         return "unsupported_test", "the test asserts nothing"
-    reached = []
+    held, skipped = [], []
     texts = {_TEST: test, _SETUP: setup.text}
-    namespace: dict[str, Any] = {
-        "__name__": "tests",
-        _REACHED: lambda: reached.append(True),
-        _FAILED: lambda name, line: program.note("wrong", f"{_line(texts[name], line)}{program.last()}"),
-    }
+
+    def note(what: str, name: str, number: int) -> None:
+        error = sys.exc_info()[1]
+        if what == asserts.HELD:
+            held.append(True)
+        elif what == asserts.FAILED:
+            program.note("wrong", f"{_line(texts[name], number)}{program.last()}")
+        elif what == asserts.LOOKED_AT:
+            skipped[:] = [(each, verdict) for each, verdict in skipped if each is not error]
+        elif not isinstance(error, GeneratorExit if what == asserts.RAISED else _ENDS):
+            verdict = _failed(error, _line(texts[name], error.__traceback__.tb_lineno), program)
+            skipped.append((error, verdict)) if what == asserts.SKIPPED else program.note(*verdict)
+
+    namespace: dict[str, Any] = {"__name__": "tests", asserts.NOTE: note}
     try:
         exec(setup.code, namespace)
     except BaseException as error:
         return "unsupported_test", f"setup_code raises {_named(error)}"
-    reached.clear()  # what the set-up asserts by itself says nothing about the program
+    held.clear()  # what the set-up asserts by itself says nothing about the program
     twice = [name for name in entry_points if name in namespace]
     if twice:
         return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
     namespace |= {name: _stub(program, name) for name in entry_points}
+    threads = set(threading.enumerate())
+    threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
     try:
-        exec(noting.code, namespace)
+        exec(code.code, namespace)
+        _wait_for_threads(but=threads)
     except Ended as end:
         return program.first_bad or (end.name, end.detail)
     except BaseException as error:
-        return program.first_bad or _failed(error, test, program)
-    if program.first_bad:  # the test has caught and forgotten it
-        return program.first_bad
-    if not reached and noting.asserts and all(map(_never_holds, noting.asserts)):
+        return program.first_bad or _failed(error, _last_line(error, test), program)
+    if program.first_bad or skipped:  # the test has caught and forgotten it
+        return program.first_bad or skipped[0][1]
+    if not held and code.expects_only:
         return "unsupported_test", "the test asserts only what must not be reached: let it assert what must"
-    if not reached:
+    if not held:
         return "wrong", f"no assert was reached{program.last()}"
     return "pass", ""
 
 
-class _Noting(ast.NodeTransformer):
-    """Tells of each assert that it is reached, and that it fails, before anything can catch that.
-
-    A loop over an empty answer reaches none. An `assert False` beside a call that must raise is there in order not to
-    be reached: the handler is reached instead.
-    """
-
-    def __init__(self, name: str):
-        self._name = name
-
-    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        told = _call(_FAILED, node, ast.Constant(self._name), ast.Constant(node.lineno))
-        failed = [told, ast.Assert(ast.Constant(False), node.msg)]
-        branch = ast.If(ast.UnaryOp(ast.Not(), node.test), failed, [])
-        return [_call(_REACHED, node), ast.fix_missing_locations(ast.copy_location(branch, node))]
-
-    def visit_Try(self, node: ast.Try) -> ast.Try:
-        parts = [each for part in (*node.body, *node.orelse) for each in ast.walk(part)]
-        must_raise = any(isinstance(each, ast.Assert) and _never_holds(each) for each in parts)
-        self.generic_visit(node)
-        for handler in node.handlers if must_raise else []:
-            handler.body.insert(0, _call(_REACHED, handler))
-        return node
-
-    visit_TryStar = visit_Try
-
-
-def _never_holds(node: ast.Assert) -> bool:
-    return isinstance(node.test, ast.Constant) and not node.test.value
-
-
-def _call(name: str, where: ast.AST, *args: ast.expr) -> ast.stmt:
-    call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), list(args), []))
-    return ast.fix_missing_locations(ast.copy_location(call, where))
+def _wait_for_threads(but: set[threading.Thread]) -> None:
+    """What a test has started may still assert something; idle threads of an executor do not end."""
+    patience = time.monotonic() + _PATIENCE
+    for thread in set(threading.enumerate()) - but:
+        if not thread.daemon:
+            thread.join(max(0.0, patience - time.monotonic()))
 
 
 def _line(text: str, number: int) -> str:
     return text.split("\n")[number - 1].strip()
 
 
-def _failed(error: BaseException, test: str, program: "_Program") -> tuple[str, str]:
+def _last_line(error: BaseException, test: str) -> str:
+    """The line of the test that was executed last when an error was raised."""
     number, step = 1, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == _TEST:
             number = step.tb_lineno
         step = step.tb_next
-    line = _line(test, number)
+    return _line(test, number)
+
+
+def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, str]:
+    """The verdict where a line of a test, or of the set-up, has raised an error."""
     if isinstance(error, AssertionError):  # the program's, or one of the set-up
         return "wrong", f"{line}{program.last()}"
     if isinstance(error, TypeError) and program.gave_object:
@@ -192,6 +166,7 @@ class _Program:
         self._stateful = stateful
         self._encode = wire.Encoder(self._handle_of)
         self._decode = wire.Decoder(self._revive)
+        self._one_call = threading.RLock()  # at a time: a test may have threads
         self._call = ""
         self._answer = ""
         self.lost: tuple[str, str] | None = None
@@ -227,6 +202,10 @@ class _Program:
 
         Asked for an attribute, it is `METHOD` where that can be called.
         """
+        with self._one_call:
+            return self._ask(what, args, named, shown)
+
+    def _ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
         self._call, self._answer = shown, ""
         values = [*args, *named.values()]
         try:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from lib.code_tasks import Task, read_task
+from lib.code_tasks import Task, read_task, static_problems
 from lib.errors import ConfigError
 from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.registry import Judged, register_extractor, register_reward
@@ -108,9 +108,20 @@ code.begin = _begins(lambda text: well_formed_code(text, needs_marker=False))
 
 
 def _check(rows: Sequence[dict]) -> None:
-    """Raises ConfigError for the first row that is no task."""
+    """Raises ConfigError for the first row that is no task, and for rows whose tests can not tell right from wrong."""
+    found = {}
     for row in rows:
-        _task(row)
+        task = _task(row)
+        # what is not used in training may be anything
+        judging = task.model_copy(update={"prompt": task.prompt or "-", "solution": "", "wrong": []})
+        if sentences := static_problems(judging):
+            found[json.dumps(row, default=str)[:80]] = sentences[0]
+    if found:
+        told = "; ".join(f"{sentence} ({row}...)" for row, sentence in list(found.items())[:3])
+        raise ConfigError(
+            f"dataset: the tests of {len(found)} of {len(rows)} rows can not be relied on: {told}. Mend these rows, or "
+            "have them parted from the others by data/check_code_tasks.py FILE --clean OUT"
+        )
 
 
 def _prepare() -> str:

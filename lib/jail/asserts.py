@@ -1,0 +1,155 @@
+"""A data set's Python, compiled so that its asserts tell what becomes of them before anything can catch that."""
+
+import ast
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+NOTE = "__what_becomes_of_an_assert__"  # called as NOTE(what, name of the code, line)
+HELD, FAILED = "held", "failed"
+RAISED = "raised"  # its own expression, or what stands before it where only what stands behind it is to raise
+ENDED = "ended"  # its own expression, where an iterator may come to its end
+SKIPPED = "skipped"  # an exception leaves a block in which it was still to come
+LOOKED_AT = "looked at"  # such an exception is caught, and something is done about it
+_FAILS = "__it_fails__"  # a variable
+_TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)  # the latter since 3.11
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
+_LEAVES = (ast.Return, ast.Continue, ast.Break)
+_ENDS = {"StopIteration", "StopAsyncIteration"}
+
+
+@dataclass
+class Code:
+    """A piece of the data set's Python, compiled."""
+
+    text: str
+    asserts: int
+    expects_only: bool  # none of its asserts can hold: they stand behind calls that must raise
+    code: types.CodeType
+
+
+def noting(text: str, name: str) -> Code:
+    """Compiles `text`, of which tracebacks say `name`. Raises what the compiler raises."""
+    tree = ast.parse(text, name)
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert) or _fails(node)]
+    expects_only = bool(asserts) and all(map(_fails, asserts))
+    noted = _Noting(name, set(_expecting(tree)), set(_ending(tree))).visit(tree)
+    return Code(text, len(asserts), expects_only, compile(noted, name, "exec", dont_inherit=True))
+
+
+def _fails(node: ast.AST | None) -> bool:
+    """Whether a statement is an assert that can not hold, such as the line behind a call that must raise."""
+    if isinstance(node, _BLOCKS):
+        return any(map(_fails, node.body))
+    if isinstance(node, ast.Raise):
+        kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(kind, ast.Name) and kind.id == "AssertionError"
+    return isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant) and not node.test.value
+
+
+def _asserts(node: ast.AST) -> bool:
+    """Whether there is an assert in a node, those of functions aside."""
+    return isinstance(node, ast.Assert) or (
+        not isinstance(node, _FUNCTIONS) and any(map(_asserts, ast.iter_child_nodes(node)))
+    )
+
+
+def _expecting(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Every `try` of which a handler must be reached.
+
+    Where nothing is raised, it ends in an assert that can not hold: in its body, in its `else`, or behind it, if its
+    handlers leave.
+    """
+    for node in ast.walk(tree):
+        for block in [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]:
+            for each, behind in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
+                if isinstance(each, _TRIES):
+                    leaves = all(isinstance(handler.body[-1], _LEAVES) for handler in each.handlers)
+                    if any(map(_fails, (*each.body, *each.orelse))) or (_fails(behind) and leaves):
+                        yield each
+
+
+def _ending(tree: ast.AST) -> Iterator[ast.AST]:
+    """What may run until an iterator is at its end: a handler around it says so by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, _TRIES) and any(_ENDS & _names(handler.type) for handler in node.handlers):
+            yield from (each for part in node.body for each in ast.walk(part))
+
+
+def _looks(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler does something about what it catches: more than to leave, to print or to raise again."""
+    return not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and any(
+        not isinstance(part, ast.Pass | ast.Continue | ast.Break)
+        and not (isinstance(part, ast.Expr | ast.Return) and isinstance(part.value, ast.Constant | None))
+        and not (isinstance(part, ast.Expr) and "print" in _names(part.value))
+        for part in handler.body
+    )
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} if node else set()
+
+
+class _Noting(ast.NodeTransformer):
+    """Puts the notes in: an assert is noted when it has held, when it fails, and when its expression raises.
+
+    A test may catch the last two, but has not passed then; nor has it where an exception keeps an assert from being
+    evaluated and nobody looks at it. A handler that must be reached counts as an assert that has held. A loop over an
+    empty answer notes nothing.
+    """
+
+    def __init__(self, name: str, expecting: set[ast.stmt], ending: set[ast.AST]):
+        self._name, self._expecting, self._ending = name, expecting, ending
+
+    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
+        fails = _at(node, ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)))
+        failed = [self._note(FAILED, node), ast.Assert(ast.Constant(False), node.msg)]
+        branch = _at(node, ast.If(_load(_FAILS), failed, []))
+        return [self._guarded([fails], ENDED if node in self._ending else RAISED), branch, self._note(HELD, node)]
+
+    def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
+        return [self._note(FAILED, node), node] if _fails(node) else [node]
+
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        looking = [handler for handler in node.handlers if _looks(handler)]
+        expects = node in self._expecting
+        node.body = self._block(node.body, RAISED if expects else SKIPPED)
+        node.handlers, node.orelse, node.finalbody = map(self._visited, (node.handlers, node.orelse, node.finalbody))
+        for handler in node.handlers if expects else looking:
+            handler.body[:0] = [self._note(what, handler) for what in (LOOKED_AT, HELD)[: 1 + expects]]
+        return node
+
+    def _visit_body(self, node: ast.stmt) -> ast.stmt:
+        node.body = self._block(node.body, SKIPPED)
+        return node
+
+    visit_TryStar = visit_Try
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_With = visit_AsyncWith = _visit_body
+
+    def _block(self, block: list[ast.stmt], what: str) -> list[ast.stmt]:
+        """The statements of a block, guarded as far as an assert is still to come."""
+        awaited = [index for index, part in enumerate(block, start=1) if _asserts(part) and not _fails(part)]
+        end = max(awaited, default=0)
+        before, behind = self._visited(block[:end]), self._visited(block[end:])
+        return [self._guarded(before, what), *behind] if before else behind
+
+    def _visited(self, nodes: list) -> list:
+        new = [self.visit(node) for node in nodes]
+        return [each for part in new for each in (part if isinstance(part, list) else [part])]
+
+    def _guarded(self, block: list[ast.stmt], what: str) -> ast.stmt:
+        told = [self._note(what, block[0]), ast.Raise()]
+        return _at(block[0], ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, told)], [], []))
+
+    def _note(self, what: str, where: ast.AST) -> ast.stmt:
+        args = [ast.Constant(what), ast.Constant(self._name), ast.Constant(where.lineno)]
+        return _at(where, ast.Expr(ast.Call(_load(NOTE), args, [])))
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _at(where: ast.AST, made: ast.stmt) -> ast.stmt:
+    return ast.fix_missing_locations(ast.copy_location(made, where))
