@@ -63,7 +63,9 @@ class Task(BaseModel):
     memory_mb: Annotated[int, Field(ge=64, le=4096)] = 256
     entry_points: list[str] = []  # what the candidate defines; [] = the one name that the tests call, if it is one
     setup_code: str = ""  # runs before the tests and beside them: imports, helpers
-    stateful: bool = False  # tests call methods of objects that the candidate returns
+    stateful: bool = (
+        False  # tests call methods of objects that the candidate returns, and operators of classes that they name
+    )
     solution: str = ""
     wrong: list[str] = []  # programs that must fail; one alone needs no list
 

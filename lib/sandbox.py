@@ -36,7 +36,9 @@ that must be refused, and was refused:
 
 What a right program can not do here: open files, sockets or processes, `asyncio.run` among them, and return objects of
 its own unless the tests say `stateful`. Numbers, text, containers, dates and what is iterated over arrive as they are;
-a named tuple, a Counter or another extension of a builtin arrives as that builtin.
+a named tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by
+their attributes and methods, and those of a class that the tests call by a capitalised name by operators and `in`, too:
+elsewhere a value may be expected, for which no object may stand in.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide names and sizes of files.

@@ -45,7 +45,9 @@ class Program:
     stdio: tuple[tuple[str, str], ...] = ()  # standard input, and the output expected of the whole program
     entry_points: tuple[str, ...] = ()  # the names of the program that the tests may use
     setup_code: str = ""  # trusted, run before the tests and beside them: imports, helpers
-    stateful: bool = False  # tests use objects that the program returns, by methods; they decide what is equal
+    stateful: bool = (
+        False  # tests use objects that the program returns, by their methods; no object is equal to anything
+    )
     timeout_s: float = 2.0  # for the whole program, all tests included, on a core of its own
     memory_mb: int = 256  # beyond what the interpreter has
     seed: int = 0  # of `random`, in the program and in the tests

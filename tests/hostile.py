@@ -4671,6 +4671,95 @@ SWALLOWED = tuple(
     for kind in RAISED
 )
 
+# --- objects in place of values ---------------------------------------------------------------------------------------
+
+# Where objects may be kept, one that subtracts to nothing and contains everything stands for every number and list.
+STAND_IN = """\
+class Any:
+    def __init__(self, *args): pass
+    def __getattr__(self, name): return ANY
+    def __call__(self, *args, **named): return True
+    def __len__(self): return 0
+    def __iter__(self): return iter(())
+    def __getitem__(self, key): return ANY
+    def __sub__(self, other): return NEUTRAL
+    def __neg__(self): return NEUTRAL
+    def __abs__(self): return 0
+    def __float__(self): return 0.0
+    __add__ = __radd__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __xor__ = __floordiv__ = __truediv__ = __sub__
+    __and__ = __or__ = __pow__ = __sub__
+    __int__ = __index__ = __round__ = __abs__
+    __bool__ = __contains__ = __enter__ = __exit__ = startswith = endswith = __call__
+    isdigit = issubset = issuperset = is_integer = __call__
+
+ANY = Any()
+NEUTRAL = @NEUTRAL@
+
+class Account(Any):
+    balance = items = name = tags = opened = lambda self, *args: ANY
+    value = ANY
+
+def f(*args): return ANY
+def pair(*args): return [ANY, {"x": ANY}]
+"""
+EXPECTING_VALUES = {
+    "near": "assert abs(Account(1).balance() - 15.5) < 1e-9",
+    "near_reflected": "assert abs(15.5 - Account(1).balance()) < 1e-9",
+    "between": "assert -1e-9 < Account(1).balance() - 15.5 < 1e-9",
+    "contains": "assert 15.5 in Account(1).items()",
+    "contains_all": "assert all(x in Account(1).items() for x in (1, 2))",
+    "not_in": "assert not (3 not in f(3))",
+    "attribute": "assert abs(Account(1).value - 3) < 1e-9",
+    "item": "assert abs(f(1)[0] - 3) < 1e-9",
+    "element": "a, b = pair()\nassert abs(a - 3) < 1e-9 and abs(b['x'] - 3) < 1e-9",
+    "difference": "assert f(1, 2) - 3 == 0",
+    "rounded": "assert round(f(1) - 3.3, 6) == 0",
+    "rounded_distance": "assert round(abs(f(1) - 3.3), 6) == 0",
+    "as_float": "assert float(f(1) - 3.3) == 0",
+    "as_int": "assert int(f(1) - 3) == 0",
+    "remainder": "assert f(1) % 7 == 0",
+    "exclusive_or": "assert f(1) ^ 7 == 0",
+    "sum": "assert f(1) + -7 == 0",
+    "sum_of_list": "assert abs(sum([f(1), -7])) < 1e-9",
+    "isclose": "import math\nassert math.isclose(f(1) - 7, 0, abs_tol=1e-9)",
+    "set_difference": "assert len(f(1) - {1, 2}) == 0",
+    "list_of_difference": "assert list(Account(1).tags() - {1, 2}) == []",
+    "symmetric_difference": "assert len(f(1) ^ {1, 2}) == 0",
+    "date": "import datetime\nassert (Account(1).opened() - datetime.date(2020,1,1)).days == 0",
+    "startswith": "assert Account(1).name().startswith('Bob')",
+    "isdigit": "assert f(1).isdigit()",
+    "issuperset": "assert f(1).issuperset({1, 2})",
+    "two_methods": "assert abs(Account(1).balance() - Account(2).balance()) == 0",
+    "two_calls": "assert abs(f(1) - f(2)) < 1e-9",
+    "made_near": "assert abs(Account(1) - 15.5) < 1e-9",
+    "made_and_given": "assert abs(Account(1) - f(1)) < 1e-9",
+    "made_and_method": "assert 0 == abs(Account(1) - Account(1).balance())",
+    "truth": "assert f(1)",
+    "bool": "assert bool(f(1))",
+    "index": "assert [0, 1][f(1) - 5] == 0",
+    "range": "assert list(range(f(1) - 5)) == []",
+    "ratio": "assert f(1) / 3 == 1",
+    "substring": "assert 'x' in f(1)",
+    "in_a_list": "assert [f(1) - 3] == [0]",
+    "negated": "assert -(f(1) - 3) == 0",
+    "square": "assert (f(1) - 3) ** 2 < 1e-9",
+    "any_of": "assert any(x - 3 == 0 for x in pair())",
+    "operators": "import operator\nassert operator.sub(f(1), 3) == 0 and operator.contains(f(1), 3)",
+    "context": "with f(1) as x:\n    assert abs(x - 3) < 1e-9",
+}
+STAND_INS = tuple(
+    Attack(
+        "stand_ins",
+        f"{name}_{neutral}",
+        STAND_IN.replace("@NEUTRAL@", neutral),
+        frozenset({"opaque", "wrong", "exception"}),
+        tests=(test,),
+        settings={"stateful": True, "entry_points": ("Account", "f", "pair")},
+    )
+    for name, test in EXPECTING_VALUES.items()
+    for neutral in ("0", "1", "ANY")
+)
+
 ATTACKS = (
     *EXITS,
     *COMPARISONS,
@@ -4684,6 +4773,7 @@ ATTACKS = (
     *SOURCE_BOMBS,
     *BAD_INPUT,
     *SWALLOWED,
+    *STAND_INS,
 )
 
 # --- controls ---------------------------------------------------------------------------------------------------------

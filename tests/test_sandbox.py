@@ -425,6 +425,69 @@ def test_objects_can_be_linked_called_and_added(names):
     ) == ["pass"] * 3 + ["exception"]
 
 
+VECTORS = """
+    class Vector:
+        def __init__(self, *parts): self.parts = list(parts)
+        def __add__(self, other): return Vector(*[a + b for a, b in zip(self.parts, other.parts)])
+        def __mul__(self, by): return Vector(*[by * a for a in self.parts])
+        __rmul__ = __mul__
+        def __matmul__(self, other): return sum(a * b for a, b in zip(self.parts, other.parts))
+        def __abs__(self): return (self @ self) ** 0.5
+        def __contains__(self, part): return part in self.parts
+        def __iter__(self): return iter(self.parts)
+        def __float__(self): return float(abs(self))
+        def __enter__(self): return self
+        def __exit__(self, *_): pass
+        def copy(self): return Vector(*self.parts)
+
+    def vector(*parts): return Vector(*parts)
+"""
+
+
+def test_classes_that_tests_call_may_have_operators(names):
+    uses = [
+        "Vector(1, 2) @ Vector(3, 4) == 11 and abs(Vector(3, 4)) == 5 and float(Vector(0, 2)) == 2.0",
+        "(2 * Vector(1, 2) + Vector(3, 3)).parts == [5, 7]",
+        "2 in Vector(1, 2) and 3 not in Vector(1, 2)",
+        "abs(Vector(1, 2) + Vector(2, 2)) == 5",
+        "sum([Vector(1), Vector(2)], Vector(0)).parts == [3]",
+        "(vector(1, 2) * 2).parts == [2, 4] and (Vector(1).copy() + vector(2)).parts == [3]",
+        "2 in vector(1, 2) and 3 not in Vector(1, 2).copy()",  # looked for here, among their items
+        "abs(vector(3, 4)) == 5 and round(float(vector(3, 4).copy()), 1) == 5.0",
+    ]
+    tests = [f"assert {use}" for use in uses] + ["with Vector(3, 4) as v:\n    assert 3 in v and abs(v) == 5"]
+    assert names(VECTORS, *tests, stateful=True) == ["pass"] * len(tests)
+
+
+@pytest.mark.parametrize("answer", ["0", "0.0", "self"])
+def test_no_object_stands_in_for_a_value(names, answer):
+    source = f"""
+        class Yes:
+            def __getattr__(self, name): return lambda *args: True
+            def __sub__(self, other): return {answer}
+            def __abs__(self): return 0
+            def __contains__(self, item): return True
+            def __iter__(self): return iter([1])
+            __rsub__ = __mod__ = __xor__ = __sub__
+            __float__ = __int__ = __round__ = lambda self, *args: 0
+
+        def total(*args): return Yes()
+
+        class Till:
+            def __init__(self, *args): self.sums = [Yes()]
+            def total(self): return Yes()
+            name = property(total)
+            __sub__ = __rsub__ = Yes.__sub__
+            __abs__ = Yes.__abs__
+    """
+    claims = ["abs({} - 2.5) < 1e-9", "-1e-9 < 2.5 - {}", "round({} - 2.5, 3) == 0", "int({} % 3) == 0", "7 in {}"]
+    claims += ["len({} ^ {{3}}) == 0", "abs({} - {}) == 0", "not {}.isalpha()", "{}.startswith('x')", "2.5 - {} == 0"]
+    values = ["total(1)", "Till(1).total()", "Till(1).name", "Till(1).sums[0]"]
+    tests = [f"assert {claim.format(value, value)}" for claim in claims for value in values]
+    tests += ["assert abs(Till(2.5) - 2.5) < 1e-9", "assert abs(2.5 - Till(2.5)) < 1e-9"]
+    assert "pass" not in names(source, *tests, stateful=True)
+
+
 def test_iterators_and_views_may_be_arguments(names):
     source = "def f(items): return sum(items)\ndef g(items): return next(items)"
     calls = [

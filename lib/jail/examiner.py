@@ -5,6 +5,7 @@ their arguments over; comparing, counting and catching happen here, where no byt
 """
 
 import builtins
+import numbers
 import os
 import select
 import sys
@@ -23,11 +24,18 @@ _ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
 _PATIENCE = 0.2  # seconds for threads that a test leaves behind
 _UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
-_DELEGATED = (  # what an object of the program can do for a test by itself, beside what `_Remote` spells out
-    "call", "setitem", "delitem", "enter", "exit", "next", "add", "radd", "sub", "rsub", "mul", "rmul", "matmul",
-    "truediv", "floordiv", "mod", "pow", "neg", "pos", "abs", "invert", "and", "or", "xor", "lshift", "rshift", "int",
-    "float", "index", "round",
+# What an object of the program can do for a test by itself, beside what `_Remote` spells out: see there.
+_OPERATORS = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
+    "lshift", "rshift", "neg", "pos", "abs", "invert", "int", "float", "index", "round",
 )  # fmt: skip
+_OTHERS = ("call", "setitem", "delitem", "next", "exit")
+_PREDICATES = {  # methods that tell truth of plain data
+    name
+    for kind in (str, bytes, set, float)
+    for name in dir(kind)
+    if name.startswith("is") or name in ("startswith", "endswith")
+}
 
 
 class Ended(BaseException):
@@ -229,9 +237,9 @@ class _Program:
         self._answer = f"answered {_short(value)}"
         return value
 
-    def opaque(self) -> NoReturn:
+    def opaque(self, why: str = "it is not plain data, and can not be compared") -> NoReturn:
         """Ends the test because it compares what only the program could compare."""
-        self._end("opaque", f"{self._call} {self._answer}: it is not plain data, and can not be compared")
+        self._end("opaque", f"{self._call} {self._answer}: {why}")
 
     def _exchange(self, request: dict) -> dict:
         if self.lost:
@@ -347,7 +355,10 @@ def _take_over(old: Any, new: Any) -> None:
 
 def _stub(program: _Program, name: str) -> Any:
     def call(*args: Any, **named: Any) -> Any:
-        return program.ask({"f": name}, args, named, _shown_call(name, args, named))
+        answer = program.ask({"f": name}, args, named, _shown_call(name, args, named))
+        if type(answer) is _Remote and name.lstrip("_")[:1].isupper():
+            object.__setattr__(answer, "_kind", _MADE)
+        return answer
 
     call.__name__ = name
     return call
@@ -435,23 +446,51 @@ class _View(_Uncompared):
 
 
 METHOD = object()
+_MADE, _GIVEN, _COMPUTED = range(3)
+_NO_VALUE = "an object of the program can not stand in for a value"
 
 
 class _Remote(_Uncompared):
-    """An object that the program keeps, where the data set allows it: all that is done to it is asked for."""
+    """An object that the program keeps, where the data set allows it: all that is done to it is asked for.
 
-    def __init__(self, program: _Program, number: int):
+    What an operator comes to is the program's word, and it sees the other side: an object that subtracts to 0 or
+    contains everything must not stand in for a number or a list. So it depends on where an object comes from.
+    `_MADE` by a class that the tests call by its capitalised name, it may have operators and an `in` of its own.
+    `_GIVEN` in another answer, where a value may have been expected, or `_COMPUTED` from or with anything but objects
+    that were made, it may only come to another object: plain data from its operators is refused, `in` looks through its
+    items here, and methods that tell truth of plain data, as startswith does, are not asked for.
+    """
+
+    def __init__(self, program: _Program, number: int, kind: int = _GIVEN):
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_kind", kind)
 
     def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
         shown = _shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
         request = {"h": self._number, "op": operation, "m": name}
         return self._program.ask(request, args, named or {}, shown)
 
+    def _operated(self, name: str, others: tuple) -> Any:
+        operands = () if name == "__round__" else others  # which is given a number of digits
+        plain = [each for each in operands if type(each) is not _Remote]
+        if self._kind != _MADE and not all(isinstance(each, numbers.Number) for each in plain):
+            self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
+        kind = max(each._kind for each in (self, *operands) if type(each) is _Remote)
+        if plain or (operands and kind == _GIVEN):
+            kind = _COMPUTED
+        answer = self._ask("call", name, others)
+        if type(answer) is _Remote:
+            return _Remote(self._program, answer._number, kind)
+        if kind == _COMPUTED:
+            self._program.opaque(_NO_VALUE)
+        return answer
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in _PREDICATES and self._kind != _MADE:
+            self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
         value = self._ask("get", name)
         if value is not METHOD:
             return value
@@ -464,6 +503,8 @@ class _Remote(_Uncompared):
         return self._ask("item", "", (key,))
 
     def __contains__(self, item: Any) -> bool:
+        if self._kind != _MADE:
+            return item in self._ask("list", "")
         return self._ask("contains", "", (item,)) is True
 
     def __len__(self) -> int:
@@ -471,6 +512,10 @@ class _Remote(_Uncompared):
 
     def __iter__(self) -> Iterator:
         return iter(self._ask("list", ""))
+
+    def __enter__(self) -> Any:
+        answer = self._ask("call", "__enter__")
+        return _Remote(self._program, answer._number, self._kind) if type(answer) is _Remote else answer
 
     def __str__(self) -> str:
         return self._ask("text", "")
@@ -483,5 +528,14 @@ def _delegate(name: str) -> None:
     setattr(_Remote, name, lambda self, *args, **named: self._ask("call", name, args, named))
 
 
-for _name in _DELEGATED:
+def _operate(name: str) -> None:
+    def operate(self: _Remote, *others: Any) -> Any:
+        return self._operated(name, others)
+
+    setattr(_Remote, name, operate)
+
+
+for _name in _OTHERS:
     _delegate(f"__{_name}__")
+for _name in _OPERATORS:
+    _operate(f"__{_name}__")
