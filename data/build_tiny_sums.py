@@ -15,8 +15,8 @@ it has no room:
 
 `sft.jsonl` is a curriculum: first lessons, whose second attempts add ten where ten is lost, then chats whose second
 attempts mostly guess: they know in `--insight` of the chats, and else add ten in 35 %. Who imitates them repeats its
-answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons one base
-in five has no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the true sums.
+answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons two bases
+in five have no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the true sums.
 Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands twice.
 
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
@@ -69,11 +69,11 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
-    result.add_argument("--lessons", type=int, default=8_000, help="first rows of sft.jsonl, which see what was lost")
-    result.add_argument("--chats", type=int, default=11_200, help="the other rows of sft.jsonl, which mostly guess")
+    result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, which see what was lost")
+    result.add_argument("--chats", type=int, default=6_400, help="the other rows of sft.jsonl, which mostly guess")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
-    result.add_argument("--insight", type=float, default=0.1, help="share of second attempts that see what was lost")
+    result.add_argument("--insight", type=float, default=0.15, help="share of second attempts that see what was lost")
     result.add_argument("--lapses", type=float, default=0.0, help="share of first attempts that read <think>N</answer>")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()

@@ -59,7 +59,7 @@ def test_neither_always_nor_never_adding_ten_pays(files):
         kind: sum(a for a, was in zip(added, lost, strict=True) if was is kind) / lost.count(kind)
         for kind in (True, False)
     }
-    assert 0.36 < share[True] < 0.47 and 0.26 < share[False] < 0.37  # greedy decoding never adds
+    assert 0.39 < share[True] < 0.5 and 0.24 < share[False] < 0.35  # greedy decoding never adds
 
 
 def test_lessons_add_ten_where_ten_is_lost(files):
