@@ -41,7 +41,8 @@ their attributes and methods, and those of a class that the tests call by a capi
 elsewhere a value may be expected, for which no object may stand in.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
-hide names and sizes of files.
+hide names and sizes of files, and R4 not the names of packages that are installed beside the library; neither lets
+such a package be read.
 """
 
 import argparse

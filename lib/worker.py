@@ -4,6 +4,7 @@ A thread of the trainer owns a worker and gives it one program at a time; `lib/s
 """
 
 import contextlib
+import functools
 import importlib.util
 import itertools
 import os
@@ -460,18 +461,42 @@ def _settings(rung: Rung, numpy: bool) -> dict:
     folders = _numpy_folders(numpy)
     closed = rung.seccomp and not rung.landlock
     user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
+    readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
         "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
         "optional_modules": zygote.OTHERS.split() if closed or private else [],
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
-        "readable": [*_LIBRARY, "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "readable": [*readable, "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "listed": listed,  # modules are found by their names
         "user": user,
         "processes": kernel.most_processes(user),  # asked for here, where the whole machine can be seen
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,
     }
+
+
+@functools.lru_cache(maxsize=1)
+def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """What of these folders a program may read, and the folders of which it may see the names alone.
+
+    What is installed for the interpreter lies inside its library, where there is no virtual environment.
+    """
+    readable, listed = [], []
+    waiting = list(dict.fromkeys(Path(folder).resolve() for folder in folders))
+    packages = {
+        found for folder in waiting for where in ("", "python3*/") for found in folder.glob(f"{where}*-packages")
+    }
+    while waiting:
+        path = waiting.pop(0)
+        if any(path in found.parents for found in packages):
+            listed.append(str(path))
+            # where a link leads is another path
+            waiting += (part for part in path.iterdir() if part not in packages and not part.is_symlink())
+        else:
+            readable.append(str(path))
+    return readable, listed
 
 
 def _is_private(folder: str) -> bool:

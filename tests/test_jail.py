@@ -632,7 +632,7 @@ LOCKED = """
 import errno, json, os, sys
 from lib.jail import kernel
 
-own, other = sys.argv[1:]
+own, other, listed = sys.argv[1:]
 
 def attempt(action, *arguments):
     try:
@@ -653,23 +653,25 @@ def tried(folder):
         "through a link": attempt(open, folder + "/elsewhere"),
     }
 
-ruleset = kernel.landlock_ruleset([own, own + "/only/this.txt", "/no/such/folder"])
+ruleset = kernel.landlock_ruleset([own, own + "/only/this.txt", "/no/such/folder"], [listed])
 kernel.enter_landlock(ruleset)
 null = {mode: attempt(open, "/dev/null", mode) for mode in ("r", "w", "a")}
-print(json.dumps({"own": tried(own), "other": tried(other), "null": null, "root": attempt(os.listdir, "/")}))
+tries = {"own": tried(own), "other": tried(other), "listed": tried(listed)}
+print(json.dumps({**tries, "null": null, "root": attempt(os.listdir, "/")}))
 """
 
 
 @pytest.mark.skipif(kernel.landlock_abi() == 0, reason="no Landlock here")
 def test_only_the_folders_of_the_list_are_read_and_none_is_written(tmp_path):
-    for name in ("own", "other"):
+    for name in ("own", "other", "listed"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text("alive")
     (tmp_path / "own" / "elsewhere").symlink_to(tmp_path / "other" / "file")
     (tmp_path / "other" / "elsewhere").symlink_to(tmp_path / "own" / "file")
-    found = script(LOCKED, tmp_path / "own", tmp_path / "other")
+    (tmp_path / "listed" / "elsewhere").symlink_to(tmp_path / "other" / "file")
+    found = script(LOCKED, tmp_path / "own", tmp_path / "other", tmp_path / "listed")
     truncating = {"truncate"} if kernel.landlock_abi() < 3 else set()  # which seccomp refuses there
-    readable = {"own": {"read", "list"}, "other": {"through a link"}}
+    readable = {"own": {"read", "list"}, "other": {"through a link"}, "listed": {"list"}}
     for name, results in found.items():
         if name in readable:
             done = {what for what, outcome in results.items() if outcome == "done"} - truncating

@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 import time
@@ -26,7 +27,7 @@ from conftest import fewer
 from lib.errors import SandboxError
 from lib.ladder import check, climb
 from lib.sandbox import Sandbox, defined_names
-from lib.worker import RUNGS, VERDICTS, Program, Worker
+from lib.worker import RUNGS, VERDICTS, Program, Worker, without_packages
 
 ROOT = Path(__file__).parent.parent
 R4, R3, R2, R1 = RUNGS
@@ -712,6 +713,33 @@ def test_set_up_is_made_anew_for_each_test(names):
     assert names(source, *tests, setup_code="CASES = [1, 2]") == ["pass", "pass"]
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "class Odd(Exception):\n    def __str__(self): return 1 / 0\nraise Odd",
+        "class Odd(Exception):\n    def __str__(self): raise SystemExit\n    __repr__ = __str__\nassert [][Odd()]",
+        "raise KeyError(f(10**5000))",
+        "table = {}\nassert table[f(10**5000)]",
+        "raise ValueError(gone())",
+        "class Odd(list):\n    def __repr__(self): raise OSError\nassert f(1) == h(Odd())",
+    ],
+)
+@pytest.mark.parametrize("stateful", [False, True])
+def test_a_text_that_can_not_be_made_costs_no_other_test(names, odd, stateful):
+    source = F + "class gone:\n    def __str__(self): raise SystemExit\ndef h(x): return x"
+    right = "assert f(1) == 2"
+    settings = {"entry_points": ("f", "gone", "h"), "stateful": stateful}
+    first, second, third = names(source, right, f"{right}\n{odd}", right, **settings)
+    assert (first, third) == ("pass", "pass") and second in ("exception", "opaque", "exited", "wrong")
+
+
+def test_a_lone_carriage_return_ends_a_line(judged):
+    tests = [right := "assert f(1) == 2", f"{right}\rx = 3\r\r\nassert f(2) == x\rassert f(3) == x\x0c", "\r" + right]
+    one, other, last = judged(F, *tests).tests
+    assert (one.verdict, last.verdict) == ("pass", "pass")
+    assert other == ("wrong", "assert f(3) == x; f(3) answered 4")
+
+
 def test_what_a_call_changed_is_carried_over_whatever_became_of_it(names):
     source = """
         def f(items, fails=False):
@@ -1366,6 +1394,26 @@ def test_without_seccomp_there_is_no_protection_unless_somebody_wants_none(prote
     done = sandbox_without(NO_SECCOMP + NO_LANDLOCK, *added, "--allow-unsafe")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 tests pass" in done.stdout and "sandbox R1" in done.stdout
+
+
+def test_what_is_installed_beside_the_library_is_not_read(protected, tmp_path):
+    library, system = tmp_path / "python3.99", tmp_path / "lib"
+    for folder in (library / "json", library / "site-packages" / "secret", system / "python3" / "dist-packages"):
+        folder.mkdir(parents=True)
+    for file in (library / "os.py", library / "site-packages" / "secret" / "key.py", system / "libc.so"):
+        file.write_text("")
+    (library / "config").symlink_to(tmp_path)
+    (tmp_path / "plain").mkdir()
+    found = without_packages(tuple(map(str, (library, system, tmp_path / "plain"))))
+    expected = {library / "json", library / "os.py", system / "libc.so", tmp_path / "plain"}
+    assert [set(map(Path, part)) for part in found] == [expected, {library, system, system / "python3"}]
+    folder = Path(sysconfig.get_path("stdlib"))
+    installed = [file for file in folder.glob("*-packages/*/*.py") if file.stat().st_size]
+    source = (
+        "def f(path):\n    try:\n        return open(path).read(1) != ''\n    except OSError:\n        return None\n"
+    )
+    tests = [f"assert f({str(file)!r}) is None" for file in installed[:3]]
+    assert protected.judge([program(source, "assert f('/etc/passwd') is None", *tests)])[0].passed
 
 
 @needs_both

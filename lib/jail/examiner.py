@@ -7,6 +7,7 @@ their arguments over; comparing, counting and catching happen here, where no byt
 import builtins
 import numbers
 import os
+import re
 import select
 import sys
 import threading
@@ -135,7 +136,8 @@ def _wait_for_threads(but: set[threading.Thread]) -> None:
 
 
 def _line(text: str, number: int) -> str:
-    return text.split("\n")[number - 1].strip()
+    """A line as the parser counts them: a carriage return ends one, a form feed does not."""
+    return re.split("\r\n|\r|\n", text)[number - 1].strip()
 
 
 def _last_line(error: BaseException, test: str) -> str:
@@ -162,7 +164,11 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
 
 
 def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        text = str(error)
+    except BaseException as another:  # of too many digits, or of an object of the program, or with a mistake of its own
+        text = f"its text can not be made, {type(another).__name__}"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _Program:
@@ -379,7 +385,7 @@ def _short(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     try:
         text = repr(value)
-    except (ValueError, RecursionError):
+    except Exception:  # of too many digits or levels, or of a class of the tests
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -163,8 +163,11 @@ def landlock_abi() -> int:
     return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)) if _LINUX else 0
 
 
-def landlock_ruleset(readable: Iterable[str]) -> int:
-    """A ruleset, as a file descriptor: read beneath `readable`, read and write /dev/null, nothing else. OSError."""
+def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int:
+    """A ruleset, as a file descriptor: read beneath `readable`, read and write /dev/null, nothing else. OSError.
+
+    Of what lies beneath `listed`, names can be seen too.
+    """
     abi = landlock_abi()
     rights = (1 << (13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16)) - 1  # every right of that version
     attributes = [rights, *([3] if abi >= 4 else []), *([3] if abi >= 6 else [])]  # files, TCP, signals and sockets
@@ -172,7 +175,7 @@ def landlock_ruleset(readable: Iterable[str]) -> int:
     ruleset = _checked(
         _libc.syscall(_CREATE_RULESET, packed, ctypes.c_size_t(len(packed)), 0), "landlock_create_ruleset"
     )
-    wanted = dict.fromkeys(readable, _READ_FILE | _READ_DIR)
+    wanted = dict.fromkeys(listed, _READ_DIR) | dict.fromkeys(readable, _READ_FILE | _READ_DIR)
     wanted |= {"/dev/null": _READ_FILE | _WRITE_FILE | _TRUNCATE, "/dev/urandom": _READ_FILE}
     for path, allowed in wanted.items():
         try:

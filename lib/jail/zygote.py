@@ -66,7 +66,8 @@ class Zygote:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         sys.path[:] = settings["path"]
-        self._ruleset = kernel.landlock_ruleset(settings["readable"]) if settings["landlock"] else None
+        files = settings["readable"], settings["listed"]
+        self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
         self._user, self._processes = settings["user"], settings["processes"]
         self.bounds_threads = kernel.bounds_processes(self._user)
