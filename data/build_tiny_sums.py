@@ -15,9 +15,10 @@ it has no room:
 
 `sft.jsonl` is a curriculum: first lessons, whose second attempts add ten where ten is lost, then chats whose second
 attempts mostly guess: they know in `--insight` of the chats, and else add ten in 35 %. Who imitates them repeats its
-answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons two bases
-in five have no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the true sums.
-Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands twice.
+answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons two
+bases in five have no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the
+true sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands
+in two files.
 
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
