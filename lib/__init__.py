@@ -6,6 +6,7 @@ errors        what a user can mend: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
 conditions    what must be true of every run of a sweep, in one line
 config        YAML in, validated objects out; all mistakes at once
+quantities    the one number that a text states, and its unit
 parsing       tags, boxed answers, numbers: what a text says
 formats       the declared format of a text, and the one place in it where its answer may stand
 stats         intervals, a paired test, pass@k

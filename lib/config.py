@@ -105,7 +105,8 @@ class Reward(Section):
     # boxed: one \\boxed{}, at the end; free: anything, the extractor decides
     answer_extractor: Name = "identity"  # reads what a prediction has in that place
     target_extractor: Name | None = None  # reads targets; null: identity, in free texts the same as answer_extractor
-    match: Name = "exact"  # what "accuracy" and the bonus count as the same answer: exact, math
+    match: Name = "exact"  # what "accuracy" and the bonus count as the same answer:
+    # exact: the same text or the same number; math: besides, equivalent formulae, worked out as far as the target
     options: dict[str, Any] = {}  # keyword parameters of the reward
 
     @field_validator("fn", "answer_extractor", "target_extractor", "match")

@@ -13,38 +13,27 @@ import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from lib.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quantity
+
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
-_DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
+_DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"))
 _COMMAND = re.compile(r"\\{1,2}(?:boxed|text|textbf|mathrm|mbox)[ \t\r\n]*\{")
 _MOST_LAYERS = 8  # real answers nest two or three; a bound keeps hostile nesting linear
 
-_LONGEST_NUMBER = 1000  # characters; below Python's own limit on int digits, above any honest answer
-_DECIMAL = r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-_WORD = r"(?:[A-Za-z]{3,}|[ckm]m|[km]g|ml|ft|lb|oz)"  # any other pair of letters may be a product: 2 xy
-_NUMBER = re.compile(
-    rf"""(?P<sign>[+-]?\s*[$€£]?|[$€£]\s*[+-])\s*
-    (?:(?P<top>{_DECIMAL})(?:\s*/\s*(?P<bottom>{_DECIMAL}))?
-      |\\[dt]?frac\s*(?:\{{\s*(?P<frac_top>[+-]?{_DECIMAL})\s*\}}|(?P<digit_top>[0-9]))
-       \s*(?:\{{\s*(?P<frac_bottom>[+-]?{_DECIMAL})\s*\}}|(?P<digit_bottom>[0-9])))
-    (?:\s*[%$€£°]|\s*\^\{{?\\circ\}}?|(?P<unit>(?:\s+{_WORD}){{1,3}})(?:\^\{{?[23]\}}?)?)?\s*\.?""",
-    re.VERBOSE,
+_LONGEST_WRAPPED = 10_000  # characters; longer texts are no answers, and eight layers of a megabyte take seconds
+
+# What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
+_NAME = re.compile(r"[{\s]*\\?[A-Za-z][A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
+_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
+_NO_NAME = re.compile(
+    r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
 )
-# After a number these words change its value, name another or take it back, so they are no units.
-_VALUE_WORD = re.compile(
-    r"\b(?:zero|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
-    r"|or|either|neither|not|but|else|otherwise|unless|versus|instead|rather|except|alternatively|wrong|guess|unsure"
-    r"|maybe|perhaps|possibly|probably|likely|hopefully|presumably|about|around|roughly|approximately|approx"
-    r"|pi|hundred|thousand|million|billion|trillion|dozen|half|halves|thirds?|quarters?|fifths|tenths|hundredths"
-    r"|plus|minus|times|over|and|divided|squared|cubed|factorial|root|sqrt|sin|cos|tan|log|mod)\b",
-    re.IGNORECASE,
-)
-_MINUS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "\u00a0": " ", "~": " "})
-_PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r\u00a0−–﹣－£€°²³π√∞×·÷±≤≥≠")
+_LONGEST_MARKED = 500  # characters
+_LONGEST_NAME = 40  # characters
+
+_PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r") | TYPOGRAPHIC
 _BLANKS = " \t\r\n"  # no str.lstrip(): that takes control characters off, too
-_SPACING = re.compile(r"\\[!,;: ]")
-_UNIT_TEXT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
 
 _THINK = re.compile(r"<(/?)think>", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)  # nothing after a greedy part can fail: no backtracking
@@ -116,10 +105,13 @@ def last_boxed(text: str) -> str:
 
 
 def peel(text: str) -> str:
-    r"""`text` without the wrappers that enclose all of it: `$ $`, `\[ \]`, `\( \)`, `\boxed{}`, `\text{}` and blanks.
+    r"""`text` without what encloses all of it: `$ $`, `\[ \]`, `\( \)`, `** **`, `\boxed{}`, `\text{}` and blanks.
 
-    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency in `$18`. At most 8 layers.
+    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency in `$18`. At most 8 layers; of more
+    than 10,000 characters only the blanks are taken off.
     """
+    if len(text) > _LONGEST_WRAPPED:
+        return text.strip()
     for _ in range(_MOST_LAYERS):
         inside = _peel_layer(text)
         if inside == text:
@@ -153,44 +145,42 @@ def closing_brace(text: str, start: int) -> int:
     return -1
 
 
-def as_number(text: str) -> Fraction | None:
-    r"""The one number that `text` states, exactly, or None.
+def quantity(text: str) -> Quantity | None:
+    r"""The one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`), or
+    marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`.
 
-    Read are decimals with correctly placed thousands commas, `2/3`, `\frac{1}{2}` (`\dfrac`, `\tfrac`, `\frac12`),
-    `1.5e3`, signs (the Unicode minus too), inside the wrappers of `peel`. Dropped are currency signs, degrees, up to
-    three words of unit, a final full stop, and the percent sign: 18% is 18, because the gold number of such data sets
-    leaves the sign out. Not read: products (`3\pi`, `2x`), `3 million`, chains (`1/2/2020`), division by zero or
-    left undone (`36/2`, `1.5/3`), a zero with a minus, hedges (`~18`, `18 maybe`, `18...`), powers of ten beyond
-    10^999, and anything longer than 1,000 characters.
+    `lib.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
     """
     text = text.strip()
-    if len(text) > _LONGEST_NUMBER or text.startswith("~") or text.endswith(".."):
+    if len(text) > _LONGEST_WRAPPED or text.startswith("~") or text.endswith(".."):
         return None
-    text = peel(text.removesuffix(".")).translate(_MINUS)
-    text = _SPACING.sub("", text).replace("{,}", ",").replace(r"\$", "$").replace(r"\%", "%")
-    found = _NUMBER.fullmatch(_UNIT_TEXT.sub(r" \1", text).strip())
-    if not found or _VALUE_WORD.search(found["unit"] or ""):
-        return None
-    number = _quotient(found)
-    if number is None or (number == 0 and "-" in found[0]):
-        return None
-    return -number if "-" in found["sign"] else number
+    text = peel(text.removesuffix("."))
+    name, equals, rest = text.partition("=")
+    if not (equals and is_name(name)):
+        return read_quantity(text) or _marked_quantity(text)
+    found = read_quantity(peel(rest))
+    return found and found._replace(name="".join(name.lower().split()))
 
 
-def _quotient(found: re.Match) -> Fraction | None:
-    """Top over bottom, where there is one; None where that is a computation rather than a fraction."""
-    top = _fraction(found["top"] or found["frac_top"] or found["digit_top"])
-    below = found["bottom"] or found["frac_bottom"] or found["digit_bottom"]
-    if below is None:
-        return top
-    bottom = _fraction(below)
-    if bottom == 0 or top.denominator != 1 or bottom.denominator != 1 or top % bottom == 0:
+def _marked_quantity(text: str) -> Quantity | None:
+    marked = marked_number(text) if len(text) <= _LONGEST_MARKED else None
+    if not marked or marked.start > 0:
         return None
-    return top / bottom
+    return read_quantity(text.replace("**", "")) or read_quantity(marked.text)
 
 
-def _fraction(decimal: str) -> Fraction:
-    return Fraction(decimal.replace(",", ""))
+def as_number(text: str) -> Fraction | None:
+    """The number of `quantity`, exactly, or None."""
+    found = quantity(text)
+    return found.number if found else None
+
+
+def is_name(text: str) -> bool:
+    """Whether an equation with `text` on its left side names what stands on the right: `x`, `f(2)`, `AB`; not `17`."""
+    if not text.strip() or len(text) > _LONGEST_NAME:
+        return False
+    text = _SUBSCRIPT.sub("", text)
+    return bool(_NAME.fullmatch(text)) and not _NO_NAME.search(text)
 
 
 def special_characters(text: str) -> set[str]:
@@ -200,14 +190,15 @@ def special_characters(text: str) -> set[str]:
     The others may be invisible, turn the text around, or look like plain ones: zero-width and bidirectional marks,
     full-width digits, a Cyrillic a.
     """
-    return {character.lower() for character in text if character not in _PLAIN}
+    return {character.lower() for character in set(text) - _PLAIN}
 
 
 def same_answer(a: str, b: str) -> bool:
     """Whether two extracted answers agree: neither blank, and equal but for letter case, or equal as numbers.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    around the whole, as `peel` takes them off, do not count. Units are dropped, not compared: 18 dollars are 18.
+    around the whole, as `peel` takes them off, do not count. A unit that only one of the two names does not count
+    either: 18 dollars are 18, but not 18 cents.
     """
     if special_characters(a) != special_characters(b):
         return False
@@ -216,8 +207,8 @@ def same_answer(a: str, b: str) -> bool:
         return False
     if a.lower() == b.lower():
         return True
-    number = as_number(a)
-    return number is not None and number == as_number(b)
+    found, other = quantity(a), quantity(b)
+    return found is not None and other is not None and found.same(other)
 
 
 def without_thinking(text: str) -> str:

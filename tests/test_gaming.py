@@ -2,7 +2,8 @@
 
 A row of gaming.jsonl says in which formats the text is well-formed, although wrong; which extractors that are lenient
 by name take it for right; and, in `honest_in`, for which format it is an honest answer after all. A row of honest.jsonl
-says in which formats it must be paid, and by which equalities. A new way to be paid for nothing goes there first.
+says in which formats it must be paid, and by which equalities. A row of pairs.jsonl is a prediction with a target, and
+the equalities for which they are equal: none for half of them. A new way to be paid for nothing goes there first.
 """
 
 import json
@@ -27,7 +28,7 @@ def corpus(name):
     return [json.loads(line) for line in (ROOT / "tests/gaming" / f"{name}.jsonl").read_text().splitlines()]
 
 
-GAMING, HONEST = corpus("gaming"), corpus("honest")
+GAMING, HONEST, PAIRS = corpus("gaming"), corpus("honest"), corpus("pairs")
 
 
 def scores(rows, reward, **reading):
@@ -72,6 +73,19 @@ def test_no_honest_text_is_refused(format, match):
     for reward in rewards:
         for row, score in zip(rows, scores(rows, reward, format=format, match=match), strict=True):
             assert score.match and score.well_formed and score.reward >= 0.5, (row, score)
+
+
+def test_half_of_the_pairs_are_equal():
+    assert len({(row["prediction"], row["target"]) for row in PAIRS}) == len(PAIRS) == 300
+    assert sum(bool(row["equal"]) for row in PAIRS) == 150
+
+
+@pytest.mark.parametrize("match", MATCHERS)
+def test_numbers_and_formulae_are_equal_where_they_say_the_same(match):
+    judge = Judge("exact_match", match=match)
+    scores = judge([row["prediction"] for row in PAIRS], [row["target"] for row in PAIRS], {})
+    wrong = [row for row, score in zip(PAIRS, scores, strict=True) if score.match != (match in row["equal"])]
+    assert not wrong
 
 
 @pytest.mark.parametrize("extractor", LENIENT.values())

@@ -13,16 +13,15 @@ import re
 import subprocess
 import sys
 import threading
-from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
 from lib.errors import ConfigError
-from lib.parsing import as_number, last_boxed, peel, same_answer, special_characters, tag_blocks
+from lib.parsing import as_number, is_name, last_boxed, peel, quantity, same_answer, special_characters, tag_blocks
+from lib.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.registry import register_extractor, register_matcher, register_reward
 
-_NUMBER = re.compile(r"(?:(?<!\w)[-−])?[0-9][0-9,]*(?:\.[0-9]+)?")  # the hyphen of 10-20 is no minus
-_HASH_NUMBER = re.compile(rf"####\s*\$?({_NUMBER.pattern})")
+_LONGEST_READ = 20_000  # characters at the end of a text: more than any honest one has behind its answer
 _FINAL_ANSWER = re.compile(r"final answer is:?\s*", re.IGNORECASE)
 _DOLLARS = re.compile(r"\$\$?(?!\s)((?:\\.|[^$\\\n])+)(?<!\s)\$(?![0-9])")  # pandoc's rule keeps "$18, not $20" apart
 _SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # a point inside 3.14 ends no sentence
@@ -30,19 +29,39 @@ _SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # a point inside 3.14 ends 
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
 _PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
 
-# What may stand before the number that an answer states: `x =`, `AB =`, `f(2) =`, `\theta_1 =`.
-_NAME = re.compile(r"[{\s]*\\?[A-Za-z][A-Za-z\\{}'\s]*(?:\([\w\s,.-]*\))?\s*")
-_SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
-_NO_NAME = re.compile(
-    r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
-)
-_LONGEST_NAME = 40  # characters
 _ALTERNATIVE = re.compile(r"\b(?:or|nor|not|either|maybe|perhaps|probably|alternatively)\b")
+_MOST_ELEMENTS = 30
+_SIZES = re.compile(r"\\(?:left|right|bigl?|bigr)(?=\s*[\[\](){}\\])")
+_MATRIX = re.compile(r"\\begin\{([bp]?matrix)\}((?:(?!\\begin|\\end).)*)\\end\{\1\}", re.DOTALL)
+_BRACKET = re.compile(r"[()\[\]{},]")
+_UNIT_BEHIND = re.compile(
+    r"(.*[^\s])\s*(?:\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}(\^\{?[23]\}?)?|(?<=[\s])([A-Za-z/]{2,}(?:\^\{?[23]\}?)?))",
+    re.DOTALL,
+)
+_LITERAL = re.compile(r"[0-9.:/+*^()\s-]*[0-9][0-9.:/+*^()\s-]*")  # ratio, time, date, range, or a sum left to do
+_BASE = re.compile(r"([0-9A-F]+)\s*\)?\s*_\s*\{?\s*(\w+)")
+_BASES = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+          "ten": "10", "twelve": "12", "sixteen": "16"}  # fmt: skip
+_OPERATOR = re.compile(
+    r"\\(sum|prod|i{0,2}int|oint|lim|[dt]?binom|choose|gcd|lcm|max|min|det|[bp]?mod|lfloor|lceil|operatorname|begin)(?![A-Za-z])"
+    r"|(!)|\\[dt]?frac\s*\{\s*(d|\\partial)\b"
+)
+_FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|lg|exp)(?![A-Za-z])")
+_PRODUCT = re.compile(
+    r"[0-9]\s*\*\s*(?!10\s*\^)[0-9]|[0-9]\s*\(\s*[0-9.]+\s*\)"
+    r"|\\sqrt\s*(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|[0-9])\s*\*?\s*\\sqrt"
+)
+_POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
+_POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
+_SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
+_RELATION = re.compile(r"[=<>]|\\[gln]eq?\b|\\in\b")
+_NO_LETTER = re.compile(r"\\[A-Za-z]+")
+_LETTER = re.compile(r"[A-DF-HJ-Za-df-hj-z]")  # all but e and i
+_DECIMAL = re.compile(r"(?<![0-9.])(?<![0-9],)([0-9]*)\.([0-9]+)(?![0-9.])")
 _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
-_MIXED = re.compile(r"(-?)([0-9]{1,9})\s*(?:\s([0-9]{1,9})/([0-9]{1,9})|\\[dt]?frac\{([0-9]{1,9})\}\{([0-9]{1,9})\})")
-_POWER_OF_TEN = re.compile(r"(?:(.{1,40}?)\s*(?:\\times|\\cdot|×|·)\s*)?10\s*\^\s*(?:\{\s*(-?[0-9]{1,3})\s*\}|([0-9]))")
 
 _CPU_SECONDS = 2  # honest answers take 0.002 to 0.4 s; CPU time, so that a busy machine does not change a verdict
+_PLACES = 50  # what differs by less counts as equal
 _MEMORY = 4 << 30  # bytes
 _LONGEST_FORMULA = 500  # characters; the parser needs seconds for longer ones
 _WORDS = re.compile(r"[A-Za-z\s]{3,}")
@@ -63,15 +82,40 @@ def identity(text: str) -> str:
 @register_extractor("last_number")
 @register_extractor("gsm8k_hash")
 def gsm8k_hash(text: str) -> str:
-    """The last `<answer>`; else the number after the last `####`; else the last number. Commas are dropped.
+    r"""The last `<answer>`; else the number behind the last `####`; else the last one, but a boxed or bold one first.
 
-    For targets; on predictions, as `last_number`, it pays for the right number anywhere.
+    A number is read as everywhere (lib/quantities.py), without commas, currency and unit, and never in part. What
+    stands behind `####` but is not one number, such as `2 + 3`, `5:30` or `18 or 19`, comes as it is. Among several in
+    a line counts the one that is boxed or bold, as in `**18** for 2 days`; behind `####` also the first before words.
+    For targets; on predictions, as `last_number`, it pays for the right number anywhere in the last 20,000 characters.
     """
     blocks = tag_blocks(text, "answer")
     if blocks:
         return blocks[-1].strip()
-    numbers = _HASH_NUMBER.findall(text) or _NUMBER.findall(text)
-    return numbers[-1].replace(",", "") if numbers else ""
+    text = text[-_LONGEST_READ:]
+    stated = text.rpartition("####")[2].partition("\n")[0].partition("</")[0] if "####" in text else ""
+    if numerals(stated):
+        return _stated_number(stated.strip())
+    lines = text.splitlines()
+    boxed = next((line for line in reversed(lines) if r"\boxed" in line), "")
+    last = next((line for line in reversed(lines) if numerals(line)), "")
+    if not last:
+        return ""
+    return _digits(marked_number(boxed) or marked_number(last) or numerals(last)[-1])
+
+
+def _stated_number(statement: str) -> str:
+    """The number that a line states, or the line as it is."""
+    if marked := marked_number(statement):
+        return _digits(marked)
+    first, *others = numerals(statement)
+    if (number := as_number(statement)) is not None:
+        return _digits(first) if not others and as_number(first.text) == number else statement
+    return _digits(first) if first.is_stated_in(statement, others) else statement
+
+
+def _digits(numeral: Numeral) -> str:
+    return numeral.text.replace(",", "") if as_number(numeral.text) is not None else numeral.text
 
 
 @register_extractor("last_formula")
@@ -112,61 +156,127 @@ def math(prediction: str, target: str) -> bool:
     r"""`exact`, else equal as formulae according to math-verify: `2\sqrt{3}` is `\sqrt{12}`.
 
     Where one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
-    question, are no answer of 5, while `x = 5` is. Formulae need not be simplified. Not equal are formulae of more than
-    500 characters and those that exceed the child's limits. Letters alone are words and compared as such: as products
-    of symbols, east would equal seat. Raises ConfigError without math-verify.
+    question, are no answer of 5, while `x = 5` is. Lists, tuples and matrices are compared one by one. Formulae need
+    not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
+    binomial, a product or power of numbers, a sum of constants is no answer where the target has none. Decimals are
+    exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal; nothing but its own text equals a ratio,
+    a time, a date, a range or a numeral of another base.
+
+    Not equal are formulae of more than 500 characters and those that exceed the child's limits. Letters alone are
+    words and compared as such: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
     """
     if same_answer(prediction, target):
         return True
+    if max(len(prediction), len(target)) > _LONGEST_FORMULA:
+        return False
     if special_characters(prediction) != special_characters(target):
         return False
-    answers = peel(prediction), peel(target)
-    numbers = [_stated_number(answer) for answer in answers]
-    if numbers != [None, None]:
-        return numbers[0] == numbers[1]
-    if any("boxed" in text or "$" in text for text in answers):  # math-verify would pick an answer from among others
+    return _same_formula(peel(prediction), peel(target))
+
+
+def _same_formula(answer: str, gold: str) -> bool:
+    numbers = [found and not found.is_letter for found in (quantity(answer), quantity(gold))]
+    if any(numbers):
+        return all(numbers) and same_answer(answer, gold)
+    if any("boxed" in text or "$" in text for text in (answer, gold)):  # math-verify would pick one from among others
         return False
-    if _ALTERNATIVE.search(answers[0]) and not _ALTERNATIVE.search(answers[1]):
+    if _ALTERNATIVE.search(answer) and not _ALTERNATIVE.search(gold):
         return False
-    if "=" in answers[0] and "=" not in answers[1]:
-        name, _, rest = answers[0].partition("=")
-        if not _is_name(name):
-            return False
-        answers = peel(rest), answers[1]
-    if any(answers[0].count(sign) > answers[1].count(sign) for sign in ("=", r"\equiv")):
+    lists = _elements(answer), _elements(gold)
+    if all(lists):
+        return _same_elements(*lists)
+    if "=" in answer and "=" not in gold:
+        name, _, rest = answer.partition("=")
+        return "=" not in rest and is_name(name) and math(rest, gold)
+    if any(answer.count(sign) > gold.count(sign) for sign in ("=", r"\equiv")):
         return False  # math-verify would take one of the sides
-    if _TEXT_WITHIN.search(answers[0]) and not _TEXT_WITHIN.search(answers[1]) and "," not in answers[1]:
+    if _TEXT_WITHIN.search(answer) and not _TEXT_WITHIN.search(gold) and "," not in gold:
         return False  # it would read up to these words
-    if any(not text or len(text) > _LONGEST_FORMULA or _WORDS.fullmatch(text) for text in answers):
+    (bare, unit), (bare_gold, gold_unit) = _without_unit(answer), _without_unit(gold)
+    if (bare, bare_gold) != (answer, gold):
+        return same_unit(unit, gold_unit) and math(bare, bare_gold)
+    if any(not text or _WORDS.fullmatch(text) for text in (answer, gold)):
         return False
-    return _equivalent(*answers)
-
-
-def _stated_number(text: str) -> Fraction | None:
-    r"""The number that `text` states: as `as_number` reads it, named (`x = 5`), mixed, or with a power of ten."""
-    text = text.strip()
-    if len(text) > _LONGEST_FORMULA:
-        return None
-    name, equals, rest = text.partition("=")
-    if equals and _is_name(name):
-        text = peel(rest)
-    if (number := as_number(text)) is not None:
-        return number
-    if mixed := _MIXED.fullmatch(text):
-        sign, whole, *parts = mixed.groups()
-        top, bottom = (int(part) for part in parts if part)
-        return (-1 if sign else 1) * (int(whole) + Fraction(top, bottom)) if top < bottom else None
-    if power := _POWER_OF_TEN.fullmatch(text):
-        factor = as_number(power[1]) if power[1] else Fraction(1)
-        return None if factor is None else factor * Fraction(10) ** int(power[2] or power[3])
-    return None
-
-
-def _is_name(text: str) -> bool:
-    if not text.strip() or len(text) > _LONGEST_NAME:
+    plain_texts = plain(answer), plain(gold)
+    if any(_LITERAL.fullmatch(text) for text in plain_texts):
+        return "".join(plain_texts[0].split()) == "".join(plain_texts[1].split())
+    if _bases(plain_texts[0]) != _bases(plain_texts[1]) or _is_less_done(*plain_texts):
         return False
-    text = _SUBSCRIPT.sub("", text)
-    return bool(_NAME.fullmatch(text)) and not _NO_NAME.search(text)
+    return _equivalent(_with_exact_decimals(answer), _with_exact_decimals(gold))
+
+
+def _elements(text: str) -> tuple[str, list[str]] | None:
+    """The kind of a list ("()", "[)", "{}", "" without brackets, "2x3" for a matrix) and what is in it, or None."""
+    text = _SIZES.sub("", text).strip()
+    if matrix := _MATRIX.fullmatch(text):
+        rows = [row.split("&") for row in matrix[2].strip().removesuffix(r"\\").split(r"\\")]
+        return f"{len(rows)}x{len(rows[0])}", [cell for row in rows for cell in row]
+    kind = ""
+    for opening, closing in ((r"\{", r"\}"), *(a + b for a in "([" for b in ")]")):
+        if text.startswith(opening) and text.endswith(closing) and _closes_last(text):
+            kind, text = opening[-1] + closing[-1], text[len(opening) : -len(closing)]
+            break
+    parts, depth, start = [], 0, 0
+    for bracket in _BRACKET.finditer(text):
+        depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
+        if bracket[0] == "," and depth == 0:
+            parts.append(text[start : bracket.start()])
+            start = bracket.end()
+    return (kind, [*parts, text[start:]]) if parts else None
+
+
+def _closes_last(text: str) -> bool:
+    """Whether the bracket that opens `text` is closed at its end, not before."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
+        if depth == 0:
+            return bracket.end() == len(text)
+    return False
+
+
+def _same_elements(answers: tuple[str, list[str]], golds: tuple[str, list[str]]) -> bool:
+    kinds, (found, wanted) = {answers[0], golds[0]}, (answers[1], golds[1])
+    if len(found) != len(wanted) or len(found) > _MOST_ELEMENTS or (len(kinds) > 1 and "" not in kinds):
+        return False
+    if kinds <= {"", "{}"}:  # a set: in any order
+        wanted = list(wanted)
+        for element in found:
+            match = next((each for each in wanted if math(element, each)), None)
+            if match is None:
+                return False
+            wanted.remove(match)
+        return True
+    return (len(kinds) == 1 or kinds == {"", "()"}) and all(map(math, found, wanted))
+
+
+def _without_unit(text: str) -> tuple[str, str]:
+    found = _UNIT_BEHIND.fullmatch(text)
+    unit = read_unit((found[2] or found[4]) + (found[3] or "")) if found else None
+    return (text, "") if unit is None or (found[4] and not unit) else (found[1].strip(), unit)
+
+
+def _bases(text: str) -> list[tuple[str, str]]:
+    """Numerals with the base they are written in: math-verify leaves it out."""
+    return [(digits, _BASES.get(base, base)) for digits, base in _BASE.findall(text)]
+
+
+def _is_less_done(answer: str, gold: str) -> bool:
+    """Whether there is more left to work out in `answer` than in `gold`, as in what restates the question."""
+    if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
+        return True
+    counted = [_PRODUCT, _POWER]
+    if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
+        counted += [_SUM, _POWER_OF_GROUP]
+        if not {*_FUNCTION.findall(answer)} <= {*_FUNCTION.findall(gold)}:
+            return True
+    elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(gold):
+        counted.append(_SUM)
+    return any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
+
+
+def _with_exact_decimals(text: str) -> str:
+    return _DECIMAL.sub(lambda found: rf"{{\frac{{{found[1]}{found[2]}}}{{1{'0' * len(found[2])}}}}}", text)
 
 
 @lru_cache(maxsize=10_000)  # a group repeats its answers, and a reward and the judge ask for the same pair
@@ -228,14 +338,17 @@ def _serve() -> None:
     import resource
     import signal
 
-    from math_verify import LatexExtractionConfig, parse, verify
+    from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
+
+    # It takes any final s, t, h, ab, per and more for units, and leaves them out: 2t would be 2.
+    normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
+    reading = [LatexExtractionConfig(normalization_config=normalization)]
 
     def equal(prediction: str, target: str) -> bool:
         parsed = [
-            parse(f"${answer}$", extraction_config=[LatexExtractionConfig()], parsing_timeout=None)
-            for answer in (target, prediction)
+            parse(f"${answer}$", extraction_config=reading, parsing_timeout=None) for answer in (target, prediction)
         ]
-        return verify(*parsed, timeout_seconds=None)
+        return verify(*parsed, float_rounding=_PLACES, numeric_precision=_PLACES, timeout_seconds=None)
 
     logging.disable()  # math-verify warns that its own timeout is off
     replies, sys.stdout = sys.stdout, sys.stderr
