@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from lib.chats import text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
@@ -123,8 +124,9 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
         test_split_size=0,
         max_train_rows=dataset.max_rows,
     )
-    splits = load_splits(source, columns)
-    screen.say(f"data: {splits.source}, {len(splits.train)} prompts")
+    splits = load_splits(source, columns, lambda row: text_of(chat_of(row, prompts)))
+    first = "the first " if len(splits.train) == dataset.max_rows else ""
+    screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts")
     judge = None
     if reward:
         judge = judge_of(reward, list(splits.train[0]))

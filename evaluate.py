@@ -216,17 +216,16 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
 
 def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dict]:
     """The rows to measure: those that training reports, or those of `--rows`; never what it chooses by. And which."""
-    from lib.data import content_of
-
     first, end = args.rows or task.config.eval.within(len(task.splits.test))
     if not 0 <= first < end <= len(task.splits.test):
         raise ConfigError(
             f"--rows {first} {end}: expected two numbers, the first one lower, of at most {len(task.splits.test)}, the "
             "rows that are held out: change them, or raise dataset.test_split_size"
         )
-    chosen_by = {content_of(row) for row in task.selection}
+    group_of = task.splits.group_of
+    chosen_by = {group_of(row) for row in task.selection}
     within = [row for row in task.splits.test[first:end] if task.fits(row)]
-    rows = [row for row in within if content_of(row) not in chosen_by]
+    rows = [row for row in within if group_of(row) not in chosen_by]
     which = {"rows": [first, end], "rows_left_out": len(within) - len(rows)}
     limit = args.max_examples or (len(rows) if args.rows else task.config.eval.max_examples)
     return rows[:limit], which

@@ -27,9 +27,9 @@ from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
-from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat
+from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of
 from lib.config import SFTConfig, SFTDataset, dump, load, parser
-from lib.data import HELD_OUT_NAMES, Row, Splits, load_splits
+from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog, check_directory, discard
@@ -51,7 +51,7 @@ def main() -> int:
     with RunLog(config.run_dir, args.resume, is_main) as log, Interrupts() as interrupts:
         screen.say(f"data: {source}, {len(train)} rows to train on, {len(held_out)} held out")
         for note in notes:
-            screen.warn(note)
+            screen.say(note)
         model, tokenizer = load_model(config)
         encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
         examples, held_out = encode("to train on", train), encode("held out", held_out)
@@ -86,52 +86,39 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
 
 
 def load_chats(dataset: SFTDataset) -> tuple[str, list[Chat], list[Chat], list[str]]:
-    """Where the rows are from, the chats to train on and held out, and a sentence on each kind that is not trained."""
-    limit = dataset.max_train_rows
-    while True:
-        splits = load_splits(dataset.model_copy(update={"max_train_rows": limit}), columns=())
-        train, held_out, left_out = sorted_out(splits, dataset)
-        if limit is None or len(train) == dataset.max_train_rows or len(splits.train) < limit:
-            break
-        limit *= 8  # max_train_rows counts what is left of the rows, which may be many more than will be read
-    why = [f"{number} rows to train on were removed: they {reason}" for reason, number in left_out.items() if number]
+    """Where the rows are from, the chats to train on and held out, and a sentence on what is not used and why."""
+    train, left_out, seen = [], Counter(), set()
+
+    def accepts(row: Row, place: str) -> bool:
+        """Whether a row is trained; then its chat is one of `train`."""
+        reason = NOT_CHOSEN
+        if is_chosen(row, dataset, place):
+            chat = as_chat(row, place)
+            is_new = not (dataset.distinct and chat.key() in seen)
+            if chat.turns and is_new:
+                seen.add(chat.key())
+                train.append(chat)
+                return True
+            reason = "equal another one" if chat.turns else "were cut off in their only turn"
+        left_out[reason] += 1
+        return False
+
+    splits = load_splits(dataset, (), question_of, accepts)
+    held_out = [
+        chat
+        for row, place in zip(splits.test, splits.test_places, strict=True)
+        if is_chosen(row, dataset, place) and (chat := as_chat(row, place)).turns
+    ]
+    notes = [
+        *splits.notes,
+        *(f"{number} rows to train on were removed: they {why}" for why, number in left_out.items()),
+    ]
     if not train:
         key = "dataset.min_reward, dataset.only_matches" if left_out[NOT_CHOSEN] else "dataset.name"
-        raise ConfigError(f"{key}: no row of {splits.source} is left to train on ({'; '.join(why)}): give others")
+        raise ConfigError(f"{key}: no row of {splits.source} is left to train on ({'; '.join(notes)}): give others")
     if cut_off := sum(chat.is_cut_off for chat in train):
-        why.append(f"in {cut_off} rows to train on the last turn is not trained, since it was cut off")
-    return splits.source, train, held_out, why
-
-
-def sorted_out(splits: Splits, dataset: SFTDataset) -> tuple[list[Chat], list[Chat], Counter[str]]:
-    """The chats to train on, at most `max_train_rows`, those held out, and why others are in neither."""
-    has_own_test = splits.source.endswith(tuple(f", {name})" for name in HELD_OUT_NAMES))
-    source = (
-        f"{splits.source}, not counting {splits.overlap} that are held out too" if splits.overlap else splits.source
-    )
-    left_out = Counter({"are held out too": splits.overlap})
-    held_out = []
-    for number, row in enumerate(splits.test, start=1):
-        where = f"{'test ' if has_own_test else ''}row {number} of {splits.source}"
-        if is_chosen(row, dataset, where) and (chat := as_chat(row, where)).turns:
-            held_out.append(chat)
-    secret, seen, train = {chat.key() for chat in held_out}, set(), []
-    for number, row in enumerate(splits.train, start=1 if has_own_test else len(splits.test) + 1):
-        if len(train) == dataset.max_train_rows:
-            break
-        where = f"row {number} of {source}"
-        if not is_chosen(row, dataset, where):
-            left_out[NOT_CHOSEN] += 1
-        elif not (chat := as_chat(row, where)).turns:
-            left_out["were cut off in their only turn"] += 1
-        elif (key := chat.key()) in secret:
-            left_out["are held out too"] += 1
-        elif dataset.distinct and key in seen:
-            left_out["equal another one"] += 1
-        else:
-            seen.add(key)
-            train.append(chat)
-    return train, held_out, left_out
+        notes.append(f"in {cut_off} rows to train on the last turn is not trained, since it was cut off")
+    return splits.source, train, held_out, notes
 
 
 def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:

@@ -88,6 +88,7 @@ def build(topic: str, family: Family, variant: Variant, number: int, rng: random
     return {
         "id": where,
         "topic": topic,
+        "family": f"{topic}/{family.name}",  # its tasks are alike: none may be held out while another is trained on
         "prompt": prompt,
         "tests": packed(asserts[:-DRAWN]) + asserts[-DRAWN:],
         "stdio": stdio,
@@ -312,7 +313,7 @@ def summarize(rows: list[dict]) -> None:
     print(f"{'topic':<22}{'tasks':>7}{'templates':>11}{'of stdin':>10}{'tests':>7}")
     for topic in (*TOPICS, "all"):
         chosen = [row for row in rows if topic in (row["topic"], "all")]
-        templates = {row["id"].rpartition("-")[0] for row in chosen}
+        templates = {row["family"] for row in chosen}
         tests = sum(len(row["tests"] + row["stdio"]) for row in chosen)
         programs = sum(bool(row["stdio"]) for row in chosen)
         print(f"{topic:<22}{len(chosen):>7}{len(templates):>11}{programs:>10}{tests:>7}")

@@ -137,6 +137,26 @@ def as_chat(row: dict[str, Any], where: str) -> Chat:
     return Chat(messages, turns[:-1] if is_cut_off else turns, tools, kwargs, where, is_cut_off)
 
 
+def text_of(messages: list[dict[str, Any]]) -> str:
+    """Returns who says what in a chat, tool calls aside: equal for chats that ask the same."""
+    return "\n".join(f"{message['role']}: {message.get('content')}" for message in messages)
+
+
+def question_of(row: dict[str, Any]) -> str:
+    """Returns what a row asks before the first turn that is trained: equal for equal questions, whatever the answer.
+
+    A row without a question, or one that `as_chat` refuses, asks all that it says.
+    """
+    try:
+        chat = as_chat(row, "a row")
+    except ConfigError:  # told, with its place, if it is to be trained on
+        return json.dumps(row, sort_keys=True, default=str)
+    before = chat.messages[: chat.turns[0] if chat.turns else -1]
+    if all(message["role"] == "system" for message in before):
+        return chat.key()
+    return text_of(before)
+
+
 def _listed(value: object, speaker: str, where: str) -> list:
     """Messages; text is one message of `speaker`."""
     if isinstance(value, str):

@@ -77,11 +77,12 @@ class Dataset(Section):
     name: Name
     config_name: str | None = None
     revision: str | None = None
-    split: str | None = None  # given: its first `test_split_size` rows are held out, the rest is train
+    split: str | None = None  # given: `test_split_size` rows drawn from it are held out, the rest is train
     target_field: Name = "answer"
-    test_split_size: Count = 200
+    test_split_size: Count = 200  # drawn by a hash of what they ask; of a test split, the first ones
+    family_field: Name | None = None  # column: rows that share its value are either held out or trained on
     spill_test_into_train: bool = False  # true trains on the unused rows of the official test split
-    max_train_rows: Count | None = None
+    max_train_rows: Count | None = None  # the first ones of those that are left
 
 
 class Prompts(Section):
@@ -510,7 +511,7 @@ class RolloutDataset(Section):
     revision: str | None = None
     split: str | None = None  # such as train or train[:2000]; needed where a source has several
     target_field: Name | None = None  # the column with the right answer, for rewards that compare
-    max_rows: Count | None = None
+    max_rows: Count | None = None  # the first ones
 
 
 class ChatPrompts(Section):
@@ -893,8 +894,9 @@ class SFTDataset(Section):
     config_name: str | None = None
     revision: str | None = None
     split: str | None = None
-    test_split_size: Annotated[int, Field(ge=0)] = 200
-    max_train_rows: Count | None = None  # counted last: chosen by the next two, not held out, distinct
+    test_split_size: Annotated[int, Field(ge=0)] = 200  # drawn or first ones, as in train.py
+    family_field: Name | None = None
+    max_train_rows: Count | None = None  # the first ones, counted last: chosen by the next two, not held out, distinct
     min_reward: float | None = None  # of the column `reward`, as rollouts have it
     only_matches: bool = False  # rows whose column `match` is true alone
     distinct: bool = True  # of equal chats the first

@@ -8,8 +8,9 @@ import csv
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,8 @@ from lib.registry import did_you_mean
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
+Placed = tuple[str, Row]  # which row of the source it is, for people, and the row
+Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held out, and what to tell
 
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
 SHOWN_MISTAKES = 10
@@ -35,70 +38,147 @@ class Splits:
 
     train: list[Row]
     test: list[Row]
+    test_places: list[str]  # for people: which row of the source each held-out row is
     source: str  # for people: where the rows are from
     fingerprint: str  # hash of the rows: a resumed run must see the same
-    overlap: int  # train rows that were removed because they are held out too
+    notes: list[str]  # how the rows were chosen, where not all are used: said at start-up
+    group_of: Callable[[Row], str]  # equal for rows of one family, or, without families, for rows that ask the same
 
 
-def load_splits(dataset: Dataset | SFTDataset, columns: Collection[str]) -> Splits:
-    """The rows of a data set; every row has a value in each of `columns` (empty: any columns will do).
+def load_splits(
+    dataset: Dataset | SFTDataset,
+    columns: Collection[str],
+    prompt_of: Callable[[Row], str],
+    accepts: Callable[[Row, str], bool] = lambda row, place: True,
+) -> Splits:
+    """Returns the rows of a data set; every row has a value in each of `columns` (empty: any columns will do).
 
-    With `split` given, or a source of one split only, its first `test_split_size` rows are held out and the rest is
-    train. With a train and a test split, the first `test_split_size` test rows are held out; the other test rows are
-    left unused unless `spill_test_into_train`. A train row that equals a held-out row in `columns` is removed.
+    With `split` given, or a source of one split only, `test_split_size` rows are held out, drawn by a hash of their
+    family (`family_field`), or else of what they ask: it is the same for every seed, and families stay together. With a
+    train and a test split, the first `test_split_size` test rows are held out, in their order; the other test rows are
+    left unused unless `spill_test_into_train`.
+
+    A train row that asks what a held-out row asks (`prompt_of`, whatever its spaces), or is of its family, is removed.
+    `accepts` is told of every other train row, and of its place in the source, until `max_train_rows` are accepted.
 
     Raises ConfigError: unreadable or empty source, missing columns, `test_split_size` too large.
     """
-    tables = _read(dataset)
-    train_table, test_table, source = _choose(tables, dataset)
-    size = dataset.test_split_size
-    if test_table is None:
-        if size >= len(train_table):
-            raise ConfigError(
-                f"dataset.test_split_size: got {size}, but {source} has {len(train_table)} rows and some must be "
-                f"left to train on: lower it below {len(train_table)}"
-            )
-        test, rest = _rows(train_table, 0, size), _rows(train_table, size, len(train_table))
-    else:
-        if size > len(test_table):
-            raise ConfigError(
-                f"dataset.test_split_size: got {size}, but {source} has {len(test_table)} test rows: "
-                f"lower it to {len(test_table)} or less"
-            )
-        test, rest = _rows(test_table, 0, size), _rows(train_table, 0, len(train_table))
-        if getattr(dataset, "spill_test_into_train", False):
-            rest = chain(rest, _rows(test_table, size, len(test_table)))
-    test = list(_checked(test, columns, source))
-    train, overlap = _without(_checked(rest, columns, source), test, columns, dataset.max_train_rows)
-    if not train:
-        raise ConfigError(f"{KEY}: no row of {source} is left to train on, {overlap} are held out: give other data")
-    return Splits(train, test, source, _fingerprint(train, test), overlap)
+    train_split, test_split, source = _choose(_read(dataset), dataset)
+    family = dataset.family_field
+    columns = [*columns, family] if family else columns
+
+    def keys_of(row: Row) -> list[str]:
+        """No key of a train row is one of a held-out row. The first one is the row's group."""
+        asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
+        return [f"family {row[family]}", f"prompt {asked}"] if family else [f"prompt {asked}"]
+
+    def group_of(row: Row) -> str:
+        return keys_of(row)[0]
+
+    hold_out = _from_the_same if test_split is None else _from_its_own
+    test, rest, notes = hold_out(train_split, test_split, dataset, columns, group_of)
+    secret = {key for _, row in test for key in keys_of(row)}
+    train, overlap, offered = [], 0, 0
+    for place, row in _checked(rest, columns):
+        if len(train) == dataset.max_train_rows:
+            notes.append(f"train rows are the first {len(train)} that are left (dataset.max_train_rows)")
+            break
+        if secret and not secret.isdisjoint(keys_of(row)):
+            overlap += 1
+            continue
+        offered += 1
+        if accepts(row, place):
+            train.append(row)
+    alike = f"ask what a held-out row asks{', or are of its family' if family else ''}"
+    if not offered:
+        raise ConfigError(
+            f"{KEY}: no row of {source} is left to train on, since {overlap} {alike}: give other data, or lower "
+            "dataset.test_split_size"
+        )
+    if overlap:
+        notes.append(f"{overlap} rows to train on were removed: they {alike}")
+    places, test = [place for place, _ in test], [row for _, row in test]
+    return Splits(train, test, places, source, _fingerprint(train, test), notes, group_of)
 
 
-def parted(rows: list[Row], most: int) -> tuple[list[Row], list[Row]]:
-    """Rows to choose by, at most `most` and at most a quarter of all, and the others; each in the order of the data.
+def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[list[Row], list[Row]]:
+    """Returns rows to choose by, at most `most` and at most a quarter of all, and the others; each in the order given.
 
     A hash of their content alone draws them, so they are the same in every run, for every seed and number of reported
-    rows. Equal rows come into the same part.
+    rows. Rows of a group come into the same part.
     """
-    keys = [content_of(row) for row in rows]
-    copies, chosen, left = Counter(keys), set(), min(most, len(rows) // 4)
-    for key in sorted(copies):
-        if copies[key] <= left:
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[group_of(row)].append(row)
+    chosen, left = set(), min(most, len(rows) // 4)
+    for key in sorted(groups, key=lambda key: min(_hash(_content(row)) for row in groups[key])):
+        if len(groups[key]) <= left:
             chosen.add(key)
-            left -= copies[key]
-    both = [[row for row, key in zip(rows, keys, strict=True) if (key in chosen) is wanted] for wanted in (True, False)]
+            left -= len(groups[key])
+    both = [[row for row in rows if (group_of(row) in chosen) is wanted] for wanted in (True, False)]
     return both[0], both[1]
 
 
-def content_of(row: Row) -> str:
-    """A hash of all columns of a row."""
-    return hashlib.sha256(_content(row, ()).encode()).hexdigest()
+@dataclass(frozen=True)
+class _Split:
+    """A table under the name that messages give it."""
+
+    table: Table
+    label: str
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def rows(self, indexes: Sequence[int] | None = None) -> Iterator[Placed]:
+        """The place and the row of each index (None: all), read piece by piece: not all of it may be used."""
+        indexes = range(len(self)) if indexes is None else indexes
+        for first in range(0, len(indexes), CHUNK_ROWS):
+            part = indexes[first : first + CHUNK_ROWS]
+            rows = [self.table[i] for i in part] if isinstance(self.table, list) else self.table.select(part).to_list()
+            for index, row in zip(part, rows, strict=True):
+                yield f"row {index + 1} of {self.label}", row
 
 
-def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[Table, Table | None, str]:
-    """Train table, test table (None: hold out rows of the first) and a name for messages."""
+def _from_the_same(
+    split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[[Row], str]
+) -> Parts:
+    """Whole groups in the order of their hashes are held out, the last one as far as it is needed."""
+    size, total = dataset.test_split_size, len(split)
+    if size >= total:
+        raise ConfigError(
+            f"dataset.test_split_size: got {size}, but {split.label} has {total} rows and some must be left to train "
+            f"on: lower it below {total}"
+        )
+    if size == 0:
+        return [], split.rows(), []
+    ranks = [(_hash(group_of(row)), index) for index, (_, row) in enumerate(_checked(split.rows(), columns))]
+    drawn = [index for _, index in sorted(ranks)[:size]]
+    left = sorted(set(range(total)).difference(drawn))
+    whole = f", whole families (dataset.family_field: {dataset.family_field})" if dataset.family_field else ""
+    note = f"held out are {size} of {total} rows, drawn at random{whole}: the same ones for every seed"
+    return list(split.rows(drawn)), split.rows(left), [note]
+
+
+def _from_its_own(
+    train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], _: Callable[[Row], str]
+) -> Parts:
+    """The first rows of the test split are held out."""
+    size, total = dataset.test_split_size, len(test)
+    if size > total:
+        raise ConfigError(
+            f"dataset.test_split_size: got {size}, but {test.label} has {total} rows: lower it to {total} or less"
+        )
+    held_out = list(_checked(test.rows(range(size)), columns))
+    rest = train.rows()
+    if getattr(dataset, "spill_test_into_train", False):
+        rest = chain(rest, test.rows(range(size, total)))
+    return held_out, rest, [f"held out are the first {size} of {total} rows of {test.label}"] if size < total else []
+
+
+def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_Split, _Split | None, str]:
+    """Train split, test split (None: hold out rows of the first) and a name of both for messages."""
     name, known = dataset.name, ", ".join(tables)
+    test = None
     if dataset.split is not None:
         split, start, stop = _parse_split(dataset.split)
         if split not in tables:
@@ -109,9 +189,9 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[Ta
         table = tables[split]
         first, last, _ = slice(_bound(start, len(table)), _bound(stop, len(table))).indices(len(table))
         part = table[first:last] if isinstance(table, list) else table.select(range(first, max(first, last)))
-        chosen = part, None, f"'{name}' ({dataset.split})"
+        train, source = _Split(part, f"'{name}' ({dataset.split})"), f"'{name}' ({dataset.split})"
     elif len(tables) == 1:
-        chosen = next(iter(tables.values())), None, f"'{name}'"
+        train, source = _Split(next(iter(tables.values())), f"'{name}'"), f"'{name}'"
     else:
         held_out = next((split for split in HELD_OUT_NAMES if split in tables), None)
         if "train" not in tables or held_out is None:
@@ -119,10 +199,11 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[Ta
                 f"dataset.split: '{name}' has the splits {known}, expected train and test: choose one, of which "
                 "rows are held out"
             )
-        chosen = tables["train"], tables[held_out], f"'{name}' (train, {held_out})"
-    if len(chosen[0]) == 0:
-        raise ConfigError(f"{KEY}: {chosen[2]} has no rows: give a source with at least one")
-    return chosen
+        train, test = (_Split(tables[split], f"'{name}' ({split})") for split in ("train", held_out))
+        source = f"'{name}' (train, {held_out})"
+    if len(train) == 0:
+        raise ConfigError(f"{KEY}: {source} has no rows: give a source with at least one")
+    return train, test, source
 
 
 def _parse_split(text: str) -> tuple[str, str, str]:
@@ -139,46 +220,26 @@ def _bound(text: str, size: int) -> int | None:
     return int(text) if text else None
 
 
-def _rows(table: Table, start: int, stop: int) -> Iterator[Row]:
-    """Rows [start, stop), read piece by piece, because a hub data set may be larger than what is used of it."""
-    if isinstance(table, list):
-        yield from table[start:stop]
-        return
-    for first in range(start, stop, CHUNK_ROWS):
-        yield from table.select(range(first, min(first + CHUNK_ROWS, stop))).to_list()
-
-
-def _checked(rows: Iterator[Row], columns: Collection[str], source: str) -> Iterator[Row]:
-    for number, row in enumerate(rows, start=1):
+def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Placed]:
+    """The same places and rows. ConfigError for the first row that lacks a column."""
+    for place, row in rows:
         for column in columns:
             if row.get(column) is None:
                 state = "is empty in" if column in row else "is missing from"
                 raise ConfigError(
-                    f"{KEY}: column '{column}' {state} row {number} of {source}, which has {', '.join(map(repr, row))}"
-                    ": name the right column in prompts.user or dataset.target_field, or mend the row"
+                    f"{KEY}: column '{column}' {state} {place}, which has {', '.join(map(repr, row))}: name the right "
+                    "column in prompts.user, dataset.target_field or dataset.family_field, or mend the row"
                     f"{did_you_mean(column, row) if column not in row else ''}"
                 )
-        yield row
+        yield place, row
 
 
-def _without(
-    rows: Iterator[Row], held_out: list[Row], columns: Collection[str], limit: int | None
-) -> tuple[list[Row], int]:
-    """Up to `limit` rows that equal no held-out row in `columns`, and the number of those that did."""
-    secret = {_content(row, columns) for row in held_out}
-    train, overlap = [], 0
-    for row in rows:
-        if limit is not None and len(train) == limit:
-            break
-        if secret and _content(row, columns) in secret:
-            overlap += 1
-        else:
-            train.append(row)
-    return train, overlap
+def _content(row: Row) -> str:
+    return json.dumps([row[column] for column in sorted(row)], sort_keys=True, default=str)
 
 
-def _content(row: Row, columns: Collection[str]) -> str:
-    return json.dumps([row[column] for column in sorted(columns or row)], sort_keys=True, default=str)
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _fingerprint(train: list[Row], test: list[Row]) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lib.chats import text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.data import Splits, load_splits, parted
 from lib.errors import ConfigError
 from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
-from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of
+from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
 from lib.rewards import Judge, judge_of
 from lib.rollout import Sampling
@@ -129,7 +130,12 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     target = config.dataset.target_field
     is_chat = isinstance(config, SelfPlayConfig)
     columns = chat_columns(config.prompts) if is_chat else columns_of(config.prompts.user)
-    splits = load_splits(config.dataset, [*columns, *([target] if target else [])])
+    prompts = config.prompts
+    splits = load_splits(
+        config.dataset,
+        [*columns, *([target] if target else [])],
+        lambda row: text_of(chat_of(row, prompts)) if is_chat else filled(prompts.user, row, "prompts.user"),
+    )
     reward = config.reward
     judge = judge_of(reward, list(splits.train[0]))
     judge.check(splits.train + splits.test)
@@ -198,13 +204,23 @@ def _fitting(splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limi
             f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows "
             f"left, the others are longer than {key} = {limit} tokens: raise it"
         )
-    selection, test = parted(test, settings.selection_examples)
-    notes = [f"{len(train)} train rows; held out are {len(test)} to report and {len(selection)} to choose by"]
+    selection, test = parted(test, settings.selection_examples, splits.group_of)
+    notes = [
+        f"{len(train)} train rows; held out are {len(test)} to report{_reported(settings, len(test))} and "
+        f"{len(selection)} to choose by",
+        *splits.notes,
+    ]
     if any(too_long):
         notes.append(
             f"{too_long[0]} of {len(splits.train)} train and {too_long[1]} of {len(splits.test)} held-out prompts are "
             f"longer than {key} = {limit} tokens and left out"
         )
-    if splits.overlap:
-        notes.append(f"{splits.overlap} train rows stand among the held-out rows too and were removed from train")
     return train, test, selection, notes
+
+
+def _reported(settings: Eval, rows: int) -> str:
+    """Which of so many rows an evaluation reports, where that is not all of them."""
+    often, step = (min(rows, settings.examples(when)) for when in ("", "step"))
+    parts = [f"the first {often}"] if often < rows else []
+    parts += [f"the first {step} in the middle of a stage"] if step != often else []
+    return f" ({', '.join(parts)})" if parts else ""

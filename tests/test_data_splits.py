@@ -19,8 +19,18 @@ def write(path, content):
     return path
 
 
-def load(path, columns=COLUMNS, **options):
-    return load_splits(Dataset(name=str(path), **{"test_split_size": 2, **options}), columns)
+def question(row):
+    return str(row["question"])
+
+
+def load(path, columns=COLUMNS, asks=question, **options):
+    return load_splits(Dataset(name=str(path), **{"test_split_size": 2, **options}), columns, asks)
+
+
+def parts(path, content, **options):
+    """Which of the rows are held out, in the order in which they are reported, and which are trained on."""
+    splits = load(write(path, content), **options)
+    return [content.index(row) for row in splits.test], [content.index(row) for row in splits.train]
 
 
 def message(path, columns=COLUMNS, **options):
@@ -29,29 +39,101 @@ def message(path, columns=COLUMNS, **options):
     return str(caught.value)
 
 
-def test_one_file_is_held_out_from_its_start(tmp_path):
-    splits = load(write(tmp_path / "sums.jsonl", rows(0, 5)))
-    assert (splits.test, splits.train) == (rows(0, 2), rows(2, 5))
+def test_of_one_file_any_rows_are_held_out_for_every_run_the_same(tmp_path):
+    test, train = parts(tmp_path / "sums.jsonl", rows(0, 400), test_split_size=100)
+    assert sorted(test + train) == list(range(400)) and train == sorted(train)
+    assert 15 < sum(index < 100 for index in test) < 35  # a quarter of every quarter,
+    assert 3 < sum(index < 100 for index in test[:40]) < 17  # and of what is reported, the first ones
+    assert 130 < sum(test[:40]) / 40 < 270
+    assert parts(tmp_path / "sums.jsonl", rows(0, 400), test_split_size=40)[0] == test[:40]
+    turned, content = load(write(tmp_path / "turned.jsonl", rows(0, 400)[::-1]), test_split_size=100), rows(0, 400)
+    assert [content.index(row) for row in turned.test] == test  # whatever the order of the file
+    longer = parts(tmp_path / "longer.jsonl", rows(0, 404), test_split_size=100)[0]
+    assert len(set(longer) & set(test)) >= 96  # new rows take their share, the others stay where they are
+    splits = load(tmp_path / "sums.jsonl", test_split_size=100)
+    assert splits.notes == ["held out are 100 of 400 rows, drawn at random: the same ones for every seed"]
     assert "sums.jsonl" in splits.source
+    assert splits.test_places[0] == f"row {test[0] + 1} of '{tmp_path / 'sums.jsonl'}'"
+
+
+def test_a_family_is_held_out_or_trained_on(tmp_path):
+    families = [f"{'kind' * (number % 2)}{number % 40}" for number in range(300)]
+    content = [{**row, "kin": name} for row, name in zip(rows(0, 300), families, strict=True)]
+    splits = load(write(tmp_path / "kin.jsonl", content), test_split_size=50, family_field="kin")
+    assert len(splits.test) == 50
+    assert not {row["kin"] for row in splits.test} & {row["kin"] for row in splits.train}
+    assert len({row["kin"] for row in splits.test}) == 7  # of 7 or 8 rows each, the last one not as a whole
+    unused = 300 - 50 - len(splits.train)
+    assert splits.notes == [
+        "held out are 50 of 300 rows, drawn at random, whole families (dataset.family_field: kin): the same ones for "
+        "every seed",
+        f"{unused} rows to train on were removed: they ask what a held-out row asks, or are of its family",
+    ]
+    chosen, reported = parted(splits.test, 12, splits.group_of)
+    assert 5 <= len(chosen) <= 12 and not {row["kin"] for row in chosen} & {row["kin"] for row in reported}
+    folder = tmp_path / "two"
+    folder.mkdir()
+    write(folder / "train.jsonl", content[:200])
+    write(folder / "test.jsonl", content[210:220])
+    splits = load(folder, test_split_size=10, family_field="kin")
+    assert len(splits.train) == 200 - 10 * 5  # each of ten families has five rows among 200
+    assert "column 'family' is missing from row 1" in message(folder, family_field="family")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"question": "11+1", "answer": 12},
+        {"question": "11+1", "answer": "twelve"},
+        {"question": " 11+1\n", "answer": "12"},
+        {"question": "11+1", "answer": "12", "hint": "count"},
+    ],
+)
+@pytest.mark.parametrize("one_file", [True, False])
+def test_a_question_that_is_held_out_is_not_trained_however_its_answer_is_written(tmp_path, other, one_file):
+    held_out = rows(11, 12)[0]
+    if one_file:
+        path = write(
+            tmp_path / "a.jsonl", [row for number in range(40) for row in (rows(number, number + 1)[0], other)]
+        )
+        asked = load(path, test_split_size=30)
+        assert not {question(row).strip() for row in asked.train} & {question(row).strip() for row in asked.test}
+    write(tmp_path / "train.jsonl", [*rows(0, 3), other])
+    write(tmp_path / "test.jsonl", [held_out])
+    (tmp_path / "a.jsonl").unlink(missing_ok=True)
+    splits = load(tmp_path, test_split_size=1)
+    assert (splits.train, splits.test) == (rows(0, 3), [held_out])
+    assert splits.notes == ["1 rows to train on were removed: they ask what a held-out row asks"]
+
+
+def test_where_only_first_rows_are_used_that_is_said(tmp_path):
+    write(tmp_path / "train.jsonl", rows(0, 5))
+    write(tmp_path / "validation.jsonl", rows(10, 14))
+    assert load(tmp_path, test_split_size=4).notes == []
+    assert load(tmp_path, max_train_rows=5, test_split_size=4).notes == []
+    assert load(tmp_path, max_train_rows=4).notes == [
+        f"held out are the first 2 of 4 rows of '{tmp_path}' (validation)",
+        "train rows are the first 4 that are left (dataset.max_train_rows)",
+    ]
 
 
 def test_rows_to_choose_by_are_no_others(tmp_path):
     every = rows(0, 40)
-    chosen, others = parted(every, 7)
+    chosen, others = parted(every, 7, question)
     assert len(chosen) == 7 and sorted(chosen + others, key=str) == sorted(every, key=str)
     assert not [row for row in chosen if row in others]
-    assert len(parted(every, 1000)[0]) == 10  # at most a quarter
-    assert parted(every, 0) == ([], every) and parted(every[:3], 100) == ([], every[:3])
-    again, _ = parted(every[::-1], 7)  # whatever the order of the rows,
+    assert len(parted(every, 1000, question)[0]) == 10  # at most a quarter
+    assert parted(every, 0, question) == ([], every) and parted(every[:3], 100, question) == ([], every[:3])
+    again, _ = parted(every[::-1], 7, question)  # whatever the order of the rows,
     assert again == chosen[::-1]
-    assert all(row in parted(every, 8)[0] for row in chosen)  # and more of them are these and others
+    assert all(row in parted(every, 8, question)[0] for row in chosen)  # and more of them are these and others
 
 
-def test_equal_rows_are_in_one_part():
-    every = rows(0, 10) * 2 + rows(10, 20)
-    chosen, others = parted(every, 7)
+def test_rows_that_ask_the_same_are_in_one_part():
+    every = rows(0, 10) + [{**row, "answer": f"0{row['answer']}"} for row in rows(0, 10)] + rows(10, 20)
+    chosen, others = parted(every, 7, question)
     assert len(chosen) + len(others) == 30 and len(chosen) == 7
-    assert not [row for row in chosen if row in others]
+    assert not {question(row) for row in chosen} & {question(row) for row in others}
 
 
 def test_unused_test_rows_do_not_reach_train_unless_asked(tmp_path):
@@ -66,9 +148,9 @@ def test_a_train_row_that_is_held_out_too_is_removed_and_counted(tmp_path):
     write(tmp_path / "train.jsonl", rows(0, 3) + [{**rows(11, 12)[0], "id": "other columns may differ"}] + rows(12, 13))
     write(tmp_path / "test.jsonl", rows(10, 14))
     splits = load(tmp_path)
-    assert splits.overlap == 1
+    assert splits.notes[1:] == ["1 rows to train on were removed: they ask what a held-out row asks"]
     assert splits.train == rows(0, 3) + rows(12, 13)  # 12 stands among the unused test rows only
-    assert load(tmp_path, columns=()).overlap == 0  # without columns, rows must be equal as a whole
+    assert len(load(tmp_path, columns=(), asks=str).train) == 5  # who asks with all columns asks something else
 
 
 def test_max_train_rows_counts_rows_that_are_kept(tmp_path):
@@ -80,9 +162,15 @@ def test_max_train_rows_counts_rows_that_are_kept(tmp_path):
 def test_a_split_may_be_chosen_and_cut(tmp_path):
     write(tmp_path / "validation.jsonl", rows(0, 10))
     write(tmp_path / "train.jsonl", rows(20, 30))
-    assert load(tmp_path, split="train").train == rows(22, 30)
-    assert load(tmp_path, split="validation[:4]").train == rows(2, 4)
-    assert load(tmp_path, split="validation[50%:]").test == rows(5, 7)
+
+    def used(**options):
+        splits = load(tmp_path, **options)
+        assert len(splits.test) == 2
+        return sorted(splits.train + splits.test, key=lambda row: int(row["answer"]))
+
+    assert used(split="train") == rows(20, 30)
+    assert used(split="validation[:4]") == rows(0, 4)
+    assert used(split="validation[50%:]") == rows(5, 10)
     assert load(tmp_path).test == rows(0, 2)  # validation stands in for test
 
 
@@ -117,13 +205,14 @@ def test_every_local_format_gives_the_same_rows(tmp_path, monkeypatch, kind):
     else:
         datasets.DatasetDict(train=datasets.Dataset.from_list(content)).save_to_disk(path)
     splits = load(path)
-    assert (splits.test, splits.train) == (content[:2], content[2:])
+    drawn = load(write(tmp_path / "drawn.jsonl", content))
+    assert (splits.test, splits.train) == (drawn.test, drawn.train)
     assert not (tmp_path / "cache").exists()
 
 
 def test_sft_rows_need_no_columns_and_no_held_out_part(tmp_path):
     chat = [{"messages": [{"role": "user", "content": "hi"}]}]
-    splits = load_splits(SFTDataset(name=str(write(tmp_path / "chats.jsonl", chat)), test_split_size=0), ())
+    splits = load_splits(SFTDataset(name=str(write(tmp_path / "chats.jsonl", chat)), test_split_size=0), (), str)
     assert (splits.train, splits.test) == (chat, [])
 
 
@@ -133,7 +222,7 @@ def test_the_fingerprint_follows_every_row_that_is_used(tmp_path):
 
     assert of(rows(0, 5)) == of(rows(0, 5))
     assert len({of(rows(0, 5)), of(rows(0, 6)), of(rows(0, 5), test_split_size=3), of(rows(1, 5) + rows(0, 1))}) == 4
-    assert of(rows(0, 6), max_train_rows=3) == of(rows(0, 5))
+    assert of(rows(0, 6), max_train_rows=3) == of(rows(0, 6), max_train_rows=3) != of(rows(0, 6))
 
 
 def test_broken_lines_are_listed_up_to_ten_and_counted(tmp_path):
@@ -164,11 +253,11 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
         ([{"Question": "1", "answer": "2"}] * 4, {}, "'question' is missing from row 1"),
         ([{"Question": "1", "answer": "2"}] * 4, {}, "which has 'Question', 'answer'"),
         ([{"Question": "1", "answer": "2"}] * 4, {}, "did you mean 'Question'?"),
-        (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in row 2"),
+        (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in row 4"),
         (rows(0, 3), {"test_split_size": 3}, "got 3, but 'rows.jsonl' has 3 rows"),
         (rows(0, 3), {"split": "trian"}, "did you mean 'train'?"),
         (rows(0, 3), {"split": "train[1"}, "expected a name or a part such as train[:2000]"),
-        (rows(0, 2) * 2, {}, "no row of 'rows.jsonl' is left to train on, 2 are held out"),
+        (rows(0, 1) * 4, {}, "no row of 'rows.jsonl' is left to train on, since 2 ask what a held-out row asks"),
     ],
 )
 def test_mistakes_in_the_data_are_one_sentence(tmp_path, monkeypatch, content, options, expected):
@@ -195,7 +284,7 @@ def test_mistakes_in_the_source_are_one_sentence(tmp_path):
     assert "has the splits one, two, expected train and test" in message(tmp_path / "other")
     write(tmp_path / "other" / "train.jsonl", rows(0, 3))
     write(tmp_path / "other" / "test.jsonl", rows(5, 6))
-    assert "has 1 test rows: lower it to 1" in message(tmp_path / "other")
+    assert "(test) has 1 rows: lower it to 1" in message(tmp_path / "other")
 
 
 @pytest.mark.parametrize("offline", [True, False])

@@ -20,7 +20,7 @@ from lib.model import Policy
 from lib.rollout import sequences
 from lib.sampler import Sampler
 from lib.score import Score, kl_weights, plan
-from lib.task import load_task
+from lib.task import load_data, load_task
 from lib.trainer import learning_rate
 
 CONFIG = {
@@ -163,7 +163,7 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
 
 
 def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkeypatch, capsys):
-    """Held out are the first 16 of 25 rows; 2 to 14 are looked at, three of these are to choose by."""
+    """Held out are 16 of 25 rows; 2 to 14 of them are looked at, three of these are to choose by."""
     more = ("dataset.test_split_size=16", "eval.rows=[2,14]", "eval.max_examples=7", "eval.step_examples=2")
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=2", "eval.greedy_too=true")
     steps = ("train.stage1_steps=2", "train.stage2_steps=1", "eval.every_steps=1")
@@ -181,7 +181,13 @@ def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkey
     asked = {part: {row["prompt"] for row in texts if row.get("part") == part} for part in (None, "selection")}
     assert (len(asked[None]), len(asked["selection"])) == (7, 3)
     assert not asked[None] & asked["selection"]
-    assert asked[None] | asked["selection"] <= {f"{i // 5}+{i % 5}" for i in range(2, 14)}
+    splits, _ = load_data(load(ScoreConfig, Path("tiny.yaml"), list(more)))
+    assert asked[None] | asked["selection"] <= {row["question"] for row in splits.test[2:14]}
+    assert (
+        "9 train rows; held out are 9 to report (the first 7, the first 2 in the middle of a stage) and 3 to choose by"
+        "; attempt 2"
+    ) in out
+    assert "held out are 16 of 25 rows, drawn at random: the same ones for every seed" in out
     for row in rows:
         if choice := row.get("selection"):
             own = [t for t in texts if t.get("part") and (t["when"], t["step"]) == (row["when"], row["step"])]

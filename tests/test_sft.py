@@ -95,9 +95,9 @@ def logged(run_name, stream="metrics"):
 def test_the_loss_is_on_assistant_turns_and_their_end_alone(folder):
     trainer = trainer_of()
     row = trainer.train_dataset[0]
-    whole = "<|user|>4+1<|im_end|><|assistant|>5<|im_end|><|user|>again<|im_end|><|assistant|>5<|im_end|>"
+    whole = "<|user|>0+1<|im_end|><|assistant|>1<|im_end|><|user|>again<|im_end|><|assistant|>1<|im_end|>"
     assert trainer.processing_class.decode(row["input_ids"]) == whole
-    assert trained_text(trainer, 0) == "5<|im_end|>5<|im_end|>"
+    assert trained_text(trainer, 0) == "1<|im_end|>1<|im_end|>"
     batch = trainer.data_collator([trainer.train_dataset[index] for index in (0, 9)])  # 4+1 and 13+1: one is padded
     padding = batch["input_ids"] == trainer.processing_class.pad_token_id
     assert padding.sum() == 3
@@ -109,7 +109,7 @@ def test_the_template_gets_its_arguments_from_the_config(folder):
     config["model"]["chat_template"] = "{{ start }}" + TEMPLATE
     (folder / "tiny.yaml").write_text(yaml.safe_dump(config))
     trainer = trainer_of("model.chat_template_kwargs={start: 123}")
-    assert trainer.processing_class.decode(trainer.train_dataset[0]["input_ids"]).startswith("123<|user|>4+1")
+    assert trainer.processing_class.decode(trainer.train_dataset[0]["input_ids"]).startswith("123<|user|>0+1")
 
 
 @pytest.mark.parametrize("as_text", [True, False])
@@ -130,7 +130,7 @@ def test_prompt_and_completion_rows_train_the_completion(folder, as_text):
 def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, capsys):
     assert run(monkeypatch, "train.eval_every=3", "train.steps=60") == 0
     printed = capsys.readouterr()
-    assert "«5<|im_end|>»<|user|>again<|im_end|>" in printed.out
+    assert "«1<|im_end|>»<|user|>again<|im_end|>" in printed.out
     assert "step   60/60" in printed.out
     assert "Warning" not in printed.err
     rows = logged("tiny")
@@ -248,8 +248,8 @@ def test_turns_that_are_too_long_are_left_out_or_cut_and_counted(folder, monkeyp
     """Sums of one digit make 18 tokens, those of two digits 20 and 21; the second answer ends the row."""
     assert run(monkeypatch, "train.max_length=19", "train.steps=1") == 0
     printed = capsys.readouterr().out
-    assert "11 of 16 examples have more than train.max_length = 19 tokens: the turns beyond are not trained" in printed
-    assert "; 11 turns and 0 examples are lost" in printed
+    assert "10 of 16 examples have more than train.max_length = 19 tokens: the turns beyond are not trained" in printed
+    assert "; 10 turns and 0 examples are lost" in printed
     assert trained_text(trainer_of("train.max_length=19"), 9) == "14<|im_end|>"
     cut = trainer_of("train.max_length=19", "train.truncation=cut")
     assert trained_text(cut, 9) == "14<|im_end|>1"
@@ -299,17 +299,44 @@ def test_rollouts_are_chosen_by_reward_and_match(folder, monkeypatch, capsys):
 
 def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
     """Rows that say the same differ in other columns, such as the number of a sample."""
-    write_rows([rollout(1), rollout(2), rollout(1, id="1-1"), rollout(2, id="2-1"), rollout(3), chat(2)])
-    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=1"]).dataset
+    (folder / "two").mkdir()
+    write_rows([rollout(2), rollout(1, id="1-1"), rollout(2, id="2-1"), rollout(3), chat(2)])
+    (folder / "chats.jsonl").rename("two/train.jsonl")
+    write_rows([rollout(1)])
+    (folder / "chats.jsonl").rename("two/test.jsonl")
+    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.name=two", "dataset.test_split_size=1"]).dataset
     _, train, held_out, notes = sft_train.load_chats(config)
     assert [each.messages[0]["content"] for each in train] == ["2+1", "3+1", "2+1"]
     assert [each.messages[0]["content"] for each in held_out] == ["1+1"]
     removed = "1 rows to train on were removed: they"
-    assert notes == [f"{removed} are held out too", f"{removed} equal another one"]
+    assert notes == [f"{removed} ask what a held-out row asks", f"{removed} equal another one"]
     assert len(sft_train.load_chats(config.model_copy(update={"distinct": False}))[1]) == 4
     for most in (1, 2, 3):  # counted after the others are gone
-        kept = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))[1]
+        _, kept, _, notes = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))
         assert [each.messages[0]["content"] for each in kept] == ["2+1", "3+1", "2+1"][:most]
+        said = f"train rows are the first {most} that are left (dataset.max_train_rows)"
+        assert (said in notes) is (most < 3)
+
+
+def test_other_answers_to_a_held_out_question_are_not_trained(folder):
+    """Whether one file is parted or a test split is given; further turns and other kinds of rows change nothing."""
+    said = [{"role": "assistant", "content": content} for content in ("5", "five", "")]
+    asked = {"role": "user", "content": "4+1"}
+    rows = [{"messages": [asked, answer], "id": number} for number, answer in enumerate(said)]
+    rows += [{"prompt": "4+1\n", "completion": "V"}, {"prompt": [asked], "completion": [said[1]]}, chat(4)]
+    rows += [{**chat(4), "messages": json.dumps(chat(4)["messages"])}]
+    write_rows([row for row in rows for _ in range(2)] + [chat(5)])
+    config = load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=1", "dataset.distinct=false"]).dataset
+    for size in range(1, 15):
+        _, train, held_out, _ = sft_train.load_chats(config.model_copy(update={"test_split_size": size}))
+        parts = [{chat.messages[0]["content"].strip() for chat in part} for part in (train, held_out)]
+        assert sorted(map(len, parts)) == [1, 1] and parts[0] != parts[1]
+
+
+def test_rows_without_a_question_are_parted_by_all_that_they_say(folder):
+    write_rows({"messages": [{"role": "assistant", "content": str(number)}]} for number in range(20))
+    config = load(SFTConfig, Path("tiny.yaml"), []).dataset
+    assert len(sft_train.load_chats(config)[1]) == 16
 
 
 def test_an_answer_that_was_cut_off_is_no_turn(folder):
@@ -341,7 +368,7 @@ def test_rows_are_numbered_as_in_the_source(folder, has_own_test):
     with pytest.raises(ConfigError, match="row 4 of 'two'"):
         sft_train.load_chats(config)
     (folder / "two/train.jsonl").write_text("\n".join(map(json.dumps, [chat(4), {"text": "?"}, chat(4), {"a": 1}])))
-    expected = "row 1 of 'two' .train, test., not counting 2 that" if has_own_test else "row 2 of 'two' has 'text'"
+    expected = "row 2 of 'two' .train. has 'text'" if has_own_test else "row 2 of 'two' has 'text'"
     with pytest.raises(ConfigError, match=expected):
         sft_train.load_chats(config)
 
