@@ -41,8 +41,8 @@ their attributes and methods, and those of a class that the tests call by a capi
 elsewhere a value may be expected, for which no object may stand in.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
-hide names and sizes of files, and R4 not the names of packages that are installed beside the library; neither lets
-such a package be read.
+hide names, sizes and times of files: a program can see there what another one has read before it. R4 does not hide the
+names of packages that are installed beside the library; neither lets such a package be read.
 """
 
 import argparse
@@ -378,7 +378,8 @@ def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
         for what, refused in taken.attempts:
             print(f"  {'not' if refused else 'YES':<4} {what}")
         if taken.rung.name != "R4":
-            print("  YES  see names and sizes of files" if taken.rung.name != "R2" else "  not  see names of files")
+            names = "see names, sizes and times of files"
+            print(f"  YES  {names}" if taken.rung.name != "R2" else "  not  see names of files")
         started = time.perf_counter()
         with contextlib.closing(Worker(taken.rung)) as worker:
             start = time.perf_counter() - started

@@ -453,6 +453,8 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
         arguments += ["--perms", "0755", "--dir", folder]  # otherwise root's alone
     for path in paths:
         arguments += ["--ro-bind-try", path, path]
+    for path in ("/proc", "/dev", "/"):  # a program would leave its marks there for the next one, in times of access
+        arguments += ["--remount-ro", path]
     return [program, *arguments, "--chdir", "/", "--", *python]
 
 

@@ -883,6 +883,39 @@ def test_another_seed_is_another_chance(judged):
     assert one != other
 
 
+COUNTS = """
+    import fcntl, os
+
+    def runs_before(fd):
+        # counts in the flags of what it has open, as binary digits
+        flags = (os.O_APPEND, os.O_NONBLOCK)
+        now = fcntl.fcntl(fd, fcntl.F_GETFL)
+        count = sum(bool(now & flag) << digit for digit, flag in enumerate(flags))
+        after = sum(flag for digit, flag in enumerate(flags) if count + 1 >> digit & 1)
+        fcntl.fcntl(fd, fcntl.F_SETFL, after)
+        return count
+"""
+
+
+def test_a_program_leaves_no_flags_for_the_next(worker):
+    for fd in (0, 1, 2):
+        for _ in range(3):
+            first, second = f"assert runs_before({fd}) == 0", f"assert runs_before({fd}) == 1"
+            assert worker.judge(program(COUNTS, first, second)).passed
+
+
+def test_where_a_program_has_files_of_its_own_it_leaves_no_times_for_the_next(protected):
+    if protected.rung != R4:
+        pytest.skip("R3 shares its files with the machine, and R2 has none")
+    links = ["/dev/stdin", "/dev/stdout", "/dev/fd"]
+    look = f"import os\nprint([os.lstat(path).st_atime_ns for path in {links}])"
+    with contextlib.closing(Worker(R4)) as fresh:
+        before = fresh.run(Program(look)).stdout
+        touched = fresh.run(Program(f"import os\nprint([os.readlink(path) for path in {links}])"))
+        assert touched.ending == "finished" and len(touched.stdout) > 20
+        assert fresh.run(Program(look)).stdout == before != ""
+
+
 # --- programs that read and print ---
 
 SQUARE = "print(int(input()) ** 2)"
@@ -1478,7 +1511,7 @@ def test_nobody_has_a_sandbox_too(protected, for_nobody):
     done = for_nobody("-m", "lib.sandbox", "--self-test")
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.endswith(": taken")]
-    assert "YES" not in done.stdout.replace("YES  see names and sizes of files", "")
+    assert "YES" not in done.stdout.replace("YES  see names, sizes and times of files", "")
 
 
 # --- the corpus ---

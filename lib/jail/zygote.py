@@ -145,7 +145,8 @@ class Zygote:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for number, fd in enumerate(standard):
+        # opened anew: what is shared with the next program would keep the flags that this one sets
+        for number, fd in enumerate(standard or [os.open(os.devnull, os.O_RDWR)] * 3):
             os.dup2(fd, number)
         _close_all_but({0, 1, 2, *keep} | ({self._ruleset} if self._ruleset is not None else set()))
         os.chdir("/")
