@@ -1,8 +1,8 @@
 """The hostile programs that the code sandbox is tested with, and the honest ones that it must not hurt.
 
-Every program claims to define `add(a, b)`; none adds. A program that forges or escapes answers right if and only if
-its attack worked, so a full score proves a breach and anything else a refusal. Run them nowhere but in the sandbox.
-Until then they are text: importing this file executes none of them.
+Every program claims to define `add(a, b)`, or what its own tests call; none adds. A program that forges or escapes
+answers right if and only if its attack worked, so a full score proves a breach and anything else a refusal. Run them
+nowhere but in the sandbox. Until then they are text: importing this file executes none of them.
 
 The harness replaces, in every source: @CANARY@ by the path of a file in the tester's home that must be neither read nor
 changed, @HOME@ by its folder, @SECRET@ by the name of a variable in the trainer's environment, @PARENT@ by the

@@ -690,11 +690,20 @@ def test_a_test_may_expect_an_error_in_its_own_words(names):
     assert "pass" not in names("def f(x):\n    raise KeyError", *tests)
 
 
+def test_what_the_set_up_catches_is_its_own_business(names):
+    setup = "try:\n    import no_such_module\n    assert no_such_module\nexcept ImportError:\n    pass\n"
+    setup += "try:\n    assert 1 > 2\nexcept AssertionError:\n    pass"
+    assert names(F, "assert f(1) == 2", "assert f(1) == 3", setup_code=setup) == ["pass", "wrong"]
+
+
 def test_an_assert_may_run_until_an_iterator_is_at_its_end(names):
     loop = "items = iter(f(3))\ntry:\n    while True:\n        assert next(items) == 7\nexcept StopIteration:\n    pass"
     assert names("def f(n):\n    return [7] * n", loop) == ["pass"]
     assert names("def f(n):\n    return [7, 8]", loop) == ["wrong"]
     assert names("def f(n):\n    return []", loop) == ["wrong"]
+    quiet = "import contextlib\nitems = iter(f(3))\nwith contextlib.suppress(StopIteration):\n"
+    quiet += "    while True:\n        assert next(items) == 7"
+    assert names("def f(n):\n    return [7] * n", quiet) == ["pass"]
     assert names("def f(n):\n    return []", "list(map(lambda n: check(n), [1]))\nassert f", setup_code=(
         "def check(n):\n    assert next(iter(f(n))) == 7")) == ["exception"]  # fmt: skip
 

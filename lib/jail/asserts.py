@@ -71,9 +71,11 @@ def _expecting(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _ending(tree: ast.AST) -> Iterator[ast.AST]:
-    """What may run until an iterator is at its end: a handler around it says so by name."""
+    """What may run until an iterator is at its end: a handler around it, or a `with`, says so by name."""
     for node in ast.walk(tree):
-        if isinstance(node, _TRIES) and any(_ENDS & _names(handler.type) for handler in node.handlers):
+        handlers = [handler.type for handler in node.handlers] if isinstance(node, _TRIES) else []
+        contexts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        if any(_ENDS & _names(each) for each in (*handlers, *contexts)):
             yield from (each for part in node.body for each in ast.walk(part))
 
 

@@ -105,6 +105,8 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     except BaseException as error:
         return "unsupported_test", f"setup_code raises {_named(error)}"
     held.clear()  # what the set-up asserts by itself says nothing about the program
+    skipped.clear()
+    program.begin_test()
     twice = [name for name in entry_points if name in namespace]
     if twice:
         return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
