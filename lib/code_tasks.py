@@ -3,8 +3,9 @@
     {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
     {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
 
-`Task` lists the other keys. Static checks read; dynamic ones run programs in a sandbox: the row's solution must pass,
-its wrong programs must not, and neither must programs that know nothing of the task, such as one that returns None.
+`Task` lists the other keys. Static checks read, before training too; dynamic ones run programs in a sandbox: the row's
+solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such as one
+that returns None, or one that only raises what the tests name.
 """
 
 import ast
