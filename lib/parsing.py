@@ -29,6 +29,7 @@ _SUBSCRIPT = re.compile(r"_(?:\w|\{\w{1,9}\})")
 _NO_NAME = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{4,}|\b(?:non?|not|or|nor)\b|\\(?:n|lnot|[gl](?:eq?|t)\b|approx|sim|pm|mp)"
 )
+_FORMULA_FIRST = re.compile(r"\A(?:\$([^$]{1,100})\$|\\\(([^\\]{1,100})\\\))(?=\s+[A-Za-z][^$\\]*\Z)")  # $3.5$ hours
 _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
 
@@ -154,12 +155,16 @@ def quantity(text: str) -> Quantity | None:
     text = text.strip()
     if len(text) > _LONGEST_WRAPPED or text.startswith("~") or text.endswith(".."):
         return None
-    text = peel(text.removesuffix("."))
+    text = _FORMULA_FIRST.sub(_its_inside, peel(text.removesuffix(".")), count=1)
     name, equals, rest = text.partition("=")
     if not (equals and is_name(name)):
         return read_quantity(text) or _marked_quantity(text)
     found = read_quantity(peel(rest))
     return found and found._replace(name="".join(name.lower().split()))
+
+
+def _its_inside(formula: re.Match) -> str:
+    return formula[1] or formula[2]
 
 
 def _marked_quantity(text: str) -> Quantity | None:

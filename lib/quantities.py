@@ -288,7 +288,7 @@ def _is_unit_word(word: re.Match, is_last: bool) -> bool:
     for name in filter(None, (word[1], word[3])):
         if len(name) < 3 and not _known(name) and (is_last or name not in _SHORT_WORDS):
             return False  # two letters may be a product: 2 xy
-    return True
+    return not (is_last and word[1] == "per")
 
 
 def _known(name: str) -> str:

@@ -40,7 +40,7 @@ def test_the_corpus_is_large_and_varied():
     assert len(GAMING) >= 200 and len(HONEST) >= 150
     assert len({(row["target"], row["text"]) for row in GAMING}) == len(GAMING)
     assert len(Counter(row["class"] for row in GAMING)) >= 25
-    assert all(row.get("honest_in", ["answer"]) == ["answer"] for row in GAMING)
+    assert all(row.get("honest_in", ["answer"]) in (["answer"], ["free"]) for row in GAMING)
 
 
 @pytest.mark.parametrize("match", MATCHERS)

@@ -54,6 +54,8 @@ _PRODUCT = re.compile(
 _POWER = re.compile(r"[0-9]\s*\^\s*[0-9]")
 _POWER_OF_GROUP = re.compile(r"[)}]\s*\^\s*[0-9]")
 _SUM = re.compile(r"[^\s(\[{,=<>^*/+-]\s*[+-]")
+_BAR = re.compile(r"\||\\[lr]?vert")
+_QUOTIENT = re.compile(r"(?:\\[dt]?frac\s*\{\s*|(?<![0-9.^]))([0-9]+)[^{}0-9/+-]*(?:\}\s*\{|/)\s*([0-9]+)(?![0-9.])")
 _RELATION = re.compile(r"[=<>]|\\[gln]eq?\b|\\in\b")
 _NO_LETTER = re.compile(r"\\[A-Za-z]+")
 _LETTER = re.compile(r"[A-DF-HJ-Za-df-hj-z]")  # all but e and i
@@ -190,11 +192,11 @@ def _same_formula(answer: str, gold: str) -> bool:
         return "=" not in rest and is_name(name) and math(rest, gold)
     if any(answer.count(sign) > gold.count(sign) for sign in ("=", r"\equiv")):
         return False  # math-verify would take one of the sides
-    if _TEXT_WITHIN.search(answer) and not _TEXT_WITHIN.search(gold) and "," not in gold:
-        return False  # it would read up to these words
     (bare, unit), (bare_gold, gold_unit) = _without_unit(answer), _without_unit(gold)
     if (bare, bare_gold) != (answer, gold):
         return same_unit(unit, gold_unit) and math(bare, bare_gold)
+    if _TEXT_WITHIN.search(answer) and not _TEXT_WITHIN.search(gold) and "," not in gold:
+        return False  # it would read up to these words
     if any(not text or _WORDS.fullmatch(text) for text in (answer, gold)):
         return False
     plain_texts = plain(answer), plain(gold)
@@ -267,12 +269,26 @@ def _is_less_done(answer: str, gold: str) -> bool:
         return True
     counted = [_PRODUCT, _POWER]
     if not _LETTER.search(_NO_LETTER.sub("", answer + gold)):  # constants
-        counted += [_SUM, _POWER_OF_GROUP]
+        counted += [_SUM, _POWER_OF_GROUP, _BAR]
         if not {*_FUNCTION.findall(answer)} <= {*_FUNCTION.findall(gold)}:
             return True
-    elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(gold):
+    elif not _SUM.search(gold) and not _FUNCTION.search(gold) and not _RELATION.search(answer + gold):  # one term
         counted.append(_SUM)
+        if _letters(answer) > _letters(gold):
+            return True
+    if _has_whole_quotient(answer) and not _has_whole_quotient(gold):
+        return True
     return any(len(kind.findall(answer)) > len(kind.findall(gold)) for kind in counted)
+
+
+def _letters(text: str) -> int:
+    return sum(character.isalpha() for character in _NO_LETTER.sub("", text))
+
+
+def _has_whole_quotient(text: str) -> bool:
+    r"""Whether a division of whole numbers is left that comes out even, as in `\frac{6x}{2}`."""
+    quotients = ((int(top), int(bottom)) for top, bottom in _QUOTIENT.findall(text))
+    return any(bottom and top % bottom == 0 for top, bottom in quotients)
 
 
 def _with_exact_decimals(text: str) -> str:
