@@ -199,6 +199,8 @@ class TrainLoop(Section):
     on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
     # what lib/watch.py calls a collapse ends the run (exit code 3), or takes it back to its best checkpoint
+    overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
+    mask_truncated: bool = False  # true: answers, or attempts, that were cut off are not trained
     identical_rewards_warning: Count = 20  # steps in a row
     stop_on_identical_rewards: bool = False
 
@@ -336,6 +338,10 @@ class ScoreConfig(RunConfig):
                     "first one: raise it"
                 ),
             )
+        shorter = min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2)
+        if train.overlong_buffer >= shorter:
+            keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
+            yield keys, f"a buffer of {train.overlong_buffer} tokens is no part of {shorter}: lower it"
         group = train.attempts_per_prompt * train.revisions_per_attempt
         if train.baseline == "leave_one_out" and group == 1:
             keys = ("train.baseline", "train.attempts_per_prompt", "train.revisions_per_attempt")
@@ -386,6 +392,7 @@ class ScoreConfig(RunConfig):
                         "stage2_batch_size": batch,
                         "attempts_per_prompt": min(train.attempts_per_prompt, 2),
                         "revisions_per_attempt": min(train.revisions_per_attempt, 2),
+                        "overlong_buffer": min(train.overlong_buffer, min(budgets.values()) - 1),
                         "checkpoint_every": 1,
                     }
                 ),
@@ -754,8 +761,6 @@ class GspoTrain(TrainLoop):
     kl: KlKind = "k3"
     resample_rounds: Annotated[int, Field(ge=0)] = 0  # DAPO's dynamic sampling: as often, at most, others are drawn for
     # prompts whose answers all earn the same
-    overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
-    mask_truncated: bool = False  # true: answers that were cut off are not trained
     sampler_correction: SamplerCorrection | None = None
 
 

@@ -159,7 +159,11 @@ class GspoRun(Trainer):
         lengths = torch.tensor([float(len(completion.ids)) for completion in completions])
 
         def weights(among: list[Group]) -> torch.Tensor:
-            every_length = [float(len(answer.completion.ids)) for group in among for answer in group.answers]
+            every_length = [
+                float(len(answer.completion.ids)) * is_trained(answer, train)
+                for group in among
+                for answer in group.answers
+            ]
             every_length = torch.tensor(collect(every_length, self.accelerator))
             return length_weights(self.recipe.length_norm, lengths, config.generation.most_tokens, every_length)
 

@@ -41,7 +41,7 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
 
     sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change with a constant added to
     the reward (Dr.GRPO, arXiv 2503.20783). token: every token of the step counts the same (DAPO, arXiv 2503.14476);
-    `all_lengths` are those of all samples of the step, over all processes.
+    `all_lengths` are those of all samples of the step, over all processes, 0 where a sample is not trained.
     """
     if norm == "sequence":
         return 1.0 / lengths.clamp(min=1)

@@ -14,7 +14,7 @@ from lib.console import with_best
 from lib.distributed import collect, make_accelerator, share, total
 from lib.evaluation import evaluate, selected, summarise
 from lib.ledger import brief
-from lib.losses import adapted_beta, kl_per_token, length_weights, score_advantages, score_loss
+from lib.losses import adapted_beta, kl_per_token, length_weights, overlong_penalty, score_advantages, score_loss
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
 from lib.sampler import Sampler
@@ -126,17 +126,17 @@ class Score(Trainer):
         def of(values: list[float]) -> torch.Tensor:
             return torch.tensor(values, dtype=torch.float32, device=device)
 
-        r1, r2 = of([r.score1.reward for r in rollouts]), of([r.score2.reward for r in rollouts])
+        budgets = self.config.generation.max_new_tokens_attempt1, self.config.generation.max_new_tokens_attempt2
+        attempts = [[(r.y1, r.score1) for r in rollouts], [(r.y2, r.score2) for r in rollouts]]
+        r1, r2 = (
+            of([score.reward + overlong_penalty(len(y.ids), budget, train.overlong_buffer) for y, score in own])
+            for own, budget in zip(attempts, budgets, strict=True)
+        )
         if train.bonus_on == "match":
             bonus = of([float(r.score2.match) - float(r.score1.match) for r in rollouts])
         else:
             bonus = r2 - r1
-        lengths = [of([len(getattr(r, name).ids) for r in rollouts]) for name in ("y1", "y2")]
-        budgets = self.config.generation.max_new_tokens_attempt1, self.config.generation.max_new_tokens_attempt2
-        weights = [
-            length_weights(train.length_norm, own, budget, of(collect(own.tolist(), self.accelerator)))
-            for own, budget in zip(lengths, budgets, strict=True)
-        ]
+        lengths = [of([len(y.ids) for y, _ in own]) for own in attempts]
         penalties = [torch.zeros_like(r1)] * 2
         if train.kl == "k1_in_reward":
             penalties = self._kl_in_reward(stage, rollouts)
@@ -144,7 +144,12 @@ class Score(Trainer):
         scored = [of([float(r.score1.scored) for r in rollouts])]
         needs_both = train.alpha > 0 and stage.number == 2
         scored.append(of([float(r.score2.scored and (r.score1.scored or not needs_both)) for r in rollouts]))
-        weights = [weight * is_scored for weight, is_scored in zip(weights, scored, strict=True)]
+        whole = [of([float(y.finished or not train.mask_truncated) for y, _ in own]) for own in attempts]
+        scored = [kept * is_whole for kept, is_whole in zip(scored, whole, strict=True)]
+        weights = [
+            length_weights(train.length_norm, own, budget, of(collect((own * kept).tolist(), self.accelerator))) * kept
+            for own, budget, kept in zip(lengths, budgets, scored, strict=True)
+        ]
         weights[0] = weights[0] * train.revisions_per_attempt
         # of all processes: a baseline must not depend on how the prompts are shared out
         r1, r2, bonus, penalty1, penalty2, scored1, scored2 = (

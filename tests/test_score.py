@@ -2,6 +2,7 @@ import copy
 import json
 import math
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -15,7 +16,7 @@ from conftest import after
 import train
 from lib import score as module
 from lib.config import Optimizer, ScoreConfig, load
-from lib.errors import NumericError, OutOfMemory, run_script
+from lib.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model import Policy
 from lib.rollout import sequences
 from lib.sampler import Sampler
@@ -160,6 +161,43 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "lora.r=2")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
+
+
+def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
+    """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
+    choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")
+    run, masking = make_run(*choices), make_run(*choices, "train.mask_truncated=true")
+    rollouts = [
+        replace(
+            r,
+            y1=replace(r.y1, ids=r.y1.ids[: 4 + i // 2 % 5], finished=i // 2 % 2 == 0),
+            y2=replace(r.y2, ids=r.y2.ids[: 1 + i % 6], finished=i % 3 > 0),
+        )
+        for i, r in enumerate(run.sample(run.stages[1]))
+    ]
+    first, second = ([max(0, len(y.ids) - free) / 3 for y in ys]
+                     for free, ys in ((5, [r.y1 for r in rollouts]), (3, [r.y2 for r in rollouts])))  # fmt: skip
+    assert len(set(first)) > 1 and len(set(second)) > 1
+    credit = run.credit(run.stages[1], rollouts)
+    paid1 = [r.score1.reward - price for r, price in zip(rollouts, first, strict=True)]
+    assert credit.advantage1.tolist() == pytest.approx(paid1, abs=1e-6)
+    assert credit.advantage2.tolist() == pytest.approx(
+        [
+            r.score2.reward - price + 2 * (r.score2.match - r.score1.match)
+            for r, price in zip(rollouts, second, strict=True)
+        ],
+        abs=1e-6,
+    )
+    masked = masking.credit(run.stages[1], rollouts)
+    for name, repeats in (("1", 2), ("2", 1)):  # a first attempt stands there once for every revision
+        ys = [getattr(r, f"y{name}") for r in rollouts]
+        trained = sum(len(y.ids) for y in ys if y.finished)  # the mean is over these tokens alone
+        weight = [repeats * len(ys) / trained * y.finished for y in ys]
+        assert getattr(masked, f"weight{name}").tolist() == pytest.approx(weight)
+        kept = [value * y.finished for value, y in zip(getattr(credit, f"advantage{name}").tolist(), ys, strict=True)]
+        assert getattr(masked, f"advantage{name}").tolist() == pytest.approx(kept)
+    with pytest.raises(ConfigError, match="a buffer of 6 tokens is no part of 6: lower it"):
+        load(ScoreConfig, Path("tiny.yaml"), ["train.overlong_buffer=6"])
 
 
 def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkeypatch, capsys):

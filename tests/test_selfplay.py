@@ -586,9 +586,12 @@ def test_what_was_not_judged_or_not_finished_is_not_trained(folder):
             rewards = [a.score.reward for a in answers[i // 4 * 4 : i // 4 * 4 + 4] if a.score.scored]
             if i not in unscored:  # they are in nobody's baseline
                 assert credit.advantage[i].item() == pytest.approx(answer.score.reward - fmean(rewards), abs=1e-6)
-    with opened("train.mask_truncated=true", "train.batch_size=8") as run:
+    with opened("train.mask_truncated=true", "train.batch_size=8", "train.length_norm=token") as run:
         credit = run.credit(run.play(), [])
-        finished = [answer.completion.finished for answer in answers_of(credit.groups)]
+        completions = [answer.completion for answer in answers_of(credit.groups)]
+        finished = [completion.finished for completion in completions]
+        trained = sum(len(completion.ids) for completion in completions if completion.finished)
+        assert credit.weight[0].item() / len(completions) == pytest.approx(1 / trained)  # of what is trained, a mean
         assert 0 < sum(finished) < len(finished)
         assert all(f for f, is_on in zip(finished, is_learned(credit), strict=True) if is_on)
 
