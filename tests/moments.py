@@ -279,7 +279,7 @@ def _play_all(run: GspoRun) -> list:
     run.clock.start()
     asked = [run.task.asked(i, run.task.train[i]) for i in run.sampler.take(run.config.train.batch_size)]
     generator = torch.Generator().manual_seed(5)
-    played = run._games(asked, run.config.train.group_size, run.task.limits(1.0), generator, run.progress.step)
+    played = run._games(asked, run.config.train.group_size, run.task.limits(1.0), generator, run.progress.step, run.opponent)
     mine = share(played, run.accelerator)
     run._book(mine)
     return mine
