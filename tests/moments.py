@@ -279,7 +279,8 @@ def _play_all(run: GspoRun) -> list:
     run.clock.start()
     asked = [run.task.asked(i, run.task.train[i]) for i in run.sampler.take(run.config.train.batch_size)]
     generator = torch.Generator().manual_seed(5)
-    played = run._games(asked, run.config.train.group_size, run.task.limits(1.0), generator, run.progress.step, run.opponent)
+    size, limits = run.config.train.group_size, run.task.limits(1.0)
+    played = run._games(asked, size, limits, generator, run.progress.step, run.opponent)
     mine = share(played, run.accelerator)
     run._book(mine)
     return mine
