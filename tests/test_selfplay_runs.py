@@ -21,7 +21,7 @@ import moments
 import pytest
 import torch
 import yaml
-from conftest import fewer
+from conftest import WHOLE, fewer
 from server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
@@ -163,7 +163,8 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
     mine.same_as(straight, died)
     assert mine.kept() == straight.kept() <= {*key.values()}
     kinds = {what.split()[0] for what in died}
-    assert {"read", "kept", "waiting", "saving", "train"} <= kinds and "evaluation" in str(died), died
+    assert {"read", "kept", "waiting"} <= kinds and len(kinds) > 3 and "evaluation" in str(died), died
+    assert not WHOLE or {"saving", "train"} <= kinds, died  # a few kills may hit anything
     assert not [*mine.folder.glob("runs/*/*/*.tmp"), *mine.folder.glob("runs/*/*.torn")]
 
 
