@@ -8,6 +8,8 @@
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
+    python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
+    python evaluate.py --compare outputs/a@after_stage1 outputs/a@stage2/step_40
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
 
 A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answers, and its opponent is not asked.
@@ -16,6 +18,8 @@ exact match, never shaped reward. `--majority` asks whether an attempt is better
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/swaps.py); its rows go into the run's swaps.jsonl too.
+`--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
+runs or files of `--output` (the last ones), or of one (its first and its last); lib/paired.py says what and how.
 
 Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox.
 """
@@ -31,6 +35,7 @@ from functools import partial
 from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from lib import paired
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
 from lib.console import READ, answered, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
@@ -43,6 +48,10 @@ LEGEND = "exact match; below each value its 95 % interval"
 def main() -> int:
     """Answers the held-out questions once per temperature; prints one table, appends one row each to a file."""
     args, config, adapter = command_line()
+    if args.compare:
+        for pair in paired.chosen(args.compare):
+            print("\n".join(paired.lines(*pair)))
+        return FINISHED
     prepare(config)
     from lib.adapters import load_adapter  # torch comes after the config was found sound
     from lib.console import Screen
@@ -92,9 +101,9 @@ def both_attempts(
     )  # fmt: skip
     row = summarise(answers, settings.temperature)
     if samples > 1:
-        row["pass_at_k"] = pass_at_k(rollouts, samples, accelerator)
+        row["pass_at_k"] = pass_at_k(answers, samples)
     if samples > 1 and majority:
-        row["majority"] = majority_votes(rollouts, samples, matchers.get(config.reward.match), accelerator)
+        row["majority"] = majority_votes(answers, rollouts, samples, matchers.get(config.reward.match), accelerator)
     return row
 
 
@@ -118,6 +127,7 @@ def single_answers(
     from lib.evaluation import evaluate_groups, in_parts
     from lib.groups import answer_all
     from lib.ledger import numbers_of
+    from lib.replies import key_of
 
     samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
 
@@ -127,12 +137,13 @@ def single_answers(
 
     groups = in_parts(answer, list(enumerate(rows)), settings.seed, task.policy.device, accelerator, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]
-    return evaluate_groups(answers, [], settings, accelerator)
+    questions = [key_of(group.asked.messages) for group in groups]
+    return evaluate_groups(questions, answers, [], settings, accelerator)
 
 
-def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Path | None]:
+def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | None, Path | None]:
     """The options, the config with its overrides, and the adapter's folder. ConfigError for every mistake in them."""
-    options = parser(__doc__, smoke=False)
+    options = parser(__doc__, smoke=False, required=False)
     which = options.add_mutually_exclusive_group()
     which.add_argument("--adapter", type=Path, metavar="DIR", help="a saved adapter; without it, the base model")
     which.add_argument("--run", type=Path, metavar="DIR", help="a run directory: its newest adapter")
@@ -149,7 +160,14 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig, Pa
     extra.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
     extra.add_argument("--swap-attempts", action="store_true", help="attempt 2 after first attempts of others")
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
+    options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
     args = options.parse_args()
+    if args.compare:
+        if len(args.compare) > 2 or args.config or args.overrides:
+            raise ConfigError("--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else")
+        return args, None, None
+    if not args.config:
+        options.error("the following arguments are required: --config (or --compare)")
     config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
     if (args.majority or args.swap_attempts) and isinstance(config, SelfPlayConfig):
         option = "--majority votes over" if args.majority else "--swap-attempts measures"
@@ -216,6 +234,8 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
 
 def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dict]:
     """The rows to measure: those that training reports, or those of `--rows`; never what it chooses by. And which."""
+    from lib.data import digest_of
+
     first, end = args.rows or task.config.eval.within(len(task.splits.test))
     if not 0 <= first < end <= len(task.splits.test):
         raise ConfigError(
@@ -228,7 +248,7 @@ def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dic
     rows = [row for row in within if group_of(row) not in chosen_by]
     which = {"rows": [first, end], "rows_left_out": len(within) - len(rows)}
     limit = args.max_examples or (len(rows) if args.rows else task.config.eval.max_examples)
-    return rows[:limit], which
+    return rows[:limit], which | {"questions": digest_of(rows[:limit])}
 
 
 def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settings: Eval) -> dict:

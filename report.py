@@ -21,11 +21,12 @@ from statistics import fmean
 
 import yaml
 
+from lib import paired
 from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of, with_best
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.runlog import is_number, read_jsonl
-from lib.stats import mean_interval, wilson
+from lib.stats import mean_interval
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 
@@ -154,14 +155,11 @@ def moment(row: dict) -> tuple:
 
 
 def more_of(row: dict) -> dict:
-    """What an evaluation of groups says between the lines: pass@k of the largest k, and how sure the opponent's is."""
-    more = {}
+    """What an evaluation of groups says between the lines: pass@k of the largest k."""
     last = (row.get("pass_at_k") or [{}])[-1]
-    if last.get("k", 1) > 1:
-        more = {f"pass@{last['k']}": last.get("pass"), f"pass@{last['k']}_ci95": last.get("pass_ci95")}
-    if row.get("games") and is_number(row.get("opponent_acc")):
-        more["opponent_acc_ci95"] = list(wilson(round(row["opponent_acc"] * row["games"]), row["games"]))
-    return more
+    if last.get("k", 1) == 1:
+        return {}
+    return {f"pass@{last['k']}": last.get("pass"), f"pass@{last['k']}_ci95": last.get("pass_ci95")}
 
 
 def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
@@ -195,7 +193,7 @@ def one_run(run: Run) -> str:
     body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
-    body += alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
+    body += in_pairs([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -256,10 +254,42 @@ def cell(row: dict, key: str) -> str:
     """`0.812` over `[.796 .827]`."""
     if not is_number(row.get(key)):
         return "–"
-    sign = "+" if key in ("delta", "minus_own") else ""
+    sign = "+" if key in ("delta", "minus_own", "difference") else ""
     ends = row.get(f"{key}_ci95") or ()
     interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
     return f"{row[key]:{sign}.3f}" + (f"<small>[{interval}]</small>" if interval else "")
+
+
+def in_pairs(runs: list[Run]) -> list[str]:
+    """The section of paired differences: of one run from first to last, of several between the first and each other."""
+    rows, told = [], ""
+    for one, two in product(runs[:1], runs[1:] or runs):
+        try:
+            pairs = paired.chosen([*dict.fromkeys((str(one.folder), str(two.folder)))])
+        except ConfigError:
+            continue  # nothing that could be compared
+        for first, second, _ in pairs:
+            names = (paired.named(one.name, first), paired.named(two.name, second))
+            if "per_question" not in first or "per_question" not in second:
+                continue  # rows of an earlier version
+            try:
+                found = paired.compare(first, second, names)
+            except ConfigError as error:
+                told += f"<p class=warning>{html.escape(str(error))}</p>"
+                continue
+            rows.append(f"<tr class=group><th colspan=5>{html.escape('  →  '.join(names))}</th></tr>")
+            for row in found:
+                numbers = "".join(f"<td>{row[key]:.3f}</td>" for key in ("first", "second"))
+                numbers += f"<td>{cell(row, 'difference')}</td><td class=n>{row['p']:.2g}</td>"
+                rows.append(f"<tr><th>{paired.NAMES[row['of']]}</th>{numbers}</tr>")
+    note = (
+        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, a question being one "
+        "witness. p: how likely it is to differ as much if each difference were as likely with the other sign. It is "
+        "about these weights; whether a way of training is better takes seeds."
+    )
+    heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
+    content = table(heads, rows) if rows else ""
+    return [section("In pairs", content + told, note if rows else "")] if content + told else []
 
 
 def counterfactuals(runs: list[Run]) -> list[str]:
@@ -407,7 +437,7 @@ def several_runs(runs: list[Run]) -> str:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
-    body += alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
+    body += in_pairs(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
 

@@ -56,6 +56,7 @@ ledger        groups in the books: rows of texts, rows of numbers
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
 console       what a person watches: a line per step, a table of evaluations
+paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
 tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy

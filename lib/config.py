@@ -1045,10 +1045,10 @@ def _placeholder_mistakes(texts: list[str], known: list[str]) -> Iterator[str]:
 Config = TypeVar("Config", bound=Outputs)
 
 
-def parser(doc: str, smoke: bool = True) -> argparse.ArgumentParser:
+def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.ArgumentParser:
     """The command line that all scripts share: `--config FILE`, `--smoke N` and `section.key=value` overrides."""
     result = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--config", required=True, type=Path, metavar="FILE", help="the YAML file of the task")
+    result.add_argument("--config", required=required, type=Path, metavar="FILE", help="the YAML file of the task")
     if smoke:
         result.add_argument(
             "--smoke", type=_positive, metavar="N", help="N examples, a few steps: every part, in a minute"

@@ -167,7 +167,7 @@ class Screen:
                 f"pass@{largest}": _cell(last["pass"], last["pass_ci95"]) if last["k"] == largest else "-",
                 "well-formed": _cell(row.get("well_formed"), row.get("well_formed_ci95")),
                 "games won": _cell(row.get("win_rate"), row.get("win_rate_ci95")),
-                "opponent": _cell(row.get("opponent_acc"), None),
+                "opponent": _cell(row.get("opponent_acc"), row.get("opponent_acc_ci95")),
             }
             table.add_row(label_of(row, rows, between="\n"), *(cells[column] for column in columns))
         self._console.print(table)

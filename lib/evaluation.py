@@ -4,11 +4,15 @@ What is reported and what training chooses by are measured on different question
 lucky too, and its luck must not be reported. `selection` of a row has the latter, with the accuracy of every prompt, so
 that two evaluations can be compared pair by pair.
 
+A question is one witness, however often it is asked: the samples of it, and rows that ask the same, are one cluster of
+every interval and of `mcnemar_p`. `per_question` has what was right of each, in the order in which they come first, and
+two evaluations of the same rows are compared by it (lib/paired.py).
+
 Accuracy is exact match of answers that stand in their place, never shaped reward. i->c and c->i are fractions of all
 answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +25,7 @@ from lib.config import Eval
 from lib.distributed import collect, share
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
+from lib.replies import key_of
 from lib.rewards import Judge
 from lib.rollout import Rollout, Sampling, two_attempts
 
@@ -32,7 +37,7 @@ Row, Answered = TypeVar("Row"), TypeVar("Answered")
 class Answers:
     """Both attempts of every held-out prompt, `samples` of them each, as plain numbers."""
 
-    group: np.ndarray  # (n,) index of the prompt
+    group: np.ndarray  # (n,) index of the question, the same for rows that ask the same
     match1: np.ndarray  # (n,) bool
     match2: np.ndarray
     reward1: np.ndarray
@@ -66,7 +71,7 @@ def evaluate(
     )  # fmt: skip
     per_rollout = [_numbers(rollout) for rollout in rollouts]
     everything = collect(per_rollout, accelerator)
-    return _answers(everything, sampling.attempts), rollouts
+    return _answers(everything), rollouts
 
 
 def in_parts(
@@ -91,19 +96,24 @@ def in_parts(
     return answered
 
 
+def group_of(questions: list[Hashable]) -> np.ndarray:
+    """Indices of questions, from 0 in the order in which they come first."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(question, len(known)) for question in questions])
+
+
 def _numbers(rollout: Rollout) -> tuple:
     one, two = rollout.score1, rollout.score2
     return (
-        one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
+        key_of(rollout.prompt1), one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
         not rollout.y1.finished, not rollout.y2.finished, one.well_formed, two.well_formed, one.answer != two.answer,
         not (one.scored and two.scored), two.components,
     )  # fmt: skip
 
 
-def _answers(numbers: list[tuple], samples: int) -> Answers:
-    *columns, components = zip(*numbers, strict=True)
-    group = np.arange(len(numbers)) // samples
-    return Answers(group, *(np.asarray(column) for column in columns), components=list(components))
+def _answers(numbers: list[tuple]) -> Answers:
+    questions, *columns, components = zip(*numbers, strict=True)
+    return Answers(group_of(questions), *(np.asarray(column) for column in columns), components=list(components))
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
@@ -123,7 +133,9 @@ def summarise(answers: Answers, temperature: float) -> dict:
     for name, values in (("i_to_c", gained), ("c_to_i", lost)):
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
-    row["mcnemar_p"] = stats.mcnemar(int(gained.sum()), int(lost.sum()))
+    row["per_question"] = _per_question(answers.group, acc_attempt1=one, acc_attempt2=two)
+    before, after = (row["per_question"][f"acc_attempt{attempt}"] for attempt in (1, 2))
+    row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
     for name in ("reward", "length", "truncated", "well_formed"):
         for attempt in (1, 2):
             row[f"{name}_attempt{attempt}"] = float(getattr(answers, f"{name}{attempt}").mean())
@@ -137,72 +149,98 @@ def summarise(answers: Answers, temperature: float) -> dict:
     return row
 
 
+def _per_question(group: np.ndarray, **right: np.ndarray) -> dict[str, list[int]]:
+    """How many answers there are to each question, and how many of them are right."""
+    counts = {"n": np.bincount(group)} | {name: np.bincount(group, values) for name, values in right.items()}
+    return {name: values.astype(int).tolist() for name, values in counts.items()}
+
+
+def _rates(per_question: dict[str, list[int]], name: str) -> list[float]:
+    return [right / n for right, n in zip(per_question[name], per_question["n"], strict=True)]
+
+
 def selected(answers: Answers) -> dict:
-    """What training chooses by: accuracies, and `per_prompt`, that of attempt 2 at each prompt in the order of rows."""
+    """What training chooses by: accuracies, and `per_prompt`, that of attempt 2 at each question."""
     row = summarise(answers, 0.0)
     keys = [f"acc_attempt{attempt}{end}" for attempt in (1, 2) for end in ("", "_ci95")]
-    right = answers.match2.reshape(row["prompts"], -1)
-    return {key: row[key] for key in ("n", "prompts", *keys)} | {"per_prompt": right.mean(axis=1).tolist()}
+    per_prompt = _rates(row["per_question"], "acc_attempt2")
+    return {key: row[key] for key in ("n", "prompts", *keys)} | {"per_prompt": per_prompt}
 
 
 def evaluate_groups(
-    answers: list[list[dict]], games: list[tuple[bool | None, bool | None]], settings: Eval, accelerator: Accelerator
+    questions: list[Hashable],
+    answers: list[list[dict]],
+    games: list[tuple[bool | None, bool | None]],
+    settings: Eval,
+    accelerator: Accelerator,
 ) -> dict:
     """The row of evaluations.jsonl for single answers, without `when` and `step`.
 
-    `answers` has this process's answers in numbers, prompt by prompt (lib/ledger.py); `games` whether the policy's
-    first answer and the opponent's are right, None where nobody knows. An answer that could not be judged is wrong.
+    `questions` has what this process's rows ask, `answers` the answers in numbers, row by row (lib/ledger.py), and
+    `games`, if there are any, whether the policy's first answer and the opponent's are right, None where nobody knows.
+    An answer that could not be judged is wrong.
     """
-    answers, games = collect(answers, accelerator), collect(games, accelerator)
-    right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (prompts, samples)
-    samples = right.shape[1]
-    group = np.repeat(np.arange(len(right)), samples)
-    row = {"n": right.size, "prompts": len(right), "temperature": settings.temperature, "acc": float(right.mean())}
-    row["acc_ci95"] = _interval(right.flatten(), group)
-    counts = right.sum(axis=1).astype(int).tolist()
-    row["pass_at_k"] = _passes(counts, samples)
+    questions, answers, games = (collect(each, accelerator) for each in (questions, answers, games))
+    right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (rows, samples)
+    asked = group_of(questions)
+    group = np.repeat(asked, right.shape[1])
+    row = {"n": right.size, "prompts": int(group.max()) + 1, "temperature": settings.temperature}
+    row |= {"acc": float(right.mean()), "acc_ci95": _interval(right.flatten(), group)}
+    row["per_question"] = _per_question(group, acc=right.flatten())
+    row["pass_at_k"] = _passes(right, asked)
     for name in ("reward", "length", "truncated", "unscored", "well_formed"):
         row[name] = float(np.mean([each[name] or 0.0 for group in answers for each in group]))
     row["well_formed_ci95"] = _interval(np.array([each["well_formed"] for part in answers for each in part]), group)
-    scored = [(mine, theirs) for mine, theirs in games if mine is not None and theirs is not None]
-    if games:
-        wins = sum(mine and not theirs for mine, theirs in scored)
-        losses = sum(theirs and not mine for mine, theirs in scored)
-        row |= {"games": len(scored), "wins": wins, "losses": losses, "missing_games": len(games) - len(scored)}
-        row["opponent_acc"] = float(np.mean([theirs for _, theirs in scored])) if scored else None
-        row["win_rate"] = wins / (wins + losses) if wins + losses else None
-        row["win_rate_ci95"] = list(stats.wilson(wins, wins + losses)) if wins + losses else None
+    return row | (_games(games, asked) if games else {})
+
+
+def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> dict:
+    """How the games ended, one of each row; `asked` has the indices of their questions."""
+    known = np.array([mine is not None and theirs is not None for mine, theirs in games])
+    mine, theirs = np.array(games, dtype=float)[known].reshape(-1, 2).T
+    group, decisive = asked[known], mine != theirs
+    wins, losses = int((mine > theirs).sum()), int((mine < theirs).sum())
+    row = {"games": len(group), "wins": wins, "losses": losses, "missing_games": len(games) - len(group)}
+    for name, values, of in (("opponent_acc", theirs, group), ("win_rate", mine[decisive], group[decisive])):
+        row[name] = float(values.mean()) if len(values) else None
+        row[f"{name}_ci95"] = _interval(values, of) if len(values) else None
     return row
 
 
-def selected_groups(answers: list[list[dict]], settings: Eval, accelerator: Accelerator) -> dict:
-    """What training chooses by: the accuracy, and `per_prompt`, that of each prompt, in the order of rows."""
-    row = evaluate_groups(answers, [], settings, accelerator)
-    right = [[each["acc"] or 0.0 for each in group] for group in collect(answers, accelerator)]
+def selected_groups(
+    questions: list[Hashable], answers: list[list[dict]], settings: Eval, accelerator: Accelerator
+) -> dict:
+    """What training chooses by: the accuracy, and `per_prompt`, that of each question."""
+    row = evaluate_groups(questions, answers, [], settings, accelerator)
     keys = ("n", "prompts", "acc", "acc_ci95")
-    return {key: row[key] for key in keys} | {"per_prompt": np.mean(right, axis=1).tolist()}
+    return {key: row[key] for key in keys} | {"per_prompt": _rates(row["per_question"], "acc")}
 
 
 def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
     return list(stats.rate_interval(values.tolist(), group.tolist()))
 
 
-def pass_at_k(rollouts: list[Rollout], samples: int, accelerator: Accelerator) -> list[dict]:
+def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Chance that one of k first attempts is right, for k = 1, 2, 4, ... up to `samples`, with its interval."""
-    right = collect([rollout.score1.match for rollout in rollouts], accelerator)
-    return _passes([sum(right[start : start + samples]) for start in range(0, len(right), samples)], samples)
+    return _passes(answers.match1.reshape(-1, samples), answers.group[::samples])
 
 
-def _passes(counts: list[int], samples: int) -> list[dict]:
-    rows = []
+def _passes(right: np.ndarray, asked: np.ndarray) -> list[dict]:
+    """pass@k of (rows, samples) right answers; `asked` has the indices of the rows' questions."""
+    rows, samples = [], right.shape[1]
     for k in _doublings(samples):
-        chances = np.array([stats.pass_at_k(samples, count, k) for count in counts])
-        rows.append({"k": k, "pass": float(chances.mean()), "pass_ci95": _interval_of_chances(chances)})
+        chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
+        interval = stats.rate_interval(chances, asked.tolist(), most=len(chances) * (samples // k))
+        rows.append({"k": k, "pass": float(np.mean(chances)), "pass_ci95": list(interval)})
     return rows
 
 
 def majority_votes(
-    rollouts: list[Rollout], samples: int, same: Callable[[str, str], bool], accelerator: Accelerator
+    answers: Answers,
+    rollouts: list[Rollout],
+    samples: int,
+    same: Callable[[str, str], bool],
+    accelerator: Accelerator,
 ) -> list[dict]:
     """Majority votes at equal budgets, for K = 1, 2, 4, ... `samples` // 2 (SCoRe, section 6.2).
 
@@ -212,7 +250,7 @@ def majority_votes(
     verdicts = [((r.score1.answer, r.score1.match), (r.score2.answer, r.score2.match)) for r in rollouts]
     verdicts = collect(verdicts, accelerator)
     firsts, seconds = ([pair[attempt] for pair in verdicts] for attempt in (0, 1))
-    rows = []
+    rows, asked = [], answers.group[::samples].tolist()
     for k in _doublings(samples // 2):
         used = samples // (2 * k) * 2 * k  # both sides see the same samples
 
@@ -223,17 +261,20 @@ def majority_votes(
             ]
             return np.array(votes).mean(axis=1)
 
+        def interval(values: np.ndarray, block: int, used: int = used) -> list[float]:
+            return list(stats.rate_interval(values.tolist(), asked, most=len(asked) * (used // block)))
+
         parallel, sequential = accuracy(firsts, 2 * k), accuracy(seconds, k)
         rows.append(
             {
                 "k": k,
                 "attempts": 2 * k,
                 "acc_parallel": float(parallel.mean()),
-                "acc_parallel_ci95": _interval_of_chances(parallel),
+                "acc_parallel_ci95": interval(parallel, 2 * k),
                 "acc_sequential": float(sequential.mean()),
-                "acc_sequential_ci95": _interval_of_chances(sequential),
+                "acc_sequential_ci95": interval(sequential, k),
                 "gain": float((sequential - parallel).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist())),
+                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist(), asked)),
             }
         )
     return rows
@@ -251,15 +292,6 @@ def vote(answers: list[tuple[str, bool]], same: Callable[[str, str], bool]) -> f
     most = max((len(voters) for _, _, voters in camps), default=0)
     winners = [is_right for _, is_right, voters in camps if len(voters) == most]
     return sum(winners) / len(winners) if winners else 0.0
-
-
-def _interval_of_chances(values: np.ndarray) -> list[float]:
-    """Wilson's, of one number between 0 and 1 per prompt: these spread less than zeros and ones, so they count more."""
-    mean, n = values.mean(), len(values)
-    variance = values.var(ddof=1) / n if n > 1 else 0.0
-    if variance > 0:
-        n = mean * (1 - mean) / variance
-    return list(stats.wilson(mean * n, n))
 
 
 def _doublings(limit: int) -> list[int]:

@@ -241,9 +241,11 @@ class GspoRun(Trainer):
         played = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator)
         self._log_texts(when, self._texts(played, opponent), temperature=settings.temperature, **part)
         answers = [[numbers_of(answer) for answer in each.group.answers] for each in played]
+        questions = [key_of(each.group.asked.messages) for each in played]
         if part:
-            return selected_groups(answers, settings, self.accelerator)
-        return evaluate_groups(answers, [each.game for each in played if opponent], settings, self.accelerator)
+            return selected_groups(questions, answers, settings, self.accelerator)
+        games = [each.game for each in played if opponent]
+        return evaluate_groups(questions, answers, games, settings, self.accelerator)
 
     def when_due(self) -> None:
         """Evaluations and checkpoints on the way; the end has its own."""

@@ -119,16 +119,24 @@ def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) 
     return mean, sqrt(squares * clusters / (clusters - 1)) / len(values), clusters
 
 
-def mcnemar(i_to_c: int, c_to_i: int) -> float:
-    """Exact two-sided p-value that incorrect -> correct is as likely as correct -> incorrect; 1 without any change.
+def sign_flip_p(differences: Sequence[int]) -> float:
+    """Exact two-sided p-value that each difference is as likely with the other sign; 1 without any difference.
 
-    Raises ValueError for negative counts.
+    Of differences +1, 0 and -1 it is McNemar's exact test (1947). With several answers to a problem give the sum of
+    each problem's differences: problems are independent, answers to one are not (a clustered test: Durkalski 2003).
     """
-    if min(i_to_c, c_to_i) < 0:
-        raise ValueError(f"mcnemar({i_to_c}, {c_to_i}): expected counts of at least 0")
-    from scipy.special import bdtr
+    import numpy as np
 
-    return min(1.0, 2 * float(bdtr(min(i_to_c, c_to_i), i_to_c + c_to_i, 0.5)))
+    sizes = [abs(difference) for difference in differences if difference]
+    chance = np.zeros(sum(sizes) + 1)  # that the flipped ones sum up to 0, 1, ...
+    chance[0] = 1.0
+    reach = 0
+    for size in sizes:
+        reach += size
+        chance[size : reach + 1] += chance[: reach - size + 1].copy()
+        chance[: reach + 1] /= 2
+    fewest = (sum(sizes) - abs(sum(differences))) // 2  # what is flipped in the smaller of both sums
+    return min(1.0, 2 * float(chance[: fewest + 1].sum()))
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

@@ -17,6 +17,7 @@ An attempt 2 that solves the question again does as well after all four; one tha
 import random
 import re
 from bisect import bisect_right
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,10 +26,11 @@ from accelerate import Accelerator
 
 from lib import stats
 from lib.distributed import collect
-from lib.evaluation import ROWS_AT_ONCE
+from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators import Completion
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
+from lib.replies import key_of
 from lib.rewards import Judge, Score
 from lib.rollout import Rollout, Sampling, second_attempts, verdicts
 
@@ -81,17 +83,22 @@ def swap_attempts(
         _, scores = verdicts(prompts, judge, target_field, written, rows)
         for (i, name, context), score in zip(part, scores, strict=True):
             verdicts_of[i][name] = _verdict(score, context)
+    questions = collect([key_of(rollout.prompt1) for rollout in rollouts], accelerator)
     is_right = collect([rollout.score1.match for rollout in rollouts], accelerator)
     sources = collect([own["right"].source if "right" in own else "none" for own in contexts], accelerator)
-    return summarise(is_right, collect(verdicts_of, accelerator), sources, sampling.attempts, sampling.temperature)
+    return summarise(questions, is_right, collect(verdicts_of, accelerator), sources, sampling.temperature)
 
 
 def summarise(
-    is_right: list[bool], found: list[dict[str, Verdict]], sources: list[str], samples: int, temperature: float
+    questions: list[Hashable],
+    is_right: list[bool],
+    found: list[dict[str, Verdict]],
+    sources: list[str],
+    temperature: float,
 ) -> dict:
-    """The row, of all processes' first attempts in order: which are right, and the verdicts by context."""
-    group, right = np.arange(len(found)) // samples, np.array(is_right)
-    row = {"n": len(found), "prompts": int(group[-1]) + 1, "temperature": temperature}
+    """The row, of all processes' first attempts in order: to what, which are right, and the verdicts by context."""
+    group, right = group_of(questions), np.array(is_right)
+    row = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
     row |= _rate("acc_attempt1", right.astype(float), group)
     row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
     row["after"] = {}

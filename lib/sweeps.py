@@ -360,7 +360,8 @@ def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
 
 
 def without_prompts(row: dict) -> dict:
-    """Returns an evaluation without its lists of a number per prompt."""
+    """Returns an evaluation without its lists of a number per question."""
+    row = {key: value for key, value in row.items() if key != "per_question"}
     if isinstance(row.get("selection"), dict):
         row = {**row, "selection": {key: value for key, value in row["selection"].items() if key != "per_prompt"}}
     return row

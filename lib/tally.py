@@ -24,7 +24,7 @@ class Progress:
         self.config, self.screen, self.total = config, screen, total
         self.rows = 0
         self.rewards: list[float] = []
-        self.matches: list[bool] = []
+        self.matches: dict[str, list[bool]] = {}  # by prompt: rollouts of one are not independent
         self.well_formed: list[bool] = []
         self.usage = Usage()
         self.ended: Counter[str] = Counter()
@@ -85,7 +85,8 @@ class Progress:
         self.calls.update("error" if "error" in call else "result" for call in row["tool_log"])
         if row.get("reward") is not None:
             self.rewards.append(row["reward"])
-            self.matches.append(row["match"])
+            prompt = row["prompt_id"].partition("-")[0]  # the same prompt in another row has a number behind it
+            self.matches.setdefault(prompt, []).append(row["match"])
             self.well_formed.append(not row.get("malformed"))  # rollouts of earlier versions say nothing of it
 
     def _tell(self) -> bool:
@@ -110,10 +111,11 @@ class Progress:
     def _means(self) -> str:
         if not self.rewards:
             return ""
-        right, n = sum(self.matches), len(self.matches)
-        low, high = stats.wilson(right, n)
+        right, of = ([count(each) for each in self.matches.values()] for count in (sum, len))
+        low, high = stats.rate_interval_of_totals(right, of)
+        n = sum(of)
         formed = f"  well-formed {sum(self.well_formed) / n:.3f}"
-        return f"  reward {sum(self.rewards) / n:.3f}  right {right / n:.3f} [{low:.3f}, {high:.3f}]{formed}"
+        return f"  reward {sum(self.rewards) / n:.3f}  right {sum(right) / n:.3f} [{low:.3f}, {high:.3f}]{formed}"
 
     def _cost(self) -> float:
         endpoint, usage = self.config.endpoint, self.usage

@@ -14,6 +14,7 @@ from lib.checkpoint import Checkpoints, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
+from lib.data import digest_of
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.interrupts import Interrupts
@@ -265,7 +266,9 @@ class Trainer:
         row = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
         row["rows"] = list(settings.within(len(task.splits.test)))
         row["rows_left_out"] = len(chosen_by)
-        row |= self.measure(when, settings, task.test[: settings.examples(when)])
+        rows = task.test[: settings.examples(when)]
+        row["questions"] = digest_of(rows)
+        row |= self.measure(when, settings, rows)
         if settings is self.config.eval:  # the greedy one beside it is for people
             row["selection"] = self.measure(when, settings, chosen_by, part="selection") if chosen_by else None
         row |= self.restored("evaluations")

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import forks
 import pytest
@@ -19,10 +20,13 @@ from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from server import held, notes, serve
 
 from lib.config import Collection
+from lib.console import Screen
 from lib.generators import Request
 from lib.replies import key_of
 from lib.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
+from lib.stats import wilson
+from lib.tally import Progress
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'
@@ -650,3 +654,20 @@ def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory)
     after.run()
     right = [row["match"] for row in after.rows().values()]
     assert sum(row["match"] for row in taught.rows().values()) < 0.75 * len(right) < 0.9 * len(right) < sum(right)
+
+
+# what is told of them
+
+
+def test_the_samples_of_a_prompt_are_one_witness(capsys):
+    """50 prompts, half of them always answered right, eight times each: 400 rollouts say no more than 50 do."""
+    progress = Progress(SimpleNamespace(endpoint=None, run_dir=Path("outputs/run")), Screen(), 400)
+    for number in range(400):
+        prompt = f"{number % 50:04x}" + ("-2" if number > 199 else "")  # each stands in the data twice
+        progress.add(row(number, prompt, match=number % 2 > 0) | {"tool_log": []})
+    progress.summary()
+    low, high = (
+        float(end) for end in capsys.readouterr().out.partition("right 0.500 [")[2].partition("]")[0].split(",")
+    )
+    lowest, highest = wilson(25, 50)
+    assert low == pytest.approx(lowest, abs=0.006) and high == pytest.approx(highest, abs=0.006)

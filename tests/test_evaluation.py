@@ -89,6 +89,8 @@ def test_answers_to_one_prompt_are_one_witness():
     assert clustered["delta_ci95"] == pytest.approx(alone["delta_ci95"])
     for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c"):
         assert width(clustered, key) > 1.5 * width(blind, key)
+    assert clustered["mcnemar_p"] == alone["mcnemar_p"] == 0.625 and blind["mcnemar_p"] < 0.1
+    assert clustered["per_question"]["acc_attempt2"] == [4 * right for right in TWO]
 
 
 # -- with a model
@@ -101,7 +103,7 @@ def setting(make_policy, tokenizer, limits):
     rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
     judge = Judge("exact_match", "first_character", "exact", ["question", "answer"])
 
-    def run(temperature=1.0, samples=1, max_examples=8, seed=0):
+    def run(temperature=1.0, samples=1, max_examples=8, seed=0, rows=rows):
         sampling = Sampling(temperature, (4, 6), frozenset([tokenizer.eos_token_id]), 0, batch_size=3, attempts=samples)
         part = rows[:max_examples]
         found, rollouts = evaluate(policy, prompts, part, "answer", judge, sampling, seed, Accelerator(cpu=True))
@@ -131,6 +133,13 @@ def test_an_evaluation_counts_what_it_read(setting):
     assert row["delta"] == pytest.approx(row["i_to_c"] - row["c_to_i"])
     assert row["answer_changed"] == np.mean([r.text1[:1] != r.text2[:1] for r in rollouts])
     assert row["length_attempt2"] == np.mean([len(r.y2.ids) for r in rollouts])
+
+
+def test_rows_that_ask_the_same_are_one_question(setting):
+    """Rows may differ in what is not asked; `n` counts answers, `prompts` questions."""
+    same = [{"question": f"{a}+1=?", "answer": str(a), "source": source} for source in "xy" for a in range(3)]
+    row, _ = setting(samples=2, rows=same)
+    assert (row["n"], row["prompts"], row["per_question"]["n"]) == (12, 3, [4, 4, 4])
 
 
 def test_a_greedy_evaluation_knows_no_seed(setting):

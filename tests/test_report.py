@@ -251,7 +251,12 @@ def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsy
 
 def play_evaluation(when, number, acc, wins, losses, **more):
     row = {"when": when, "stage": 1, "step": number, "n": 400, "prompts": 100, "temperature": 0.7, "acc": acc}
-    row |= {"acc_ci95": [acc - 0.04, acc + 0.03], "opponent_acc": 0.4, "win_rate": wins / (wins + losses)}
+    row |= {
+        "acc_ci95": [acc - 0.04, acc + 0.03],
+        "opponent_acc": 0.4,
+        "opponent_acc_ci95": [0.309, 0.498],
+        "win_rate": wins / (wins + losses),
+    }
     row |= {"games": 100, "wins": wins, "losses": losses, "missing_games": 0, "win_rate_ci95": [0.611, 0.899]}
     passes = [{"k": k, "pass": acc + 0.1 * i, "pass_ci95": [0.123, 0.987]} for i, k in enumerate((1, 2, 4))]
     return row | {"pass_at_k": passes} | more
@@ -312,7 +317,7 @@ def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
     row = heads[heads.index("after training") :]
     assert row[1:10] == [
         "0.603", "[.563 .633]", "0.803", "[.123 .987]", "0.800", "[.611 .899]", "0.400",
-        "[.309 .498]", "400",  # 40 of 100: Wilson's interval
+        "[.309 .498]", "400",
     ]  # fmt: skip
     assert "0.521" not in page.text and "here 40 of 100" in text and "n = 400 answers to 100 held-out questions" in text
     board = page.text[page.text.index("in training") :]

@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 from conftest import chatterbox
@@ -427,14 +428,16 @@ def test_majority_and_pass_at_k_by_hand():
         return [SimpleNamespace(score1=score(a), score2=score(b)) for a, b in zip(first, second, strict=True)]
 
     both = rollouts("1123", "1111") + rollouts("2222", "1222")  # two prompts, four samples each
-    one, two = majority_votes(both, 4, same_answer, ALONE)
+    right = np.array([rollout.score1.match for rollout in both])
+    found = SimpleNamespace(match1=right, group=np.arange(8) // 4)
+    one, two = majority_votes(found, both, 4, same_answer, ALONE)
     assert (one["k"], one["attempts"], two["k"], two["attempts"]) == (1, 2, 2, 4)
     assert one["acc_parallel"] == (0.5 + 0) / 2  # votes 11 and 23, then 22 and 22
     assert one["acc_sequential"] == (1 + 0.25) / 2
     assert two["acc_parallel"] == (1 + 0) / 2  # vote 1123, then 2222
     assert two["acc_sequential"] == (1 + 0.25) / 2  # votes 11 and 11, then 12 and 22
     assert two["gain"] == 0.125
-    assert [row["pass"] for row in pass_at_k(both, 4, ALONE)] == pytest.approx([0.25, 5 / 12, 0.5])
+    assert [row["pass"] for row in pass_at_k(found, 4)] == pytest.approx([0.25, 5 / 12, 0.5])
 
 
 @pytest.mark.parametrize("script", [train, collect_rollouts, evaluate, profile_run], ids=lambda script: script.__name__)

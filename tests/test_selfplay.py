@@ -38,6 +38,7 @@ from lib.rollout import micro_batches
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import EVALUATION, UNSEEN, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
+from lib.stats import wilson
 from lib.task import load_chat_task
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
@@ -278,14 +279,35 @@ def test_an_evaluation_by_hand():
 
     answers = [[number(1.0), number(0.0)], [number(None), number(0.0)], [number(1.0), number(1.0)]]
     games = [(True, False), (None, True), (True, True)]
-    row = evaluate_groups(answers, games, Eval(temperature=0.5), Accelerator(cpu=True))
+    row = evaluate_groups("abc", answers, games, Eval(temperature=0.5), Accelerator(cpu=True))
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
     assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
-    assert "games" not in evaluate_groups(answers, [], Eval(), Accelerator(cpu=True))
-    choice = selected_groups(answers, Eval(), Accelerator(cpu=True))
+    assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
+    assert "games" not in evaluate_groups("abc", answers, [], Eval(), Accelerator(cpu=True))
+    choice = selected_groups("abc", answers, Eval(), Accelerator(cpu=True))
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
+    assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
+        wilson(1, 1)
+    )
+
+
+def test_rows_that_ask_the_same_are_one_witness():
+    """Each of twenty questions stands in four rows, and is always answered and played alike."""
+    right = [number % 3 > 0 for number in range(20)]
+    alone = [[{name: float(one) for name in ("acc", "reward", "length", "truncated", "unscored", "well_formed")}] * 2
+             for one in right]  # fmt: skip
+    games = [(one, number % 5 > 2) for number, one in enumerate(right)]
+    settings, accelerator = Eval(temperature=0.5), Accelerator(cpu=True)
+    once = evaluate_groups(range(20), alone, games, settings, accelerator)
+    often = evaluate_groups([*range(20)] * 4, alone * 4, games * 4, settings, accelerator)
+    assert (once["prompts"], often["prompts"], often["n"]) == (20, 20, 160)
+    keys = ["acc_ci95", "win_rate_ci95", "opponent_acc_ci95", "well_formed_ci95"]
+    pairs = [(once[key], often[key]) for key in keys]
+    pairs += [(a["pass_ci95"], b["pass_ci95"]) for a, b in zip(once["pass_at_k"], often["pass_at_k"], strict=True)]
+    for (low, high), (lowest, highest) in pairs:
+        assert high - low <= highest - lowest < 1.15 * (high - low)  # not half as wide
 
 
 def test_a_very_long_text_is_kept_in_part():

@@ -1,12 +1,24 @@
 import subprocess
 import sys
-from itertools import combinations
+from itertools import combinations, product
 from math import isnan, nan
+from operator import mul
 from random import Random
 
+import numpy as np
 import pytest
 
-from lib.stats import effective_n, mcnemar, mean_interval, paired_delta_interval, pass_at_k, percentiles, wilson
+from lib.stats import (
+    effective_n,
+    mean_interval,
+    paired_delta_interval,
+    pass_at_k,
+    percentiles,
+    rate_interval,
+    rate_interval_of_totals,
+    sign_flip_p,
+    wilson,
+)  # fmt: skip
 
 
 def test_wilson_matches_a_published_example():
@@ -84,15 +96,57 @@ def test_intervals_cover_as_often_as_they_claim():
     assert 0.92 <= hits / 400 <= 0.98  # ignoring the clusters covers 87 %
 
 
-def test_mcnemar():
+def test_one_answer_to_each_problem_has_mcnemars_test():
     # 2 * (C(10,0) + C(10,1)) / 2^10 = 22 / 1024
-    assert mcnemar(9, 1) == mcnemar(1, 9) == pytest.approx(22 / 1024)
-    assert mcnemar(0, 0) == 1.0
-    assert mcnemar(5, 5) == 1.0
-    assert mcnemar(0, 1) == 1.0
-    assert 0 < mcnemar(600, 500) < 0.01
-    with pytest.raises(ValueError):
-        mcnemar(-1, 0)
+    assert sign_flip_p([1] * 9 + [-1]) == sign_flip_p([-1] * 9 + [1, 0, 0]) == pytest.approx(22 / 1024)
+    assert sign_flip_p([]) == sign_flip_p([0, 0]) == sign_flip_p([1]) == sign_flip_p([1, -1] * 5) == 1.0
+    assert 0 < sign_flip_p([1] * 600 + [-1] * 500) < 0.01
+    assert sign_flip_p([1] * 5000) == 0.0
+
+
+def test_a_p_value_counts_signs():
+    random = Random(1)
+    for _ in range(40):
+        differences = [random.randint(-4, 4) for _ in range(random.randint(1, 8))]
+        sums = [sum(map(mul, differences, signs)) for signs in product((1, -1), repeat=len(differences))]
+        extreme = sum(abs(each) >= abs(sum(differences)) for each in sums)
+        assert sign_flip_p(differences) == pytest.approx(extreme / len(sums))
+
+
+def test_p_values_of_equal_policies_are_below_5_percent_5_times_in_100():
+    """16 samples of each of 60 prompts by two equal policies: answers to one prompt are not independent."""
+    dice, below = np.random.default_rng(0), {"clustered": 0, "blind": 0}
+    for _ in range(600):
+        chance = dice.beta(0.3, 0.3, size=(60, 1))
+        better = dice.normal(size=(60, 1)) > 0  # one of both, at one prompt as at the other
+        one, two = (np.where(better == sign, chance, chance[::-1]) for sign in (True, False))
+        first, second = dice.random((60, 16)) < one, dice.random((60, 16)) < two
+        differences = second.sum(axis=1) - first.sum(axis=1)
+        below["clustered"] += sign_flip_p(differences.tolist()) < 0.05
+        below["blind"] += sign_flip_p((second.astype(int) - first).flatten().tolist()) < 0.05
+    assert 0.03 <= below["clustered"] / 600 <= 0.07
+    assert below["blind"] / 600 > 0.15
+
+
+def test_few_clusters_make_wide_intervals():
+    """Ten problems with 16 answers each know their spread as badly as ten numbers do."""
+    totals, sizes = [1, 2, 3, 5, 8, 9, 11, 12, 14, 15], [16] * 10
+    n = effective_n(
+        [float(i < total) for total in totals for i in range(16)], [g for g in range(10) for _ in range(16)]
+    )
+    low, high = rate_interval_of_totals(totals, sizes)
+    assert (high - low) / 2 > 1.1 * (wilson(0.5 * n, n)[1] - 0.5)
+    ones = [1.0] * 5 + [0.0] * 5
+    assert rate_interval(ones, range(10)) == pytest.approx(wilson(5, 10))
+
+
+def test_chances_know_no_more_than_the_answers_behind_them():
+    """pass@8 of 16 samples is about two answers a problem; a spread of nearly nothing would tell of far more."""
+    chances = [1.0] * 19 + [1 - 1 / 12870]
+    low, high = rate_interval(chances, range(20), most=40)
+    assert high == pytest.approx(1, abs=1e-3) and 0.85 < low < 0.93
+    assert rate_interval(chances, range(20), most=10**9)[0] > 0.99
+    assert rate_interval([], []) == (0.0, 1.0)
 
 
 def test_pass_at_k_counts_subsets():

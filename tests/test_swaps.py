@@ -25,6 +25,7 @@ def in_answer_tags(text):
 
 
 # eight first attempts to four questions, two to each; (attempt 2 is right, it repeats what it read)
+QUESTIONS = "aabbccdd"
 IS_RIGHT = [True, True, True, False, False, False, False, False]
 FOUND = [
     {"own": (True, True), "other": (True, False), "right": (True, True), "random": (True, False)},
@@ -40,7 +41,7 @@ FOUND = [
 
 def test_a_table_of_swaps_by_hand():
     sources = ["own", "own", "own", "sampled", "rendered", "rendered", "none", "none"]
-    row = swaps.summarise(IS_RIGHT, FOUND, sources, samples=2, temperature=0.5)
+    row = swaps.summarise(QUESTIONS, IS_RIGHT, FOUND, sources, temperature=0.5)
     assert (row["n"], row["prompts"], row["temperature"], row["acc_attempt1"]) == (8, 4, 0.5, 3 / 8)
     assert row["right_is"] == {"none": 0.25, "own": 0.375, "rendered": 0.25, "sampled": 0.125}
     own, other, right, chance = (row["after"][name] for name in swaps.CONTEXTS)
@@ -61,7 +62,7 @@ def test_a_table_of_swaps_by_hand():
 
 
 def test_nothing_to_compare_has_no_number():
-    row = swaps.summarise([True, True], [{"own": (True, True)}] * 2, ["own", "own"], samples=1, temperature=0.0)
+    row = swaps.summarise("ab", [True, True], [{"own": (True, True)}] * 2, ["own", "own"], temperature=0.0)
     assert row["after"]["other"]["n"] == row["after"]["own"]["n_own_wrong"] == 0
     assert row["after"]["other"]["acc"] is row["after"]["own"]["acc_own_wrong_ci95"] is None
 

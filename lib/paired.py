@@ -1,0 +1,128 @@
+"""Two evaluations of the same questions, compared question by question.
+
+What they differ by is surer than either of them: a hard question is hard for both. A question is one witness, however
+many answers there are to it. This is about two sets of weights and these questions; whether a way of training is better
+than another is a matter of seeds (sweep.py).
+"""
+
+from collections.abc import Sequence
+from math import gcd
+from pathlib import Path
+
+from lib.console import answered, label_of
+from lib.errors import ConfigError
+from lib.runlog import read_jsonl
+from lib.stats import paired_delta_interval, sign_flip_p
+
+NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "acc": "pass@1"}
+
+
+def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
+    """How two rows of evaluations.jsonl differ: a row for each accuracy, and for delta, with its interval and p-value.
+
+    `names` are what the two are called in errors. p is exact, and McNemar's where each question has one answer.
+    ConfigError where they are of different questions, or do not tell them apart.
+    """
+    for row, name in zip((first, second), names, strict=True):
+        if "per_question" not in row or "questions" not in row:
+            raise ConfigError(
+                f"{name}: says nothing of single questions, as rows of earlier versions: measure it again with "
+                "evaluate.py --output FILE, and compare that"
+            )
+    one, two = (_counts(row["per_question"]) for row in (first, second))
+    if first["questions"] != second["questions"]:
+        raise ConfigError(
+            f"{names[0]} and {names[1]}: answered different questions, {len(one['n'])} and {len(two['n'])} of them: "
+            "measure both on the same rows, with evaluate.py --rows FIRST END"
+        )
+    if one.keys() != two.keys():
+        raise ConfigError(f"{names[0]} and {names[1]}: one has two attempts, the other single answers: compare like")
+    return [
+        {"of": key, "first": sum(one[key]) / sum(one["n"]), "second": sum(two[key]) / sum(two["n"])}
+        | _difference(one[key], one["n"], two[key], two["n"])
+        for key in NAMES
+        if key in one
+    ]
+
+
+def chosen(sources: Sequence[str]) -> list[tuple[dict, dict, list[str]]]:
+    """The evaluations to compare, with their names: of two sources the last of each; of one its first and its last.
+
+    A source is a run's folder or a file that evaluate.py has written, with `@` and a moment behind it if another
+    evaluation is meant: `when` of its row, or its checkpoint (stage1/step_40). Only what was answered at the same
+    temperature is compared. ConfigError where there is nothing to compare.
+    """
+    found = [(source, _rows(source)) for source in sources]
+    ends = (found[0][1], found[-1][1])
+    ways = [way for way in ends[0] if way in ends[1] and (len(found) > 1 or len(ends[0][way]) > 1)]
+    if not ways:
+        there = " and ".join(f"{source} has {', '.join(rows)}" for source, rows in found)
+        raise ConfigError(f"--compare: no two evaluations that were answered in the same way ({there}): give others")
+    pairs = []
+    for way in ways:
+        rows = (ends[0][way][-1 if len(found) > 1 else 0], ends[1][way][-1])
+        pairs.append((*rows, [named(found[0][0], rows[0]), named(found[-1][0], rows[1])]))
+    return pairs
+
+
+def named(source: str, row: dict) -> str:
+    """What an evaluation of a source is called."""
+    return f"{source}, {label_of({'label': _place(row), **row}, [row])}, {answered(row)}"
+
+
+def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
+    """The comparison for people."""
+    told = [f"{names[0]}  ->  {names[1]}: {len(first.get('per_question', {}).get('n', ()))} questions in pairs"]
+    for row in compare(first, second, names):
+        low, high = row["difference_ci95"]
+        told.append(
+            f"  {NAMES[row['of']]:10} {row['first']:.3f} -> {row['second']:.3f}   {row['difference']:+.3f} "
+            f"[{low:+.3f}, {high:+.3f}]   p = {row['p']:.2g}"
+        )
+    return told
+
+
+def _counts(per_question: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The counts of right answers, and those of delta."""
+    if "acc_attempt2" not in per_question:
+        return per_question
+    pairs = zip(per_question["acc_attempt1"], per_question["acc_attempt2"], strict=True)
+    return per_question | {"delta": [after - before for before, after in pairs]}
+
+
+def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[int]) -> dict:
+    """Second minus first, each a number of answers per question and what of them counts."""
+    before, after, group = [], [], []
+    for question, (a, n_a, b, n_b) in enumerate(zip(one, n_one, two, n_two, strict=True)):
+        before += [a / n_a] * n_a  # a question that stands in several rows weighs as much in both
+        after += [b / n_b] * n_a
+        group += [question] * n_a
+    every, other = sum(n_one), sum(n_two)
+    unit = gcd(every, other)
+    signed = [(b * every - a * other) // unit for a, b in zip(one, two, strict=True)]
+    return {
+        "difference": sum(two) / other - sum(one) / every,
+        "difference_ci95": list(paired_delta_interval(before, after, group)),
+        "p": sign_flip_p(signed),
+    }
+
+
+def _rows(source: str) -> dict[str, list[dict]]:
+    """The evaluations of a source, by how they were answered."""
+    folder, _, when = (source, "", "") if Path(source).exists() else source.rpartition("@")
+    path = Path(folder) / "evaluations.jsonl" if Path(folder).is_dir() else Path(folder)
+    if not folder or not path.is_file():
+        raise ConfigError(f"--compare {source}: no evaluations there; give a run's folder, or a file of --output")
+    every = [row for row in read_jsonl(path)[0] if "when" in row and "went_back" not in row]
+    rows = [row for row in every if when in ("", row["when"], _place(row))]
+    if not rows:
+        known = dict.fromkeys(place for row in every for place in (row["when"], _place(row)))
+        raise ConfigError(f"--compare {source}: no such evaluation in {path}; it has {', '.join(known) or 'none'}")
+    ways: dict[str, list[dict]] = {}
+    for row in rows:
+        ways.setdefault(answered(row), []).append(row)
+    return ways
+
+
+def _place(row: dict) -> str:
+    return f"stage{row.get('stage', 1)}/step_{row.get('step')}"
