@@ -12,8 +12,8 @@ and selected.jsonl, written at the end, the rows that `select` keeps, which sft_
 web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `malformed`, `tool_log`,
 `usage`, `generator`, `seed`.
 
-Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the server refuses, 74 disk, 130 Ctrl-C and
-143 SIGTERM after the open rollouts.
+Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the server refuses, 7 a reward that raises,
+74 disk, 130 Ctrl-C and 143 SIGTERM after the open rollouts.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from lib.chats import text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
-from lib.errors import FINISHED, ApiError, ConfigError, StorageError, run_script
+from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
@@ -196,7 +196,7 @@ async def collect(
             for job in waiting:  # shared: who is free takes the next
                 if interrupts.received:
                     return
-                await do(job, config, loop, partial(judge_aside, judge, judges), log, progress)
+                await do(job, config, loop, partial(judge_aside, judge, judges, config), log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
 
@@ -268,7 +268,7 @@ async def do(
         progress.failed(error)
         return
     row = row_of(job, episode, loop, seed_of(config.seed, job.id, 0))
-    row |= await verdict(job, episode, config.dataset.target_field)
+    row |= await verdict(job, episode)
     log.write("rollouts", row)
     if progress.done(row):
         log.sync()
@@ -303,18 +303,23 @@ def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, A
 
 
 async def judge_aside(
-    judge: Judge | None, judges: ThreadPoolExecutor, job: Job, episode: Episode, target_field: str | None
+    judge: Judge | None, judges: ThreadPoolExecutor, config: CollectConfig, job: Job, episode: Episode
 ) -> dict[str, Any]:
     """What a judge in a thread says; nothing without one. As many threads as sandbox workers: tools want their turn."""
     if judge is None:
         return {}
-    return await asyncio.get_running_loop().run_in_executor(judges, judged, judge, job, episode, target_field)
+    return await asyncio.get_running_loop().run_in_executor(judges, judged, judge, config, job, episode)
 
 
-def judged(judge: Judge, job: Job, episode: Episode, target_field: str | None) -> dict[str, Any]:
+def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> dict[str, Any]:
     """What the judge says of a rollout. A reward that could not be had is null."""
+    target_field = config.dataset.target_field
     target = job.row[target_field] if target_field else ""
-    [score] = judge([episode.answer], [target], {name: [value] for name, value in job.row.items()}, [job.messages])
+    columns = {name: [value] for name, value in job.row.items()}
+    try:
+        [score] = judge([episode.answer], [target], columns, [job.messages])
+    except RewardError as error:
+        raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on") from error
     return {
         "reward": score.reward if score.scored else None,
         "components": score.components,

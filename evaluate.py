@@ -21,7 +21,7 @@ question's, a right and a random first attempt (lib/swaps.py); its rows go into 
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
 runs or files of `--output` (the last ones), or of one (its first and its last); lib/paired.py says what and how.
 
-Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox.
+Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox, 7 a reward that raises.
 """
 
 import argparse

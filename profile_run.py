@@ -7,7 +7,7 @@ Part 1 measures every first prompt of the training set. Part 2 samples two attem
 as training would: same model, temperature, budgets and end tokens. Recommendations are overrides to paste.
 
 Written are profile_<run_name>.md, with all texts, and profile_<run_name>.json, beside the run's directory or in --out.
-Exit codes: 0 finished, 2 config or data, 5 sandbox.
+Exit codes: 0 finished, 2 config or data, 5 sandbox, 7 a reward that raises.
 """
 
 import argparse

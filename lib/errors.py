@@ -5,7 +5,10 @@ Every error answers three questions: where; what was got and what was expected; 
 
 import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 FINISHED = 0
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint
@@ -48,6 +51,33 @@ class ApiError(UserError):
     exit_code = 6
 
 
+class RewardError(UserError):
+    """A reward, or an extractor or equality beside it, raised where it was to answer.
+
+    `__cause__` is what it raised. `told()` says where in a run that was, and puts the traceback into a file.
+    """
+
+    exit_code = 7
+    is_told = False
+
+    def told(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
+        """The same error between `where` and what to do `then`, with its traceback in `folder`/traceback.txt.
+
+        On a disk that takes no file the traceback goes to the screen. Processes other than the first have own files.
+        """
+        text = "".join(traceback.format_exception(self))
+        kept = folder / (f"traceback_{rank}.txt" if rank else "traceback.txt")
+        try:
+            kept.write_text(text, encoding="utf-8", errors="backslashreplace")
+            note = f"; the traceback is in {kept}"
+        except OSError:
+            print(text, file=sys.stderr)
+            note = "; the traceback is above"
+        error = RewardError(f"{where}{self}{note}{then}")
+        error.is_told = True
+        return error
+
+
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 
@@ -81,6 +111,8 @@ def run_script(main: Callable[[], int]) -> None:
     try:
         code = main()
     except UserError as error:
+        if isinstance(error, RewardError) and not error.is_told:  # there is no run whose folder could keep it
+            error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code
     except (MemoryError, RuntimeError) as error:

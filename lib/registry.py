@@ -1,19 +1,51 @@
 """Named callables that YAML can pick: they refuse duplicates, explain unknown names, and accept dotted paths."""
 
+import contextlib
 import difflib
 import importlib
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.errors import ConfigError
+from lib.errors import ConfigError, RewardError, UserError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`"; did you mean 'learning_rate'?"`, or `""` where nothing known is close."""
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+@contextlib.contextmanager
+def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns whatever is raised within into a RewardError; a UserError is a sentence already, Ctrl-C nobody's fault.
+
+    `known` errors pass, too.
+
+    Even SystemExit: a reward that calls sys.exit(0) must not pass for a run that has finished.
+    """
+    try:
+        yield
+    except (UserError, KeyboardInterrupt, *known):
+        raise
+    except BaseException as error:
+        said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
+        said = said.strip().partition("\n")[0][:200]
+        raise RewardError(f"{whose} raised {said} ({_place_of(error)}){about}") from error
+
+
+def _place_of(error: BaseException) -> str:
+    """Where it was raised: file and line, those of the caller where that is in an installed package."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = (__file__, contextlib.__file__)
+    inside = [frame for frame in frames if frame.filename not in ours] or frames
+    installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
+    own = [frame for frame in inside if not frame.filename.startswith((*installed, "<"))] or inside
+    path = Path(own[-1].filename)
+    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{own[-1].lineno}"
 
 
 class Registry:
@@ -44,7 +76,7 @@ class Registry:
     def get(self, name: str) -> Callable:
         """The callable registered as `name`, or the one at the dotted path `package.module.function`.
 
-        Raises ConfigError with the known names, or with what failed to import.
+        Raises ConfigError with the known names, or with what failed to import; RewardError where the module raises.
         """
         if name in self._entries:
             return self._entries[name]
@@ -61,7 +93,8 @@ class Registry:
         if here not in sys.path:  # a user's module lies beside their config, as `python -m` would find it
             sys.path.insert(0, here)
         try:
-            module = importlib.import_module(module_name)
+            with blamed_on(f"{self.kind} '{path}'", " when its module was imported", (ModuleNotFoundError,)):
+                module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"{self.kind} '{path}': no module '{error.name}' here; run from the folder that holds it, or install it"

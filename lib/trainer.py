@@ -16,7 +16,7 @@ from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
 from lib.data import digest_of
 from lib.distributed import highest, start_trackers, sum_gradients
-from lib.errors import ConfigError, NumericError, OutOfMemory
+from lib.errors import ConfigError, NumericError, OutOfMemory, RewardError
 from lib.interrupts import Interrupts
 from lib.memory import one_error
 from lib.model import Policy
@@ -113,6 +113,7 @@ class Trainer:
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self._resume = resume
+        self._is_evaluating = False
         self._skipped_at: tuple[int, int] | None = None
         self._allow_change = allow_change
         self.log: RunLog
@@ -141,9 +142,20 @@ class Trainer:
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
             else:
                 self.log.rewind({})
-            yield
+            try:
+                yield
+            except RewardError as error:
+                rank = self.accelerator.process_index
+                raise error.told(
+                    config.run_dir, f"{self.where()}: ", "; mend it, then --resume goes on", rank
+                ) from error
             self._say_if_any(self.profile.close())
             self.accelerator.end_training()
+
+    def where(self) -> str:
+        """What is being done now, for messages."""
+        stage, step = self.progress.stage, self.progress.step
+        return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
 
     def fresh_optimizer(self) -> None:
         """Forget the moments of an earlier stage."""
@@ -258,7 +270,9 @@ class Trainer:
     def evaluate(self, when: str) -> dict:
         """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
         before = self.log.offsets()
+        self._is_evaluating = True
         rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+        self._is_evaluating = False
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluation(self, when: str, settings: Eval) -> dict:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -512,6 +513,21 @@ def test_mistakes_are_told_before_anybody_is_asked(task, log):
     told = task(3, endpoint=None).run(code=2)
     assert "give one of the two: a server to ask, or a model to load" in told
     assert len(notes(log)) == seen
+
+
+def test_a_reward_that_raises_ends_the_run_and_costs_no_reply(task):
+    mine = task(3, reward={"fn": "bad_reward.judge", "answer_extractor": "last_number"})
+    bad = mine.folder / "bad_reward.py"
+    bad.write_text("import sys\ndef judge(predictions):\n    sys.exit()\n")
+    told = mine.run(code=7)
+    assert re.search(
+        r"error: rollout \w+\.\d: reward 'bad_reward.judge' raised SystemExit \(bad_reward.py:3\) for ", told
+    )
+    assert told.endswith("traceback is in outputs/run/traceback.txt; mend it, then --resume goes on\n")
+    assert "SystemExit" in (mine.run_dir / "traceback.txt").read_text()
+    bad.write_text("def judge(predictions):\n    return [1.0]\n")
+    mine.run("--resume")
+    assert len(mine.rows()) == 3 * SAMPLES
 
 
 def test_without_a_reward_rows_have_none(task):

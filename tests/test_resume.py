@@ -269,6 +269,44 @@ def test_a_finished_run_says_so(straight, tmp_path):
     assert mine.contents() == before
 
 
+# -- rewards that raise
+
+BROKEN = """
+import json
+import sys
+from pathlib import Path
+
+def odd_digits(predictions):
+    rows = Path("runs/tiny/{stream}.jsonl")
+    if rows.exists() and len(rows.read_text().splitlines()) == {rows} and not Path("mended").exists():
+        for p in predictions:
+            {fault}
+    return [{{"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40}} for p in predictions]
+"""
+
+
+@pytest.mark.parametrize(
+    ("stream", "rows", "fault", "where", "what"),
+    [
+        ("metrics", 1, "p[9]", "stage 1 step 2: ", "IndexError: string index out of range"),
+        ("evaluations", 3, "sys.exit(0)", "stage 1 step 2, evaluation: ", "SystemExit: 0"),
+    ],
+)
+def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, fault, where, what):
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream=stream, rows=rows, fault=fault))
+    said = mine.start(code=7)
+    line = next(line for line in said.splitlines() if line.startswith("error: "))
+    what_and_where = f"{where}reward 'my_reward.odd_digits' raised {what} (my_reward.py:10) for sample "
+    assert line.startswith(f"error: {what_and_where}")
+    assert line.endswith("; the traceback is in runs/tiny/traceback.txt; mend it, then --resume goes on")
+    kept = (mine.dir / "traceback.txt").read_text()
+    assert f"    {fault}" in kept and what.partition(":")[0] in kept
+    (mine.folder / "mended").touch()
+    mine.start("--resume")
+    (mine.dir / "traceback.txt").unlink()
+    mine.same_as(straight)
+
+
 # -- warm start
 
 

@@ -1,6 +1,9 @@
 import ast
+import asyncio
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,7 +14,7 @@ from time import perf_counter
 import pytest
 
 from lib import registry
-from lib.errors import ConfigError, NumericError
+from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards import Judge, as_trl_reward, text_of
 from lib.rewards.math import gsm8k_hash, math_final_answer
@@ -376,6 +379,7 @@ def test_a_column_that_is_missing_is_found_before_training(shelf):
         ([1.0, float("nan")], NumericError, r"'fake' returned nan for sample 1 \('b'\): expected a finite number"),
         ([float("-inf"), 0.0], NumericError, "returned -inf for sample 0"),
         ([{"a": 1.0}, {"a": float("inf")}], NumericError, "returned inf for sample 1, component 'a'"),
+        ([1.0, 10**400], NumericError, "expected a finite number"),
         ([1.0, None], ConfigError, "returned None for sample 1"),
         ([1.0, "1"], ConfigError, "returned '1' for sample 1"),
         ([1.0], ConfigError, "returned 1 values for 2 predictions"),
@@ -391,12 +395,73 @@ def test_wrong_returns_name_the_sample(shelf, returned, error, message):
         judged(fake)
 
 
-def test_bad_code_stops_the_run(shelf):
-    def fake(predictions):
-        return [1 / 0 for _ in predictions]
+class Odd(BaseException):
+    def __str__(self):
+        raise RuntimeError("no text")
 
-    with pytest.raises(ZeroDivisionError):
+
+def cancelled(text):
+    raise asyncio.CancelledError
+
+
+FAULTS = {
+    "ZeroDivisionError: division by zero": lambda text: 1 / 0,
+    "SystemExit: 0": lambda text: sys.exit(0),
+    "StopIteration": lambda text: next(iter(())),
+    "SyntaxError: invalid syntax": lambda text: eval("2 +* 2"),
+    "JSONDecodeError: Expecting value: line 1 column 1": lambda text: json.loads(text),
+    "CancelledError": cancelled,
+    "Odd: <exception str() failed>": lambda text: (_ for _ in ()).throw(Odd()),
+}
+
+
+@pytest.mark.parametrize("said", FAULTS)
+def test_whatever_a_reward_raises_is_one_sentence_with_place_and_sample(shelf, said):
+    """Wherever in a batch the text is; the place is a line of the reward's own file, also where a library raises."""
+
+    def fake(predictions):
+        return [FAULTS[said](text) if text == "bad" else 1.0 for text in predictions]
+
+    register_reward("fake")(fake)
+    judge = Judge("fake", "identity", "exact", [])
+    for texts in (["bad"], ["a", "b", "bad", "bad"]):
+        with pytest.raises(RewardError) as raised:
+            judge(texts, ["c"] * len(texts), {})
+        assert "\n" not in str(raised.value)
+        assert re.match(rf"reward 'fake' raised [\w.]*{re.escape(said)}.* \(tests/test_rewards.py:\d+\) for sample "
+                        rf"{texts.index('bad')} of {len(texts)} \('bad'\)$", str(raised.value))  # fmt: skip
+        assert not isinstance(raised.value.__cause__, RewardError)
+
+
+def test_a_reward_that_raises_about_no_sample_alone(shelf):
+    def fake(predictions):
+        return [1.0 / (2 - len(predictions))] * len(predictions)
+
+    with pytest.raises(RewardError, match=r"ZeroDivisionError.* for 2 samples together$"):
         judged(fake)
+
+
+def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch):
+    register_reward("one")(one := lambda predictions, **columns: [1.0] * len(predictions))
+    register_extractor("first")(lambda text: text.split()[0])
+    register_matcher("inverse")(lambda prediction, target: 1 / float(prediction) == 1 / float(target))
+    one.check = one.begin = lambda *_: 1 / 0
+    judge = Judge("one", "identity", "exact", [])
+    for about, call in {
+        r"extractor 'first' raised IndexError.* for sample 1 \(' '\)": lambda: Judge("one", "first")(
+            ["a", " "], "ab", {}
+        ),
+        r"match 'inverse' raised ValueError.* for 'x \+ 1' and '1 \+ x'": lambda: Judge("one", match="inverse"),
+        r"reward 'one' raised ZeroDivision.* in its check\(\)": lambda: judge.check([{}]),
+        r"reward 'one' raised ZeroDivision.* in its begin\(\) for 'text'": lambda: judge.begin("text", {}),
+    }.items():
+        with pytest.raises(RewardError, match=about + "$"):
+            call()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit()\n")
+    with pytest.raises(RewardError, match=r"SystemExit.* \(leaves_at_once.py:2\) when its module was imported"):
+        registry.rewards.get("leaves_at_once.reward")
 
 
 def test_an_extractor_that_forgets_to_return_is_named(shelf):

@@ -17,7 +17,8 @@ what it needs (collect_rollouts.py calls it for one rollout at a time, from seve
 It returns for each prediction a finite number, a dict of named components whose sum is the reward, or a `Judged`, which
 may decide the match and what is malformed as well, or say that a prediction could not be judged and must be left out of
 the loss. A malformed prediction is never right. Where a column has the name of something above, the latter wins. Text
-of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops.
+of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops: with a RewardError
+that says which sample it was about, for which a reward that raised is asked again, sample by sample.
 
 A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
@@ -28,6 +29,7 @@ generation.
 
 import inspect
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite  # `import math` here would be the sibling of that name
@@ -36,15 +38,16 @@ from typing import Any, NamedTuple
 
 from lib import registry, sandbox
 from lib.config import Reward
-from lib.errors import ConfigError, NumericError
+from lib.errors import ConfigError, NumericError, RewardError
 from lib.formats import FORMATS, answer_place
-from lib.registry import Judged, did_you_mean
+from lib.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import code, math, tags  # noqa: F401  (they register themselves)
 
 _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
     "prompts", "rows",
 )  # fmt: skip
+_SEARCH_SECONDS = 10.0  # for the sample about which a reward raises
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
@@ -89,7 +92,8 @@ def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     sandbox.configure(**config.sandbox.model_dump())
     start = config.reward and getattr(registry.rewards.get(config.reward.fn), "prepare", None)
     if start:
-        note = start()
+        with blamed_on(f"reward '{config.reward.fn}'", " in its prepare()"):
+            note = start()
         if os.environ.get("RANK", "0") == "0":  # one of all processes tells
             say(note)
 
@@ -121,12 +125,13 @@ class Judge:
         self._reward = registry.rewards.get(reward)
         self._extractor = registry.extractor_of_predictions(answer_extractor)
         self._target_extractor = registry.extractors.get(self._target_extractor_name)
+        self._matcher_name = match
         self._matcher = registry.matchers.get(match)
         self._options = dict(options or {})
         self._check_format()
         self._named, self._required, self._takes_all = self._read_signature()
         self._check_options()
-        self._matcher("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
+        self._match("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
 
     def __call__(
         self,
@@ -138,7 +143,7 @@ class Judge:
         """One `Score` per prediction. Predictions and targets are anything that `text_of` reads.
 
         Raises ConfigError for a column that is missing or for returns of the wrong number or type, NumericError for a
-        reward that is not finite.
+        reward that is not finite, RewardError where reward, extractor or equality raises.
         """
         texts, golds = [text_of(value) for value in predictions], [text_of(value) for value in targets]
         lists = {**columns, "predictions": texts, "completions": texts, "targets": golds}
@@ -176,7 +181,15 @@ class Judge:
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""
-        return getattr(self._reward, "begin", None)
+        begin = getattr(self._reward, "begin", None)
+        if begin is None:
+            return None
+
+        def blamed(text: str, row: dict) -> None:
+            with blamed_on(f"reward '{self.reward_name}'", f" in its begin() for {text[:80]!r}"):
+                begin(text, row)
+
+        return blamed
 
     @property
     def needs_targets(self) -> bool:
@@ -184,10 +197,11 @@ class Judge:
         return not _NEEDS_TARGETS.isdisjoint(self._required)
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Lets the reward look at all rows before anything is trained. Raises what it raises, a ConfigError mostly."""
+        """Lets the reward look at all rows before anything is trained. Raises its ConfigError, or RewardError."""
         check = getattr(self._reward, "check", None)
         if check is not None:
-            check(rows)
+            with blamed_on(f"reward '{self.reward_name}'", " in its check()"):
+                check(rows)
 
     def check_targets(self, rows: Sequence[Mapping[str, Any]], field: str, label: str) -> None:
         """ConfigError when nothing is extracted from a row's target: no prediction could ever match it."""
@@ -268,7 +282,11 @@ class Judge:
             raise ConfigError(f"reward '{self.reward_name}' needs {', '.join(absent)}, which this batch lacks")
         taken = self._named | set(columns) if self._takes_all else self._named
         arguments = {name: value for name, value in supplied.items() if name in taken}
-        returned = self._reward(**(arguments | self._options))
+        try:
+            with blamed_on(f"reward '{self.reward_name}'"):
+                returned = self._reward(**(arguments | self._options))
+        except RewardError as error:
+            raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
         if not isinstance(returned, list) or len(returned) != len(texts):
             got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
             raise ConfigError(
@@ -277,8 +295,28 @@ class Judge:
             )
         return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
 
+    def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
+        """For which sample a reward that has raised raises too when it is asked about that one alone."""
+        index, end = 0, time.monotonic() + _SEARCH_SECONDS
+        while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
+            one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
+            try:
+                with blamed_on("it"):
+                    self._reward(**(one | self._options))
+            except RewardError:
+                break
+            index += 1
+        if not texts:
+            return "when it was asked about nothing, to check reward.options"
+        if index == len(texts) or time.monotonic() >= end:
+            return f"for {len(texts)} samples together"
+        return f"for sample {index} of {len(texts)} ({texts[index][:80]!r})"
+
     def _match(self, prediction: str, target: str) -> bool:
-        return bool(prediction.strip() and target.strip()) and bool(self._matcher(prediction, target))
+        if not (prediction.strip() and target.strip()):
+            return False
+        with blamed_on(f"match '{self._matcher_name}'", f" for {prediction[:80]!r} and {target[:80]!r}"):
+            return bool(self._matcher(prediction, target))
 
     def _read(self, text: str, index: int) -> tuple[str, str]:
         """The answer in a prediction, and why the text is malformed; one of the two is blank."""
@@ -292,7 +330,8 @@ class Judge:
         return self._extract(self._target_extractor, self._target_extractor_name, gold, index)
 
     def _extract(self, extractor: Callable[[str], str], name: str, text: str, index: int) -> str:
-        answer = extractor(text)
+        with blamed_on(f"extractor '{name}'", f" for sample {index} ({text[:80]!r})"):
+            answer = extractor(text)
         if not isinstance(answer, str):
             raise ConfigError(
                 f"extractor '{name}' returned {answer!r} for sample {index} ({text[:80]!r}): "
@@ -312,9 +351,16 @@ class Judge:
             wrong = f"reward '{self.reward_name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
             if not isinstance(part, Real):
                 raise ConfigError(wrong)
-            if not isfinite(part):
+            if not _is_finite(part):
                 raise NumericError(wrong)
         return {name: float(part) for name, part in parts.items()}
+
+
+def _is_finite(number: Real) -> bool:
+    try:
+        return isfinite(number)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
