@@ -16,6 +16,11 @@ Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the 
 74 disk, 130 Ctrl-C and 143 SIGTERM after the open rollouts.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import asyncio
 import contextlib

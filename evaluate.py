@@ -24,6 +24,11 @@ runs or files of `--output` (the last ones), or of one (its first and its last);
 Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox, 7 a reward that raises.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import json
 import math

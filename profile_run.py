@@ -10,6 +10,11 @@ Written are profile_<run_name>.md, with all texts, and profile_<run_name>.json, 
 Exit codes: 0 finished, 2 config or data, 5 sandbox, 7 a reward that raises.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import json
 import math

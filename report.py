@@ -9,6 +9,11 @@ scoreboard.json; a run that is still going, or that was cut off, is shown as far
 is written here.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import html
 import math

@@ -11,6 +11,11 @@ no marks: lib/chats.py finds the turns, and says which templates it refuses. The
 Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import hashlib
 import importlib.util

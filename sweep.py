@@ -14,6 +14,11 @@ shared/ what no variant changes, such as data and base, run once per seed.
 Exit codes: 0 all runs finished and meet every condition, 1 some do not, 2 config, 130 Ctrl-C and 143 SIGTERM.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 import os
 import shlex

@@ -18,6 +18,11 @@ Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 7 a re
 and 143 SIGTERM after a checkpoint.
 """
 
+if __name__ == "__main__":
+    from lib.errors import end_at_ctrl_c
+
+    end_at_ctrl_c()  # the imports below take a second
+
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too

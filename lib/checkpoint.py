@@ -163,7 +163,8 @@ class Checkpoints:
         self._refuse_other_run(path, manifest)
         objects = self._read_objects(path)
         self.accelerator.load_state(str(path))
-        _restore_rng(path / f"random_states_{self.accelerator.process_index}.pkl")
+        # once more: `load_state` sets the global generators too, but goes on in silence when that fails
+        set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
         for name, state in objects.items():
             _set_state(self._objects[name], state)
         self.best = manifest.get("best", {})  # there was none in earlier versions
@@ -459,9 +460,20 @@ def _set_state(thing: Stateful | torch.Generator, state: Any) -> None:
         thing.load_state_dict(state)
 
 
-def _restore_rng(path: Path) -> None:
-    """Set the global generators once more: `load_state` does it too, but goes on in silence when that fails."""
-    states = load_plain_data(path)
+def random_states() -> dict[str, Any]:
+    """The states of the global generators, as accelerate names them."""
+    states = {
+        "random_state": random.getstate(),
+        "numpy_random_seed": np.random.get_state(),
+        "torch_manual_seed": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        states["torch_cuda_manual_seed"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def set_random_states(states: Mapping[str, Any]) -> None:
+    """Sets them all."""
     random.setstate(states["random_state"])
     np.random.set_state(states["numpy_random_seed"])
     torch.set_rng_state(states["torch_manual_seed"])

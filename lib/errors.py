@@ -3,7 +3,9 @@
 Every error answers three questions: where; what was got and what was expected; what to do about it.
 """
 
+import contextlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -11,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 FINISHED = 0
-INTERRUPTED = 130  # Ctrl-C, after a checkpoint
-TERMINATED = 143  # SIGTERM, after a checkpoint
+INTERRUPTED = 130  # Ctrl-C, after a checkpoint where there is a run
+TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
 
 
 class UserError(Exception):
@@ -78,6 +80,10 @@ class RewardError(UserError):
         return error
 
 
+class Left(BaseException):
+    """Work was left in its middle, since a signal asked for an end; the next start does it again."""
+
+
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 
@@ -101,6 +107,22 @@ def let_threads_wait() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
+def end_at_ctrl_c() -> None:
+    """From now on Ctrl-C ends the process at once: nothing has begun that could be saved.
+
+    Entry scripts call it before their other imports. KeyboardInterrupt would not do: raised in the middle of somebody's
+    import it may be taken for a package that is broken.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # who has it ignored, wants that
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(*_: object) -> None:
+    with contextlib.suppress(RuntimeError, ValueError, OSError):  # it may have come in the middle of a print
+        sys.stdout.flush()
+    os._exit(INTERRUPTED)
+
+
 def run_script(main: Callable[[], int]) -> None:
     """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
 
@@ -108,8 +130,12 @@ def run_script(main: Callable[[], int]) -> None:
     `let_threads_wait`.
     """
     let_threads_wait()
+    before = signal.getsignal(signal.SIGINT)
+    end_at_ctrl_c()
     try:
         code = main()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except UserError as error:
         if isinstance(error, RewardError) and not error.is_told:  # there is no run whose folder could keep it
             error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
@@ -122,4 +148,6 @@ def run_script(main: Callable[[], int]) -> None:
         advice = "lower batch sizes or the budgets of tokens, or take a smaller model"
         print(f"error: out of memory ({reason}): {advice}", file=sys.stderr)
         code = OutOfMemory.exit_code
+    finally:
+        signal.signal(signal.SIGINT, before)
     sys.exit(code)

@@ -22,7 +22,9 @@ from accelerate import Accelerator
 
 from lib import stats
 from lib.config import Eval
-from lib.distributed import collect, share
+from lib.distributed import collect, highest, share
+from lib.errors import Left
+from lib.interrupts import give_way
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
 from lib.replies import key_of
@@ -84,15 +86,23 @@ def in_parts(
 ) -> list[Answered]:
     """What `answer` makes of this process's share of the rows, some at a time.
 
-    Draws from a generator of its own, so that an evaluation never moves the training's randomness.
+    Draws from a generator of its own, so that an evaluation never moves the training's randomness. Raises Left where it
+    may be left and a signal has asked for an end.
     """
     generator = torch.Generator(device).manual_seed(seed + accelerator.process_index)
     mine = share(rows, accelerator)
     answered: list[Answered] = []
-    for start in range(0, len(mine), ROWS_AT_ONCE):
-        part = mine[start : start + ROWS_AT_ONCE]
-        answered += answer(part, generator)
-        on_progress(start + len(part), len(mine))
+    is_left = False
+    try:
+        for start in range(0, len(mine), ROWS_AT_ONCE):
+            give_way()
+            part = mine[start : start + ROWS_AT_ONCE]
+            answered += answer(part, generator)
+            on_progress(start + len(part), len(mine))
+    except Left:
+        is_left = True
+    if highest(int(is_left), accelerator):  # all processes leave, since what comes next they do together
+        raise Left
     return answered
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.errors import ConfigError, RewardError, UserError
+from lib.errors import ConfigError, Left, RewardError, UserError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -21,7 +21,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns whatever is raised within into a RewardError; a UserError is a sentence already, Ctrl-C nobody's fault.
+    """Turns whatever is raised within into a RewardError; a UserError is a sentence already, a signal nobody's fault.
 
     `known` errors pass, too.
 
@@ -29,7 +29,7 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
     """
     try:
         yield
-    except (UserError, KeyboardInterrupt, *known):
+    except (UserError, KeyboardInterrupt, Left, *known):
         raise
     except BaseException as error:
         said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))

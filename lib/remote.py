@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 from lib.clock import phase
@@ -16,6 +16,7 @@ from lib.config import Endpoint, SelfPlayConfig, Thinking
 from lib.errors import ApiError, ConfigError
 from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
+from lib.interrupts import give_way
 from lib.replies import Remembering, Replies
 from lib.runlog import read_lines
 
@@ -64,8 +65,10 @@ class Remote:
         return asyncio.run_coroutine_threadsafe(self._ask(requests), self._loop)
 
     def answers(self, asked: "Future[list[Outcome]]") -> list[Outcome]:
-        """Waits for what was asked. ApiError where that ends the run."""
+        """Waits for what was asked. ApiError where that ends the run, Left where a signal does."""
         with phase("waiting"):
+            while not wait([asked], timeout=0.2).done:
+                give_way()
             return asked.result()
 
     def _do(self, work: object) -> None:

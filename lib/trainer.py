@@ -10,13 +10,13 @@ from pathlib import Path
 import torch
 from accelerate.utils import set_seed
 
-from lib.checkpoint import Checkpoints, storage_errors
+from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
 from lib.data import digest_of
 from lib.distributed import highest, start_trackers, sum_gradients
-from lib.errors import ConfigError, NumericError, OutOfMemory, RewardError
+from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
 from lib.interrupts import Interrupts
 from lib.memory import one_error
 from lib.model import Policy
@@ -144,6 +144,8 @@ class Trainer:
                 self.log.rewind({})
             try:
                 yield
+            except Left:
+                raise SystemExit(self.signals.exit_code) from None
             except RewardError as error:
                 rank = self.accelerator.process_index
                 raise error.told(
@@ -271,9 +273,23 @@ class Trainer:
         """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
         before = self.log.offsets()
         self._is_evaluating = True
-        rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+        rows = self._evaluations(when, before)
         self._is_evaluating = False
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
+
+    def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
+        """The rows of an evaluation. Where a signal asks for an end all is saved as it was before, and Left raised."""
+        progress, drawn = self.progress.state_dict(), random_states()
+        try:
+            with self.signals.leavable():
+                return [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+        except Left:
+            self.interrupted()  # so that all processes know
+            self.log.rewind(before)
+            self.progress.load_state_dict(progress)
+            set_random_states(drawn)
+            self.leave("before this evaluation")
+            raise
 
     def _evaluation(self, when: str, settings: Eval) -> dict:
         task, chosen_by = self.task, self.task.selection
@@ -342,10 +358,11 @@ class Trainer:
             self.signals.note(number)
         return number > 0
 
-    def leave(self) -> int:
+    def leave(self, when: str = "") -> int:
         """After a signal: save the finished step and say how to go on. Returns the exit code."""
         self.save()
-        self.screen.say(f"saved at stage {self.progress.stage} step {self.progress.step}; go on with --resume")
+        where = f"stage {self.progress.stage} step {self.progress.step}{when and ', '}{when}"
+        self.screen.say(f"saved at {where}; go on with --resume")
         return self.signals.exit_code
 
     def save_adapter(self, stage: int, tokenizer: object) -> None:

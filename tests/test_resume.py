@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import forks
@@ -184,17 +185,50 @@ def test_signals_by_the_command_line(mine, straight):
 
 
 def test_a_signal_never_costs_an_evaluation(mine, straight):
-    """In the step before a due evaluation, in the last step of a stage, in an evaluation, while saving."""
+    """In the step before a due evaluation, in the last step of a stage, while saving."""
     after = {name: moment + 3 for name, moment in straight.saved.items()}
-    evaluation = straight.moments.index("evaluation 2", after["stage2/step_1"])
-    chosen = [after["stage1/step_1"], after["stage1/step_5"], evaluation]
-    chosen += [straight.saved["stage2/step_3"] - 2, after["stage2/step_5"]]
+    chosen = [after["stage1/step_1"], after["stage1/step_5"], straight.saved["stage2/step_3"] - 2]
+    chosen.append(after["stage2/step_5"])
     for moment in chosen:
         plan = {"kill_at": moment, "signals": [signal.SIGTERM], "saved": straight.saved}
         said = mine.start("--resume", code=143, **plan)
         assert "press again to stop at once" in said and "saved at stage" in said, moment
     mine.start("--resume")
     mine.same_as(straight, chosen)
+
+
+NOISY = """
+import random
+
+def odd_digits(predictions):
+    return [{"odd": sum(c in "13579" for c in p) / 4, "noise": random.random()} for p in predictions]
+"""
+
+
+def test_a_signal_in_an_evaluation_leaves_it(template, tmp_path):
+    """What has been written and drawn by then is as if it had not been, and the next start does it again.
+
+    Where a checkpoint comes next, where a step does, and at the end of a stage, in the greedy one beside the sampled.
+    """
+    short = ("train.stage1_steps=2", "train.stage2_steps=1", "eval.every_steps=1")
+    whole, left = (Run(template, tmp_path / name) for name in ("whole", "left"))
+    for run in (whole, left):
+        (run.folder / "my_reward.py").write_text(NOISY)
+    whole.start(*short, journal="journal.json")
+    _, doing = whole.journal()
+    is_evaluation = [what == "evaluation 1" for what in ["", *doing]]
+    edges = [i for i, (one, two) in enumerate(pairwise(is_evaluation)) if one != two]
+    rows, resumed = [], edges[0]
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        moment = edges[0] + end - 8 - resumed  # counted from the evaluation with which the start begins
+        signals = [signal.SIGTERM] if rows else [signal.SIGHUP, signal.SIGHUP]
+        said = left.start(*short, "--resume", code=143, kill_at=moment, signals=signals)
+        assert "before this evaluation; go on with --resume" in said
+        rows.append(len(left.rows("evaluations")))
+        resumed = begin
+    assert rows == [0, 2, 3]
+    left.start(*short, "--resume")
+    left.same_as(whole)
 
 
 def test_a_second_signal_ends_at_once(mine, straight):
@@ -289,7 +323,7 @@ def odd_digits(predictions):
     ("stream", "rows", "fault", "where", "what"),
     [
         ("metrics", 1, "p[9]", "stage 1 step 2: ", "IndexError: string index out of range"),
-        ("evaluations", 3, "sys.exit(0)", "stage 1 step 2, evaluation: ", "SystemExit: 0"),
+        ("evaluations", 1, "sys.exit(0)", "stage 1 step 0, evaluation: ", "SystemExit: 0"),
     ],
 )
 def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, fault, where, what):

@@ -25,6 +25,7 @@ from lib.clock import phase
 from lib.decoder import Decoder, affordable_rows
 from lib.errors import NumericError
 from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
+from lib.interrupts import give_way
 from lib.model import Policy
 
 ARRANGE_SHARE = 0.25  # of the rows have ended: time to compact them, and to let waiting ones in
@@ -168,6 +169,7 @@ class _Continuous:
         self.members: list[_Member | None] = []  # by row; None where it has ended
         self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
         while self.waiting or any(self.members):
+            give_way()
             if self.members.count(None) >= ARRANGE_SHARE * len(self.members):
                 self._arrange()
             else:
@@ -290,6 +292,7 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
     owners, done = list(range(len(batch))), {}
     cache = None
     while True:
+        give_way()
         output = model(
             input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True,
             logits_to_keep=1,
