@@ -25,9 +25,9 @@ import argparse
 import asyncio
 import contextlib
 import json
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,10 +38,12 @@ from lib.chats import text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
+from lib.errands import aside
 from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
+from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.prompts import chat_columns, chat_of
 from lib.replies import Remembering, Replies, key_of, seed_of
 from lib.rewards import Judge, judge_of, prepare
@@ -193,7 +195,8 @@ async def collect(
         generator = await stack.enter_async_context(answering(config, progress.screen))
         loop = make_loop(config, generator, toolbox)
         log.write_config(dump(config))  # only now: what can not start leaves no run behind
-        judges = stack.enter_context(ThreadPoolExecutor(config.sandbox.workers or cores(), "judge"))
+        judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools want their turn, too
+        verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
         waiting = iter(jobs)
         progress.start()
 
@@ -201,7 +204,7 @@ async def collect(
             for job in waiting:  # shared: who is free takes the next
                 if interrupts.received:
                     return
-                await do(job, config, loop, partial(judge_aside, judge, judges, config), log, progress)
+                await do(job, config, loop, verdict, log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
 
@@ -273,7 +276,10 @@ async def do(
         progress.failed(error)
         return
     row = row_of(job, episode, loop, seed_of(config.seed, job.id, 0))
-    row |= await verdict(job, episode)
+    said = await verdict(job, episode)
+    if said is None:
+        return
+    row |= said
     log.write("rollouts", row)
     if progress.done(row):
         log.sync()
@@ -308,12 +314,31 @@ def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, A
 
 
 async def judge_aside(
-    judge: Judge | None, judges: ThreadPoolExecutor, config: CollectConfig, job: Job, episode: Episode
-) -> dict[str, Any]:
-    """What a judge in a thread says; nothing without one. As many threads as sandbox workers: tools want their turn."""
+    judge: Judge | None, judges: asyncio.Semaphore, config: CollectConfig, screen: Screen, interrupts: Interrupts,
+    job: Job, episode: Episode,
+) -> dict[str, Any] | None:  # fmt: skip
+    """What a judge in a thread says; nothing without one, None where it is left because a signal asked for an end."""
     if judge is None:
         return {}
-    return await asyncio.get_running_loop().run_in_executor(judges, judged, judge, config, job, episode)
+    async with judges:
+        what, most, beats, began = f"reward '{judge.reward_name}'", config.reward.timeout_s, 0, time.monotonic()
+        answer = asyncio.wrap_future(
+            aside(judged, judge, config, job, episode)
+        )  # it can not be stopped, nor waited for
+        try:
+            while not (await asyncio.wait({answer}, timeout=TICK))[0]:
+                now = time.monotonic()
+                if most and now - began > most:
+                    error = RewardError(told_late(what, most))
+                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on")
+                if interrupts.received and min(now - interrupts.since, now - began) > GRACE:
+                    return None
+                if now - began > BEAT * (beats + 1):
+                    beats += 1
+                    screen.warn(f"rollout {job.id}: {told_slow(what, now - began)}")
+            return answer.result()
+        finally:
+            answer.cancel()
 
 
 def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> dict[str, Any]:

@@ -109,6 +109,7 @@ class Reward(Section):
     match: Name = "exact"  # what "accuracy" and the bonus count as the same answer:
     # exact: the same text or the same number; math: besides, equivalent formulae, worked out as far as the target
     options: dict[str, Any] = {}  # keyword parameters of the reward
+    timeout_s: Annotated[float, Field(gt=0)] | None = None  # for one batch of answers; beyond it the run ends
 
     @field_validator("fn", "answer_extractor", "target_extractor", "match")
     @classmethod

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 FINISHED = 0
 INTERRUPTED = 130  # Ctrl-C, after a checkpoint where there is a run
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
+END_SECONDS = 5.0  # that threads of a reward have to end
 
 
 class UserError(Exception):
@@ -83,6 +86,12 @@ class RewardError(UserError):
 class Left(BaseException):
     """Work was left in its middle, since a signal asked for an end; the next start does it again."""
 
+    exit_code = INTERRUPTED
+
+
+class Overdue(BaseException):
+    """Somebody's code has taken longer than it may; raised in its middle, where it catches errors of its own."""
+
 
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
@@ -123,6 +132,16 @@ def _end(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
+def end_anyway(code: int) -> None:
+    """The process ends within some seconds, whatever threads a reward has left behind."""
+
+    def end() -> None:
+        time.sleep(END_SECONDS)
+        os._exit(code)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
 def run_script(main: Callable[[], int]) -> None:
     """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
 
@@ -136,6 +155,8 @@ def run_script(main: Callable[[], int]) -> None:
         code = main()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except Left as left:
+        code = left.exit_code
     except UserError as error:
         if isinstance(error, RewardError) and not error.is_told:  # there is no run whose folder could keep it
             error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
@@ -150,4 +171,6 @@ def run_script(main: Callable[[], int]) -> None:
         code = OutOfMemory.exit_code
     finally:
         signal.signal(signal.SIGINT, before)
+    if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):
+        end_anyway(code)
     sys.exit(code)

@@ -5,12 +5,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lib.errors import FINISHED, INTERRUPTED, TERMINATED, Left
 
 EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
+_open: list["Interrupts"] = []
 _leavable: list["Interrupts"] = []  # whose work under way may be left
 
 
@@ -24,8 +25,9 @@ class Interrupts:
 
     def __init__(self, patience: float = 0.0) -> None:
         self.received: int | None = None
+        self.since = 0.0  # monotonic seconds; when it was received
+        self.where: Callable[[], str] | None = None  # what is being done, for messages
         self._patience = patience
-        self._since = 0.0  # monotonic seconds
         self._old: dict[int, Any] = {}
         self._terminals: list[int] = []  # which of stdout and stderr may be closed by a SIGHUP
 
@@ -35,9 +37,11 @@ class Interrupts:
             numbers = [number for number in EXIT_CODES if not (is_kept and number == signal.SIGHUP)]
             self._terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
             self._old = {number: signal.signal(number, self._handle) for number in numbers}
+        _open.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
+        _open.remove(self)
         for number, handler in self._old.items():
             signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set from Python
 
@@ -48,7 +52,7 @@ class Interrupts:
 
     def note(self, number: int) -> None:
         """Takes a signal as received, here or by another process."""
-        self.received, self._since = number, time.monotonic()
+        self.received, self.since = number, time.monotonic()
 
     @contextlib.contextmanager
     def leavable(self) -> Iterator[None]:
@@ -67,7 +71,7 @@ class Interrupts:
             # print() is not safe here: the signal may have come in the middle of another print
             with contextlib.suppress(OSError):
                 os.write(2, b"\nfinishing what is under way, then saving; press again to stop at once\n")
-        elif number != signal.SIGHUP and time.monotonic() - self._since >= self._patience:
+        elif number != signal.SIGHUP and time.monotonic() - self.since >= self._patience:
             os._exit(EXIT_CODES[number])
 
     def _drop_terminals(self) -> None:
@@ -77,6 +81,11 @@ class Interrupts:
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, descriptor)
                 os.close(null)
+
+
+def current() -> Interrupts | None:
+    """The one that is open."""
+    return _open[-1] if _open else None
 
 
 def give_way() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.errors import ConfigError, Left, RewardError, UserError
+from lib.errors import ConfigError, Left, Overdue, RewardError, UserError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -29,21 +29,25 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
     """
     try:
         yield
-    except (UserError, KeyboardInterrupt, Left, *known):
+    except (UserError, KeyboardInterrupt, Left, Overdue, *known):
         raise
     except BaseException as error:
         said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
         said = said.strip().partition("\n")[0][:200]
-        raise RewardError(f"{whose} raised {said} ({_place_of(error)}){about}") from error
+        raise RewardError(f"{whose} raised {said} ({place_of(error)}){about}") from error
 
 
-def _place_of(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Where it was raised: file and line, those of the caller where that is in an installed package."""
-    frames = traceback.extract_tb(error.__traceback__)
+    return place_in(traceback.extract_tb(error.__traceback__))
+
+
+def place_in(frames: list[traceback.FrameSummary]) -> str:
+    """File and line of the innermost frame that is neither in an installed package nor here."""
     ours = (__file__, contextlib.__file__)
     inside = [frame for frame in frames if frame.filename not in ours] or frames
     installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
-    own = [frame for frame in inside if not frame.filename.startswith((*installed, "<"))] or inside
+    own = [frame for frame in inside if not frame.filename.startswith((*installed, "<frozen"))] or inside
     path = Path(own[-1].filename)
     return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{own[-1].lineno}"
 

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 SCHEMA = 1
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
-MAY_CHANGE = ("output_dir", "tracking")  # keys of the config that do not touch the numbers
+MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # keys of the config that do not touch the numbers
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 

@@ -128,6 +128,7 @@ class Trainer:
             RunLog(config.run_dir, self._resume, self.accelerator.is_main_process, streams) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
         ):
+            self.signals.where = self.where
             self.log.write_config(dump(config))
             start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
@@ -144,8 +145,11 @@ class Trainer:
                 self.log.rewind({})
             try:
                 yield
-            except Left:
-                raise SystemExit(self.signals.exit_code) from None
+            except Left as left:
+                left.exit_code = self.signals.exit_code
+                if not self._is_evaluating:
+                    self.screen.say(f"{self.where()} is left, since its reward does not answer; go on with --resume")
+                raise
             except RewardError as error:
                 rank = self.accelerator.process_index
                 raise error.told(

@@ -4,6 +4,7 @@ A moment is a write, a forward, an update or a wait of the main thread, from the
 what is being done, and the stage: "train 1", "saving 2", "waiting in evaluation 1". `play(script, options, plan)`:
 
 kill_at    the moment that gets the `signals`, SIGKILL unless told; ended.txt then names it
+kill_in    the same by name and number, such as ["train 1", 5]
 saved      the moments of checkpoints, from which a resumed run goes on counting
 full_from  the moment from which on no file may grow
 read       the number of the reply of a server that is the last one to be read, before it is kept
@@ -217,8 +218,9 @@ class Moments:
         self.all.append(f"{' in '.join(reversed(self.doing)) or 'train'} {min(self.run.progress.stage, 2)}")
         if now >= self.plan.get("full_from", sys.maxsize):
             resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-        if now >= self.plan.get("kill_at", sys.maxsize):
-            del self.plan["kill_at"]
+        is_named = self.plan.get("kill_in") == [self.all[-1], self.all.count(self.all[-1])]
+        if is_named or now >= self.plan.get("kill_at", sys.maxsize):
+            self.plan.pop("kill_at", None)
             self._end(self.all[-1])
 
     def _end(self, where: str) -> None:

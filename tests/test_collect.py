@@ -530,6 +530,25 @@ def test_a_reward_that_raises_ends_the_run_and_costs_no_reply(task):
     assert len(mine.rows()) == 3 * SAMPLES
 
 
+def test_a_reward_that_hangs_is_left_or_bounded(task):
+    mine = task(3, reward={"fn": "bad_reward.judge", "answer_extractor": "last_number"})
+    bad = mine.folder / "bad_reward.py"
+    bad.write_text(
+        "import pathlib, time\ndef judge(predictions):\n    pathlib.Path('hangs').touch(); time.sleep(999)\n"
+    )
+    told = mine.run("reward.timeout_s=0.5", code=7)
+    assert re.search(r"error: rollout \w+\.\d: reward 'bad_reward.judge' did not answer within reward.timeout_s", told)
+    (mine.folder / "hangs").unlink()
+    running = mine.start("--resume")
+    forks.wait_for((mine.folder / "hangs").exists, running, mine.output)
+    os.kill(running.pid, signal.SIGINT)
+    mine.ended(running, 130)
+    assert mine.written() == 0
+    bad.write_text("def judge(predictions):\n    return [1.0]\n")
+    mine.run("--resume")
+    assert len(mine.rows()) == 3 * SAMPLES
+
+
 def test_without_a_reward_rows_have_none(task):
     mine = task(3, reward=None)
     told = mine.run()

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 
 import forks
@@ -216,16 +216,13 @@ def test_a_signal_in_an_evaluation_leaves_it(template, tmp_path):
         (run.folder / "my_reward.py").write_text(NOISY)
     whole.start(*short, journal="journal.json")
     _, doing = whole.journal()
-    is_evaluation = [what == "evaluation 1" for what in ["", *doing]]
-    edges = [i for i, (one, two) in enumerate(pairwise(is_evaluation)) if one != two]
-    rows, resumed = [], edges[0]
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        moment = edges[0] + end - 8 - resumed  # counted from the evaluation with which the start begins
-        signals = [signal.SIGTERM] if rows else [signal.SIGHUP, signal.SIGHUP]
-        said = left.start(*short, "--resume", code=143, kill_at=moment, signals=signals)
-        assert "before this evaluation; go on with --resume" in said
+    lengths = [len(list(group)) for what, group in groupby(doing) if what == "evaluation 1"]
+    rows = []
+    for again, length in zip([0, *lengths], lengths, strict=False):  # a start begins with what the last one has left
+        signals = [signal.SIGTERM] if again else [signal.SIGHUP, signal.SIGHUP]
+        plan = {"kill_in": ["evaluation 1", again + length - 8], "signals": signals}
+        assert "before this evaluation; go on with --resume" in left.start(*short, "--resume", code=143, **plan)
         rows.append(len(left.rows("evaluations")))
-        resumed = begin
     assert rows == [0, 2, 3]
     left.start(*short, "--resume")
     left.same_as(whole)
@@ -338,6 +335,25 @@ def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, f
     (mine.folder / "mended").touch()
     mine.start("--resume")
     (mine.dir / "traceback.txt").unlink()
+    mine.same_as(straight)
+
+
+@pytest.mark.parametrize(
+    ("stream", "rows", "number", "code", "told"),
+    [
+        ("metrics", 1, signal.SIGTERM, 143, "stage 1 step 2 is left, since its reward does not answer; go on with"),
+        ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; go on with --resume"),
+    ],
+)
+def test_a_signal_ends_a_reward_that_hangs(mine, straight, stream, rows, number, code, told):
+    fault = 'Path("hangs").touch() or __import__("time").sleep(3600)'
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream=stream, rows=rows, fault=fault))
+    process = mine.launch()
+    forks.wait_for((mine.folder / "hangs").exists, process, mine.folder / "said.txt")
+    os.kill(process.pid, number)
+    assert told in mine.ended(process, code)
+    (mine.folder / "mended").touch()
+    mine.start("--resume")
     mine.same_as(straight)
 
 

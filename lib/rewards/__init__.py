@@ -38,8 +38,9 @@ from typing import Any, NamedTuple
 
 from lib import registry, sandbox
 from lib.config import Reward
-from lib.errors import ConfigError, NumericError, RewardError
+from lib.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.formats import FORMATS, answer_place
+from lib.overtime import Overtime
 from lib.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import code, math, tags  # noqa: F401  (they register themselves)
 
@@ -116,12 +117,14 @@ class Judge:
         *,
         format: str = "free",
         target_extractor: str | None = None,
+        timeout_s: float | None = None,
     ):
         self.reward_name = reward
         self.columns = tuple(columns)
         self.format = format
         self._extractor_name = answer_extractor
         self._target_extractor_name = target_extractor or (answer_extractor if format == "free" else "identity")
+        self._timeout, self._overtime = timeout_s, Overtime(f"reward '{reward}'", timeout_s)
         self._reward = registry.rewards.get(reward)
         self._extractor = registry.extractor_of_predictions(answer_extractor)
         self._target_extractor = registry.extractors.get(self._target_extractor_name)
@@ -143,8 +146,21 @@ class Judge:
         """One `Score` per prediction. Predictions and targets are anything that `text_of` reads.
 
         Raises ConfigError for a column that is missing or for returns of the wrong number or type, NumericError for a
-        reward that is not finite, RewardError where reward, extractor or equality raises.
+        reward that is not finite, RewardError where reward, extractor or equality raises, or takes too long.
         """
+        try:
+            with self._overtime.watched():
+                return self._judge(predictions, targets, columns, prompts)
+        except Overdue as error:
+            raise RewardError(f"{error} for {len(predictions)} samples") from error
+
+    def _judge(
+        self,
+        predictions: Sequence[Any],
+        targets: Sequence[Any],
+        columns: Mapping[str, Sequence[Any]],
+        prompts: Sequence[Any] | None,
+    ) -> list[Score]:
         texts, golds = [text_of(value) for value in predictions], [text_of(value) for value in targets]
         lists = {**columns, "predictions": texts, "completions": texts, "targets": golds}
         if prompts is not None:
@@ -378,7 +394,7 @@ def judge_of(reward: Reward, columns: Sequence[str]) -> Judge:
     """The judge that the section `reward` of a config describes. Raises ConfigError."""
     return Judge(
         reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
-        format=reward.format, target_extractor=reward.target_extractor,
+        format=reward.format, target_extractor=reward.target_extractor, timeout_s=reward.timeout_s,
     )  # fmt: skip
 
 

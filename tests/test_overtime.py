@@ -1,0 +1,144 @@
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lib import overtime
+from lib.errors import Left, RewardError
+from lib.interrupts import Interrupts
+from lib.registry import register_reward, rewards
+from lib.rewards import Judge
+
+ROOT = Path(__file__).parent.parent
+
+
+def sleeps():
+    time.sleep(60)
+
+
+def computes():
+    while True:
+        pass
+
+
+def waits_for_a_thread():
+    with ThreadPoolExecutor() as pool:
+        pool.submit(threading.Event().wait, 6).result()
+
+
+def reads():
+    one, other = socket.socketpair()
+    with one, other:
+        one.recv(1)
+
+
+def catches_errors():
+    while True:
+        with contextlib.suppress(Exception):
+            time.sleep(60)
+
+
+@pytest.fixture
+def judge(monkeypatch):
+    """`judge(work, timeout_s)`: a judge whose reward works first."""
+    monkeypatch.setattr(rewards, "_entries", dict(rewards._entries))
+    monkeypatch.setattr(overtime, "GRACE", 0.3)
+    monkeypatch.setattr(overtime, "AGAIN", 0.2)
+    monkeypatch.setattr(overtime, "TICK", 0.02)
+
+    def make(work, timeout_s=None):
+        def slow(predictions):
+            work()
+            return [1.0] * len(predictions)
+
+        register_reward("slow")(slow)
+        return Judge("slow", timeout_s=timeout_s)
+
+    return make
+
+
+@pytest.mark.parametrize("work", [sleeps, computes, waits_for_a_thread, reads, catches_errors])
+def test_a_reward_that_hangs_is_ended_at_its_limit(judge, work):
+    """Here with its line, whatever it is that it waits for."""
+    with pytest.raises(RewardError) as raised:
+        judge(work, 0.2)(["a", "b"], ["c", "d"], {})
+    before, _, after = str(raised.value).partition(" (tests/test_overtime.py:")
+    assert before == "reward 'slow' did not answer within reward.timeout_s = 0.2 s" and after.endswith("for 2 samples")
+    lines = Path(__file__).read_text().splitlines()
+    assert f"def {work.__name__}" in "".join(lines[int(after.partition(")")[0]) - 6 : int(after.partition(")")[0])])
+
+
+def test_a_reward_within_its_limit_may_have_an_alarm_of_its_own(judge):
+    def work():
+        signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        time.sleep(0.3)
+
+    rung = []
+    assert [score.reward for score in judge(work, 20.0)(["a"], ["b"], {})] == [1.0]
+    assert rung == [1]
+
+
+def test_a_slow_reward_is_told_by_name_place_and_step(judge, monkeypatch, capfd):
+    monkeypatch.setattr(overtime, "BEAT", 0.2)
+    with Interrupts() as interrupts:
+        interrupts.where = lambda: "stage 1 step 3"
+        judge(lambda: time.sleep(0.5))(["a"], ["b"], {})
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("stage 1 step 3: reward 'slow' has not answered for 0 s (tests/test_overtime.py:")
+
+
+def test_a_signal_ends_a_reward_that_hangs_and_none_that_is_merely_slow(judge):
+    with Interrupts() as interrupts:
+        works = iter([lambda: time.sleep(0.6), lambda: (interrupts.note(signal.SIGTERM), time.sleep(1.0)), sleeps])
+        asked = judge(lambda: next(works)())
+        for _ in range(2):
+            asked(["a"], ["b"], {})
+        with pytest.raises(Left):
+            asked(["a"], ["b"], {})
+
+
+UNSTOPPABLE = """
+import json, sys
+from lib import overtime
+from lib.errors import run_script
+from lib.registry import register_reward
+from lib.rewards import Judge
+
+def catches_all():
+    while True:
+        try:
+            import time
+            time.sleep(60)
+        except BaseException:
+            pass
+
+def computes_in_c():
+    sum(range(10**12))
+
+@register_reward("bad")
+def bad(predictions):
+    globals()[sys.argv[1]]()
+
+overtime.GRACE = overtime.AGAIN = 0.3
+run_script(lambda: Judge("bad", timeout_s=0.5)(["a"], ["b"], {}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "told"),
+    [("catches_all", 7, "does not let itself be ended (<string>:"), ("computes_in_c", 1, "in computes_in_c")],
+)
+def test_a_reward_that_can_not_be_ended_ends_the_process(how, code, told):
+    done = subprocess.run(
+        [sys.executable, "-c", UNSTOPPABLE, how], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == code and told in done.stderr
