@@ -66,12 +66,12 @@ class RewardError(UserError):
     is_told = False
 
     def told(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
-        """The same error between `where` and what to do `then`, with its traceback in `folder`/traceback.txt.
+        """The same error between `where` and what to do `then`, with its traceback in `folder`/traceback.log.
 
         On a disk that takes no file the traceback goes to the screen. Processes other than the first have own files.
         """
         text = "".join(traceback.format_exception(self))
-        kept = folder / (f"traceback_{rank}.txt" if rank else "traceback.txt")
+        kept = folder / (f"traceback_{rank}.log" if rank else "traceback.log")
         try:
             kept.write_text(text, encoding="utf-8", errors="backslashreplace")
             note = f"; the traceback is in {kept}"

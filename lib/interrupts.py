@@ -50,6 +50,11 @@ class Interrupts:
         """What the process should exit with: 0, 130 after SIGINT, 143 after the others."""
         return EXIT_CODES.get(self.received, FINISHED)
 
+    @property
+    def is_leavable(self) -> bool:
+        """Whether what is under way may be left, since the next start does it again."""
+        return self in _leavable
+
     def note(self, number: int) -> None:
         """Takes a signal as received, here or by another process."""
         self.received, self.since = number, time.monotonic()

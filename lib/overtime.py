@@ -25,14 +25,14 @@ BEAT = 60.0  # seconds between two lines about code that does not answer
 GRACE = 5.0  # seconds that it has after a signal; and after it was woken, to end
 AGAIN = 1.0  # seconds between two attempts to wake it
 TICK = 0.2  # seconds between two looks
-WAKE = signal.SIGRTMIN + 7
+WAKE = signal.SIGURG  # ignored where nobody asks for it, and hardly anybody does
 _calls: list["_Call"] = []
 
 
 class Overtime:
     """Watches calls of one piece of code; `most` bounds one of them, in seconds.
 
-    A call that takes as long as twice the longest before it is not broken off by a signal.
+    A signal breaks a call off that takes longer than twice the longest before it; at once, where its work may be left.
     """
 
     def __init__(self, what: str, most: float | None):
@@ -49,16 +49,18 @@ class Overtime:
             yield
             return
         call = _Call(self._what, self._most, 2 * self._longest)
-        signal.signal(WAKE, _wake)  # for good: nobody else is to get a signal that comes late
-        faulthandler.dump_traceback_later((self._most or BEAT) + 2 * GRACE, repeat=True, file=2, exit=bool(self._most))
+        signal.signal(WAKE, _wake)
+        call.arm()
         _calls.append(call)
         threading.Thread(target=call.watch, name="overtime", daemon=True).start()
         try:
-            yield
-        finally:
-            call.ended.set()
+            try:
+                yield
+            finally:
+                call.end()
+        finally:  # once more, since a signal may have come before the first was through
+            call.end()
             _calls.remove(call)
-            faulthandler.cancel_dump_traceback_later()
             self._longest = max(self._longest, time.monotonic() - call.began)
 
 
@@ -78,8 +80,22 @@ class _Call:
     def __init__(self, what: str, most: float | None, usual: float):
         self._what, self._most, self._usual = what, most, usual
         self.ended = threading.Event()
+        self._lock = threading.Lock()
         self.began = time.monotonic()
         self.error: Callable[[str], BaseException] | None = None  # from a place, what is to be raised there
+
+    def arm(self) -> None:
+        """Has faulthandler write where the call is, later, unless it has ended."""
+        with self._lock:
+            if not self.ended.is_set():
+                seconds = (self._most or BEAT) + 2 * GRACE
+                faulthandler.dump_traceback_later(seconds, repeat=True, file=2, exit=bool(self._most))
+
+    def end(self) -> None:
+        """Nothing is to come of the call any more."""
+        self.ended.set()
+        with self._lock:
+            faulthandler.cancel_dump_traceback_later()
 
     def watch(self) -> None:
         """Until the call has ended: a line now and then, and an end where one is due."""
@@ -90,7 +106,7 @@ class _Call:
                 beats += 1
                 self._tell(told_slow(self._what, now - self.began, f" ({self._place()})"))
                 if not self._most:
-                    faulthandler.dump_traceback_later(BEAT + 2 * GRACE, repeat=True, file=2)
+                    self.arm()
             if self.error is None:
                 self.error, code = self._verdict(now)
                 since = now
@@ -108,8 +124,10 @@ class _Call:
         taken, interrupts = now - self.began, current()
         if self._most and taken > self._most:
             return lambda place: Overdue(f"{told_late(self._what, self._most)} ({place})"), RewardError.exit_code
-        if interrupts and interrupts.received and min(now - interrupts.since, taken - self._usual) > GRACE:
-            return Left, interrupts.exit_code
+        if interrupts and interrupts.received:
+            usual = 0 if interrupts.is_leavable else self._usual
+            if min(now - interrupts.since, taken - usual) > GRACE:
+                return Left, interrupts.exit_code
         return None, 0
 
     def _tell(self, text: str) -> None:

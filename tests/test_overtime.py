@@ -128,7 +128,7 @@ def computes_in_c():
 def bad(predictions):
     globals()[sys.argv[1]]()
 
-overtime.GRACE = overtime.AGAIN = 0.3
+overtime.GRACE = overtime.AGAIN = 1.0
 run_script(lambda: Judge("bad", timeout_s=0.5)(["a"], ["b"], {}))
 """
 

@@ -329,12 +329,12 @@ def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, f
     line = next(line for line in said.splitlines() if line.startswith("error: "))
     what_and_where = f"{where}reward 'my_reward.odd_digits' raised {what} (my_reward.py:10) for sample "
     assert line.startswith(f"error: {what_and_where}")
-    assert line.endswith("; the traceback is in runs/tiny/traceback.txt; mend it, then --resume goes on")
-    kept = (mine.dir / "traceback.txt").read_text()
+    assert line.endswith("; the traceback is in runs/tiny/traceback.log; mend it, then --resume goes on")
+    kept = (mine.dir / "traceback.log").read_text()
     assert f"    {fault}" in kept and what.partition(":")[0] in kept
     (mine.folder / "mended").touch()
     mine.start("--resume")
-    (mine.dir / "traceback.txt").unlink()
+    (mine.dir / "traceback.log").unlink()
     mine.same_as(straight)
 
 
