@@ -286,7 +286,10 @@ class Trainer:
         progress, drawn = self.progress.state_dict(), random_states()
         try:
             with self.signals.leavable():
-                return [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+                rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+            if self.interrupted():  # behind its last token: what comes next is a step, which may take long
+                raise Left
+            return rows
         except Left:
             self.interrupted()  # so that all processes know
             self.log.rewind(before)

@@ -219,8 +219,8 @@ def test_a_signal_in_an_evaluation_leaves_it(template, tmp_path):
     lengths = [len(list(group)) for what, group in groupby(doing) if what == "evaluation 1"]
     rows = []
     for again, length in zip([0, *lengths], lengths, strict=False):  # a start begins with what the last one has left
-        signals = [signal.SIGTERM] if again else [signal.SIGHUP, signal.SIGHUP]
-        plan = {"kill_in": ["evaluation 1", again + length - 8], "signals": signals}
+        at, signals = (length // 2, [signal.SIGTERM]) if again else (length - 8, [signal.SIGHUP, signal.SIGHUP])
+        plan = {"kill_in": ["evaluation 1", again + at], "signals": signals}
         assert "before this evaluation; go on with --resume" in left.start(*short, "--resume", code=143, **plan)
         rows.append(len(left.rows("evaluations")))
     assert rows == [0, 2, 3]
