@@ -6,6 +6,7 @@ Starts of train.py are forked from one process that has imported everything, so 
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -178,7 +179,7 @@ def test_signals_by_the_command_line(mine, straight):
         while ended() is None:
             time.sleep(0.002)
         assert ended() == code, mine.said()
-        stage, step = map(int, mine.said().split("saved at stage ")[1].split(";")[0].split(" step "))
+        stage, step = re.search(r"saved at stage (\d+) step (\d+)", mine.said()).groups()
         assert problems(mine.dir / f"stage{stage}/step_{step}") == []
     mine.start("--resume")
     mine.same_as(straight)
