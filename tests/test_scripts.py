@@ -198,7 +198,7 @@ def test_without_network_one_sentence_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    for name, source in (("gsm8k", "openai/gsm8k"), ("arithmetic", "./data/generated/hard-arithmetic")):
+    for name, source in (("gsm8k", "openai/gsm8k"), ("arithmetic", "./data/arithmetic")):
         with pytest.raises(ConfigError) as caught:
             call(monkeypatch, train, "--config", ROOT / f"configs/{name}.yaml")
         message = str(caught.value)
@@ -525,64 +525,100 @@ def test_think_tokens_are_counted_by_the_tokenizer(tokenizer):
 
 @pytest.fixture(scope="module")
 def builder():
-    spec = importlib.util.spec_from_file_location("build_hard", ROOT / "data" / "build_hard_arithmetic.py")
+    return script("build_hard_arithmetic")
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory):
+    """A folder of 81 sums of two digits to train on and 20 held out; six and three of them are 7."""
+    folder = tmp_path_factory.mktemp("sums")
+    pairs = [(a, b) for a in range(1, 10) for b in range(1, 10)]
+    held_out = [(0, 7), (7, 0), (-2, 9), *((10, b) for b in range(17))]
+    for name, numbers in (("train", pairs), ("test", held_out)):
+        rows = [{"question": f"What is {a} plus {b}?", "answer": str(a + b)} for a, b in numbers]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "data" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def build_hard(patch, builder, sevens, out, *options):
-    config = ["--config", ROOT / "configs/arithmetic.yaml", "--model", sevens, "--out", out]
-    return call(patch, builder, *config, "--operation", "addition", "--digits", 1, "--pool", 81, *options)
+def build_hard(patch, builder, sevens, sums, out, *options):
+    config = ["--config", ROOT / "configs/arithmetic.yaml", "--out", out]
+    rows = (f"dataset.name={sums}", "dataset.test_split_size=20")
+    return call(patch, builder, *config, f"model.name={sevens}", *rows, *options)
 
 
-def test_hard_questions_are_those_the_model_fails(builder, sevens, tmp_path, monkeypatch, capsys):
+def test_hard_questions_are_those_the_model_fails(builder, sevens, sums, tmp_path, monkeypatch, capsys):
     out = tmp_path / "hard"
-    assert build_hard(monkeypatch, builder, sevens, out, "--train", 60, "--test", 15, "--batch-size", 50) == 0
+    options = ["--train", 70, "--test", 15, "generation.batch_size=50"]
+    assert build_hard(monkeypatch, builder, sevens, sums, out, *options) == 0
     train_rows, test_rows = read(out / "train.jsonl"), read(out / "test.jsonl")
-    assert (len(train_rows), len(test_rows)) == (60, 15)
-    questions = {row["question"] for row in train_rows + test_rows}
-    assert len(questions) == 75  # all of the 81 but 1+6, 2+5, ..., 6+1
+    assert (len(train_rows), len(test_rows)) == (70, 15)
+    assert {row["question"] for row in train_rows} <= {row["question"] for row in read(sums / "train.jsonl")}
+    assert {row["question"] for row in test_rows} <= {row["question"] for row in read(sums / "test.jsonl")}
     for row in train_rows + test_rows:
-        a, b = map(int, re.findall(r"\d", row["question"]))
+        a, b = map(int, re.findall(r"-?\d+", row["question"]))
         assert row["answer"] == str(a + b) != "7"
         assert (row["model_answer"], row["truncated"]) == ("7", False)
     stats = json.loads((tmp_path / "hard.json").read_text())
-    assert (stats["asked"], stats["accuracy"], stats["truncated"]) == (81, 6 / 81, 0)
-    assert (stats["model"], stats["operation"], stats["temperature"]) == (str(sevens), "addition", 0)
+    assert (stats["train"]["asked"], stats["train"]["accuracy"], stats["train"]["truncated"]) == (81, 6 / 81, 0)
+    assert (stats["test"]["asked"], stats["test"]["kept"], stats["test"]["accuracy"]) == (20, 15, 3 / 20)
+    assert (stats["model"], stats["dataset"], stats["temperature"]) == (str(sevens), str(sums), 0)
     shown = capsys.readouterr().out
-    assert re.search(r"asked 50/81  right .*%  truncated 0\.0%  hard 4\d/75  \d+s left", shown)
+    assert re.search(r"train: asked 50/81  right .*%  truncated 0\.0%  hard 4\d/70  \d+s left", shown)
     with pytest.raises(ConfigError, match="already holds a data set"):
-        build_hard(monkeypatch, builder, sevens, out, "--train", 60, "--test", 15)
+        build_hard(monkeypatch, builder, sevens, sums, out)
 
 
-def test_hard_questions_abort_when_there_are_too_few(builder, sevens, tmp_path, monkeypatch):
-    few = re.escape(f"only 75 of 81 questions are hard for '{sevens}' (6 right, 0 truncated), expected 80")
+def test_hard_questions_abort_when_there_are_too_few(builder, sevens, sums, tmp_path, monkeypatch):
+    few = r"only 75 of 81 train questions are hard for this model \(6 right, 0 truncated\), expected 80"
     with pytest.raises(ConfigError, match=few):
-        build_hard(monkeypatch, builder, sevens, tmp_path / "few", "--train", 60, "--test", 20)
+        build_hard(monkeypatch, builder, sevens, sums, tmp_path / "few", "--train", 80)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ConfigError, match=r"'openai/gsm8k' is no path \./\.\.\. of a folder: give --out DIR"):
-        call(monkeypatch, builder, "--config", ROOT / "configs/gsm8k.yaml", "--model", sevens)
-    with pytest.raises(ConfigError, match="--pool 81 is less than"):
-        build_hard(monkeypatch, builder, sevens, tmp_path / "few", "--train", 80, "--test", 20)
 
 
-def test_truncated_answers_are_left_out_or_labelled(builder, sevens, tmp_path, monkeypatch):
-    options = ["--train", 8, "--test", 2, "--max-new-tokens", 3]
+def test_truncated_answers_are_left_out_or_labelled(builder, sevens, sums, tmp_path, monkeypatch):
+    options = ["--train", 8, "--test", 2, "generation.max_new_tokens_attempt1=3"]
     with pytest.raises(ConfigError, match=r"only 0 of 81 .*0 right, 81 truncated"):
-        build_hard(monkeypatch, builder, sevens, tmp_path / "none", *options)
-    assert build_hard(monkeypatch, builder, sevens, tmp_path / "kept", *options, "--truncated", "keep") == 0
+        build_hard(monkeypatch, builder, sevens, sums, tmp_path / "none", *options)
+    assert build_hard(monkeypatch, builder, sevens, sums, tmp_path / "kept", *options, "--truncated", "keep") == 0
     assert all(row["truncated"] for row in read(tmp_path / "kept/train.jsonl"))
-    assert json.loads((tmp_path / "kept.json").read_text())["truncated_among_them"] == 10
+    assert json.loads((tmp_path / "kept.json").read_text())["train"]["truncated_among_kept"] == 8
 
 
-@pytest.mark.parametrize(("operation", "answer"), [("addition", 22), ("subtraction", -2), ("multiplication", 120)])
-def test_questions_are_distinct_and_of_the_digits_asked_for(builder, operation, answer):
-    rows = builder.questions(operation, 2, 9000, seed=1)
-    assert len({row["question"] for row in rows}) == 90 * 90
-    word = builder.SYMBOLS[operation][0]
-    assert {"question": f"What is 10 {word} 12?", "answer": str(answer)} in rows
-    assert builder.questions(operation, 5, 3, seed=1) != builder.questions(operation, 5, 3, seed=2)
+# ---- data/build_arithmetic.py
+
+
+def borrowed(a, b, sign):
+    """Columns of a + sign * b that borrow or carry, told by what the lower columns alone come to."""
+    powers = [10**place for place in range(1, len(str(a)) + 1)]
+    return sum(not 0 <= a % power + sign * (b % power) < power for power in powers)
+
+
+def test_the_shipped_arithmetic_is_right_and_hard_and_what_its_builder_makes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["build_arithmetic.py", "--out", str(tmp_path)])
+    script("build_arithmetic").main()
+    pairs = Counter()
+    for name, count in (("train", 2000), ("test", 500)):
+        assert (tmp_path / f"{name}.jsonl").read_text() == (ROOT / f"data/arithmetic/{name}.jsonl").read_text()
+        rows = read(tmp_path / f"{name}.jsonl")
+        assert len(rows) == count
+        assert max(Counter((row["operation"], row["digits"]) for row in rows).values()) <= count / 6 + 1
+        for row in rows:
+            first, word, second = re.fullmatch(r"What is (\d+) (plus|minus) (\d+)\?", row["question"]).groups()
+            a, b, sign = int(first), int(second), 1 if word == "plus" else -1
+            pairs[frozenset((a, b))] += 1
+            assert row["answer"] == str(a + sign * b)
+            assert row["carries"] == borrowed(a, b, sign) >= len(first) - 1 - (len(first) > 4)
+            assert row["difficulty"] == row["carries"] + row["zeros"]
+            assert row["zeros"] <= first.count("0") * (word == "minus")
+            assert int(row["answer"]) >= 0
+    assert set(pairs.values()) == {1}  # in both files together
 
 
 # ---- no task in a script
@@ -620,7 +656,7 @@ def named_tasks(source):
 
 
 def test_an_entry_script_names_no_task():
-    assert {"arithmetic", "openai/gsm8k", "hard-arithmetic", "tiny-arithmetic", "sft.jsonl"} <= task_names()
+    assert {"arithmetic", "openai/gsm8k", "tiny-arithmetic", "sft.jsonl"} <= task_names()
     assert named_tasks("'''openai/gsm8k'''\nimport math\nx = math.inf") == set()
     assert named_tasks("if name == 'configs/gsm8k.yaml': is_math = 1") == {"gsm8k", "math"}
     for script in ("train", "sft_train", "collect_rollouts", "evaluate", "profile_run"):
