@@ -230,8 +230,9 @@ class ScoreTrain(TrainLoop):
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # none: raw non-negative rewards, which can only push sampled text up
     kl: KlKind = "k3"
-    length_norm: Literal["sequence", "constant", "token"] = "sequence"
-    # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO); token: mean over tokens
+    length_norm: Literal["sequence", "constant", "budget", "token"] = "sequence"
+    # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO), of two budgets the longer:
+    # a token of either attempt weighs the same; budget: 1/max_new_tokens of its own attempt; token: mean over tokens
     base_first_attempts: Fraction = 0.0  # share of prompts whose first attempts the base model writes (context only)
     fresh_optimizer_per_stage: bool = True
 

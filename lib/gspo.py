@@ -408,11 +408,11 @@ class GspoRun(Trainer):
                 answer,
             )  # fmt: skip
             if ref_logp is not None:
-                kl = kl_per_token(train.kl, logp, ref_logp, exact)
+                kl = kl_per_token(train.kl, logp, ref_logp, exact, old)
                 loss = loss + train.beta * (weight * kl).sum()
             self.accelerator.backward(loss / credit.divisor)
         with torch.no_grad():
-            shown = torch.zeros_like(logp) if ref_logp is None else kl_per_token("k3", logp, ref_logp)
+            shown = torch.zeros_like(logp) if ref_logp is None else kl_per_token("k3", logp, ref_logp, old_logp=old)
             ours = ~off_policy
             _, index = answer.unique(return_inverse=True)
             ratios = per_answer(logp - old, index) / index.bincount()

@@ -13,7 +13,11 @@ MAX_LOG_RATIO = 20.0  # exp(20) = 5e8: beyond it only overflow follows
 
 
 def kl_per_token(
-    kind: str, logp: torch.Tensor, ref_logp: torch.Tensor, exact: torch.Tensor | None = None
+    kind: str,
+    logp: torch.Tensor,
+    ref_logp: torch.Tensor,
+    exact: torch.Tensor | None = None,
+    old_logp: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Penalty per token on samples of the policy, float32 (N,), in nats (Schulman 2020, joschu.net/blog/kl-approx).
 
@@ -23,7 +27,14 @@ def kl_per_token(
     k1_in_reward  -d, without gradient: the caller takes beta times its sum over a text from the reward of the text,
            whose gradient is then that of k2 as a loss, in the mean (as a loss its own mean gradient is zero).
     exact  KL(policy || reference) over the whole vocabulary, as computed by the head; value and gradient are exact.
+
+    Where an earlier policy sampled the tokens, `old_logp` are their log-probs under it. Then k3 and k2 are weighted by
+    exp(l - o), token by token and without gradient, so that value and gradient are, in the mean, those on samples of
+    the policy. 1 in the first optimizer step on a batch; `exact` is not about the token that was sampled.
     """
+    if old_logp is not None and kind in ("k3", "k2"):
+        ratio = (logp.detach() - old_logp).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+        return ratio * kl_per_token(kind, logp, ref_logp)
     d = (ref_logp - logp).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     if kind == "k3":
         return torch.expm1(d) - d  # expm1: exp(d) - 1 would be 0 for the small d of a first step
@@ -40,12 +51,14 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
     """Weight of every token of a sample, (B,), so that a sum over samples and tokens becomes a mean over samples.
 
     sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change with a constant added to
-    the reward (Dr.GRPO, arXiv 2503.20783). token: every token of the step counts the same (DAPO, arXiv 2503.14476);
-    `all_lengths` are those of all samples of the step, over all processes, 0 where a sample is not trained.
+    the reward (Dr.GRPO, arXiv 2503.20783); two attempts have one such number, or their gradients are not those of the
+    sum of their rewards. budget: 1 over the budget of this very attempt. token: every token of the step counts the same
+    (DAPO, arXiv 2503.14476); `all_lengths` are those of all samples of the step, over all processes, 0 where a sample
+    is not trained.
     """
     if norm == "sequence":
         return 1.0 / lengths.clamp(min=1)
-    if norm == "constant":
+    if norm in ("constant", "budget"):
         return torch.full_like(lengths, 1.0 / max_new_tokens, dtype=torch.float32)
     if norm == "token":
         return torch.full_like(lengths, 1.0, dtype=torch.float32) * len(all_lengths) / all_lengths.sum().clamp(min=1)

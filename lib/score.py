@@ -146,9 +146,12 @@ class Score(Trainer):
         scored.append(of([float(r.score2.scored and (r.score1.scored or not needs_both)) for r in rollouts]))
         whole = [of([float(y.finished or not train.mask_truncated) for y, _ in own]) for own in attempts]
         scored = [kept * is_whole for kept, is_whole in zip(scored, whole, strict=True)]
+        by_policy = of([float(not r.y1_by_base) for r in rollouts])  # the others are context, not the policy's doing
+        trained = [scored[0] * by_policy, scored[1]]
+        longest = [max(budgets)] * 2 if train.length_norm == "constant" else budgets
         weights = [
             length_weights(train.length_norm, own, budget, of(collect((own * kept).tolist(), self.accelerator))) * kept
-            for own, budget, kept in zip(lengths, budgets, scored, strict=True)
+            for own, budget, kept in zip(lengths, longest, trained, strict=True)
         ]
         weights[0] = weights[0] * train.revisions_per_attempt
         # of all processes: a baseline must not depend on how the prompts are shared out
@@ -163,8 +166,7 @@ class Score(Trainer):
         mine = share(list(range(len(r1))), self.accelerator)
         advantage1, advantage2 = advantage1[mine], advantage2[mine]
         shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
-        shared1 = shared1 * of([float(not r.y1_by_base) for r in rollouts])  # context, not the policy's doing
-        return Credit(shared1, advantage2.reshape(-1), weights[0], weights[1])
+        return Credit(shared1 * by_policy, advantage2.reshape(-1), weights[0], weights[1])
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """One optimizer step on the rollouts, and its row in metrics.jsonl."""

@@ -84,6 +84,36 @@ def test_gradients_of_the_estimators_by_enumeration():
     close(expected_gradient("k3"), K3_GRADIENT)
 
 
+@pytest.mark.parametrize("old", [[0.25] * 4, [0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.15, 0.05]])
+def test_on_samples_of_an_earlier_policy_the_weight_keeps_value_and_gradient(old):
+    """By enumeration over what that policy sampled; `exact` is not about samples."""
+    old = torch.tensor(old, dtype=torch.float64)
+
+    def found(kind, old_logp):
+        logits = PI.log().requires_grad_()
+        mean = (old * kl_per_token(kind, logits.log_softmax(-1), REF.log(), old_logp=old_logp)).sum()
+        return mean.item(), *torch.autograd.grad(mean, logits)
+
+    for kind, gradient in (("k2", KL_GRADIENT), ("k3", K3_GRADIENT)):
+        mean, weighted = found(kind, old.log())
+        assert mean == pytest.approx((PI * kl_per_token(kind, PI.log(), REF.log())).sum().item())
+        close(weighted, gradient)
+        assert (found(kind, None)[1] - weighted).norm() > 0.05
+    same = torch.tensor([0.3, 0.1], dtype=torch.float64)
+    assert kl_per_token("exact", PI.log()[:2], REF.log()[:2], same, old.log()[:2]) is same
+
+
+@pytest.mark.parametrize("kind", ["k3", "k2"])
+def test_in_the_first_step_on_a_batch_the_weight_changes_no_bit(kind):
+    logp, ref_logp = -3 * torch.rand(2, 1000, generator=torch.Generator().manual_seed(0))
+    one, two = logp.clone().requires_grad_(), logp.clone().requires_grad_()
+    penalties = kl_per_token(kind, one, ref_logp), kl_per_token(kind, two, ref_logp, old_logp=logp.clone())
+    assert torch.equal(*penalties)
+    for penalty in penalties:
+        penalty.sum().backward()
+    assert torch.equal(one.grad, two.grad)
+
+
 def test_k1_has_no_gradient_and_a_name_must_be_known():
     logp = PI.log().requires_grad_()
     assert not kl_per_token("k1_in_reward", logp, REF.log()).requires_grad

@@ -29,12 +29,14 @@ REWARDS = tensor([
     [0.3, 0.9, 0.1, 0.5, 0.8, 0.2, 0.7, 0.4], [math.nan, 1.0, 0.0, 0.5, 0.0, math.nan, 1.0, 0.2],
 ])  # fmt: skip
 GSPO = {"importance_sampling_level": "sequence", "loss_type": "grpo", "epsilon": 3e-4, "epsilon_high": 4e-4}
-KL = {"beta": 0.04, "use_bias_correction_kl": False}  # else TRL multiplies the KL by the ratio
+KL = {"beta": 0.04, "use_bias_correction_kl": False}
+WEIGHTED_KL = {"beta": 0.04, "use_bias_correction_kl": True}  # TRL multiplies k3 by the ratio: then its slope is k2's
 CASES = {  # our recipe, how far the weights move, TRL's settings
     "gspo": (RECIPES["gspo"], 0.001, GSPO),
     "gspo, KL": (RECIPES["gspo"], 0.01, GSPO | KL),
     "gspo_token": (RECIPES["gspo_token"], 0.01, GSPO),
     "grpo": (RECIPES["grpo"], 0.1, {"loss_type": "grpo"}),
+    "grpo, weighted KL": (RECIPES["grpo"], 0.1, {"loss_type": "grpo"} | WEIGHTED_KL),
     "batch_std": (RECIPES["grpo"].but(advantage="batch_std"), 0.1, {"loss_type": "grpo", "scale_rewards": "batch"}),
     "dr_grpo": (RECIPES["dr_grpo"], 0.1, {"loss_type": "dr_grpo", "scale_rewards": "none"}),
     "dapo": (RECIPES["dapo"], 0.1, {"loss_type": "dapo", "epsilon_high": 0.28}),
@@ -102,7 +104,10 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
         (logp, *_), (reference, _) = policy(tokens), policy.reference(tokens)
         advantage, weight = advantages[step][answer], weights[step][answer]
         loss, stopped = policy_loss(recipe, logp, old_logp, advantage, weight, answer)
-        loss = loss + settings.get("beta", 0.0) * (weight * losses.kl_per_token("k3", logp, reference)).sum()
+        weighted = old_logp if settings.get("use_bias_correction_kl") else None
+        k3, k2 = (losses.kl_per_token(kind, logp, reference, old_logp=weighted) for kind in ("k3", "k2"))
+        kl = k3 if weighted is None else k2 + (k3 - k2).detach()  # k3's value and k2's slope
+        loss = loss + settings.get("beta", 0.0) * (weight * kl).sum()
         mine = loss / 16  # answers of an optimizer step
         theirs = sum(trainer._compute_loss(trainer.model, part) for part in own)
         theirs = theirs / 2 if name == "rloo" else theirs  # there transformers divides by the accumulation

@@ -200,6 +200,25 @@ def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
         load(ScoreConfig, Path("tiny.yaml"), ["train.overlong_buffer=6"])
 
 
+def test_a_token_weighs_the_same_in_both_attempts_and_what_the_base_wrote_is_not_counted(folder):
+    """Budgets are 8 and 6 tokens. With both rewards paid, one number for both attempts leaves their sum's gradient."""
+
+    def credit(*choices):
+        run = make_run("train.revisions_per_attempt=1", *choices)
+        rollouts = run.sample(run.stages[1])
+        return rollouts, run.credit(run.stages[1], rollouts)
+
+    _, equal = credit("train.length_norm=constant")
+    assert {*equal.weight1.tolist(), *equal.weight2.tolist()} == {1 / 8}
+    _, own = credit("train.length_norm=budget")
+    assert set(own.weight1.tolist()) == {1 / 8} and own.weight2.tolist() == pytest.approx([1 / 6] * len(own.weight2))
+    rollouts, by_token = credit("train.length_norm=token", "train.base_first_attempts=0.5")
+    written = [len(r.y1.ids) for r in rollouts if not r.y1_by_base]
+    assert 0 < len(written) < len(rollouts)
+    weighed = [w for w, r in zip(by_token.weight1.tolist(), rollouts, strict=True) if not r.y1_by_base]
+    assert weighed == pytest.approx([len(rollouts) / sum(written)] * len(written))
+
+
 def test_what_is_reported_and_what_is_chosen_by_share_no_question(folder, monkeypatch, capsys):
     """Held out are 16 of 25 rows; 2 to 14 of them are looked at, three of these are to choose by."""
     more = ("dataset.test_split_size=16", "eval.rows=[2,14]", "eval.max_examples=7", "eval.step_examples=2")
@@ -366,7 +385,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
 
 CHOICES = [
     *(f"train.kl={kind}" for kind in ("k3", "k2", "k1_in_reward", "exact")),
-    *(f"train.length_norm={norm}" for norm in ("sequence", "constant", "token")),
+    *(f"train.length_norm={norm}" for norm in ("sequence", "constant", "budget", "token")),
     *(f"train.baseline={name}" for name in ("leave_one_out", "batch", "none")),
     *(f"train.bonus_on={what}" for what in ("match", "reward")),
     "train.revisions_per_attempt=1",

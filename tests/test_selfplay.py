@@ -573,6 +573,21 @@ def test_with_one_step_per_batch_gspo_is_grpo(folder):
     assert not torch.allclose(apart, after_a_step("train.minibatches=4", "optimizer.learning_rate=0.05")[0], atol=1e-3)
 
 
+@pytest.mark.parametrize(("kl", "weighted"), [("k3", True), ("k2", True), ("exact", False)])
+def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder, kl, weighted):
+    """Rewards are equal, so the KL alone pulls; a policy whose samples were half as likely then counts them twice."""
+    with opened(f"train.kl={kl}", "train.beta=0.5", "reward.fn=test_selfplay.nothing", moved=0.2) as run:
+        credit = run.credit(run.play(), [])
+        part, old = credit.parts[0], run._old_logp(credit)
+        found = []
+        for factor, is_first in ((1, True), (1, False), (2, False)):
+            run.policy.zero_grad()
+            run._accumulate(credit, part, old if is_first else old - math.log(factor), is_first)
+            found.append(torch.cat([each.grad.flatten() for each in run.policy.trainable]))
+        assert found[0].abs().max() > 1e-4 and torch.equal(found[1], found[0])
+        torch.testing.assert_close(found[2], found[0] * (2 if weighted else 1), rtol=1e-4, atol=1e-7)
+
+
 def test_equal_rewards_teach_nothing(folder):
     with opened("reward.fn=test_selfplay.nothing", moved=0.2) as run:
         before = weights(run)
