@@ -194,7 +194,7 @@ async def collect(
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
         loop = make_loop(config, generator, toolbox)
-        log.write_config(dump(config))  # only now: what can not start leaves no run behind
+        log.write_config(dump(config), now=False)  # what can not start leaves no run behind
         judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools want their turn, too
         verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
         waiting = iter(jobs)
@@ -272,6 +272,7 @@ async def do(
         episode = await loop.run(job.messages, partial(seed_of, config.seed, job.id))
     except ReplyError as error:
         row = {"id": job.id, "prompt_id": job.prompt_id, "sample": job.sample, "kind": error.kind, "error": str(error)}
+        log.begin()
         log.write("failures", row)
         progress.failed(error)
         return
@@ -280,6 +281,7 @@ async def do(
     if said is None:
         return
     row |= said
+    log.begin()
     log.write("rollouts", row)
     if progress.done(row):
         log.sync()

@@ -27,6 +27,7 @@ from statistics import fmean
 import yaml
 
 from lib import paired
+from lib.config import read_tree
 from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of, with_best
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
@@ -122,7 +123,7 @@ class Run:
 def read_run(folder: Path) -> Run:
     """The run in `folder`; what is missing or damaged is left out and counted."""
     config_path = folder / "config.yaml"
-    config = yaml.safe_load(config_path.read_text(encoding="utf-8")) if config_path.exists() else None
+    config = read_tree(config_path) if config_path.exists() else None
     streams, damaged = {}, 0
     for name in ("metrics.jsonl", "evaluations.jsonl", "alarms.jsonl", "swaps.jsonl", "scoreboard.json"):
         path = folder / name

@@ -62,8 +62,8 @@ def main() -> int:
         examples, held_out = encode("to train on", train), encode("held out", held_out)
         fingerprint = fingerprint_of(examples, held_out)
         watch = Watch(sft_checks(math.log(len(tokenizer))))
-        checkpoint = rewind(config.run_dir, log, watch, fingerprint) if args.resume else None
-        log.write_config(dump(config))
+        checkpoint = rewind(config.run_dir, log, watch, fingerprint) if args.resume else log.rewind({})
+        log.write_config(dump(config), now=checkpoint is not None)  # else the first checkpoint begins the run
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
         trainer.add_callback(reporter(config, log, screen, interrupts, watch, fingerprint))
@@ -72,6 +72,7 @@ def main() -> int:
         for line in watch.closing():
             screen.say(line)
         if not interrupts.received:
+            log.begin()
             save(trainer, config.run_dir / "final")
             screen.say(f"saved {config.run_dir / 'final'}")
     return interrupts.exit_code
@@ -463,6 +464,7 @@ def reporter(
 
         def on_save(self, args, state, control, **_):
             if state.is_world_process_zero:
+                log.begin()
                 path = Path(args.output_dir) / f"checkpoint-{state.global_step}" / RUN_STATE
                 known = {"offsets": log.offsets(), "fingerprint": fingerprint, "watch": watch.state_dict()}
                 path.write_text(json.dumps(known), encoding="utf-8")

@@ -240,6 +240,7 @@ class Checkpoints:
             },
         )
         fsync_folder(temporary)
+        self.log.begin()
         if final.exists():  # a signal had this step saved before its evaluation
             _delete(final)
         os.replace(temporary, final)
@@ -355,9 +356,18 @@ def storage_errors(target: Path) -> Iterator[None]:
         there = next(folder for folder in (target, *target.parents) if folder.exists())
         free = _megabytes(shutil.disk_usage(there).free)
         raise StorageError(
-            f"{target}: cannot be saved with {free} free ({error}); older checkpoints are untouched: free some space, "
-            "then --resume"
+            f"{target}: cannot be saved with {free} free ({_why_not(error)}); older checkpoints are untouched: free "
+            "some space, then --resume"
         ) from error
+
+
+def _why_not(error: Exception) -> str:
+    """What the system said of a write that failed; torch and safetensors tell it among their own affairs, or not."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if code := re.search(r"os error (\d+)", str(error)):
+        return os.strerror(int(code[1]))
+    return "a file could not be written whole" if any(word in str(error) for word in DISK_FULL) else str(error)
 
 
 def problems(folder: Path) -> list[str]:

@@ -1134,7 +1134,16 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|nan)$"),
     list("-+.0123456789"),
 )
+MERGE = "tag:yaml.org,2002:merge"  # `<<: *name` in a section: the keys of another one, but for those it has itself
+_Loader.add_implicit_resolver(MERGE, re.compile(r"^<<$"), ["<"])
 _Loader.add_constructor("tag:rematch:int", lambda loader, node: int(node.value))
+MOST_VALUES = 10_000  # of a config, what it repeats by `*name` included
+DEEPEST = 50  # levels
+
+
+def read_tree(path: Path) -> dict:
+    """The values of a YAML file by key, whatever the keys. ConfigError where it can not be read."""
+    return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
@@ -1145,21 +1154,62 @@ def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError(f"{path}: the config can not be read ({reason}); give an existing YAML file") from error
     try:
-        loader = _Loader(text)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise ConfigError(f"{path}:{line}: not YAML: {error.reason}; remove that character") from error
-    try:
-        root = loader.get_single_node()
+        root = _composed(text)
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(f"{path}: got no `key: value` lines, expected a config; see configs/ for examples")
         lines: dict[str, Any] = {}
         duplicates: list[tuple[Any, str]] = []
         _index(root, "", lines, duplicates)
-        return _copy(loader.construct_document(root)), lines, duplicates
+        return _copy(_constructed(root)), lines, duplicates
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(f"{path}:{line}: not YAML: {error.reason}; remove that character") from error
+    except _Knot as error:
+        raise ConfigError(f"{path}:{error.problem_mark.line + 1}: {error.problem}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{path}:{line}: not YAML: {error.problem}; check indentation and quotes") from error
+
+
+class _Knot(yaml.MarkedYAMLError):
+    """YAML that would never come to an end, or not soon."""
+
+
+def _composed(text: str) -> yaml.Node | None:
+    """The YAML of a text, not yet made values. Raises a YAMLError: _Knot where it nests, repeats or holds itself."""
+    too_deep = f"more than {DEEPEST} levels within each other; check brackets and indentation"
+    depth = count = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):  # what comes after this calls itself for each level
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _Knot(problem=too_deep, problem_mark=event.start_mark)
+
+    def walk(node: yaml.Node, around: list[yaml.Node]) -> None:
+        nonlocal count
+        count += 1
+        if any(node is each for each in around):
+            problem = "the value that begins here holds itself, by *name; write out what is meant"
+            raise _Knot(problem=problem, problem_mark=node.start_mark)
+        if len(around) > DEEPEST:
+            raise _Knot(problem=too_deep, problem_mark=node.start_mark)
+        if count > MOST_VALUES:
+            problem = f"more than {MOST_VALUES} values, those by *name included; shorten it"
+            raise _Knot(problem=problem, problem_mark=node.start_mark)
+        for child in node.value if isinstance(node, yaml.CollectionNode) else ():
+            for each in child if isinstance(child, tuple) else (child,):
+                walk(each, [*around, node])
+
+    root = yaml.compose(text, Loader=_Loader)
+    if root is not None:
+        walk(root, [])
+    return root
+
+
+def _constructed(root: yaml.Node | None) -> Any:
+    loader = _Loader("")
+    try:
+        return None if root is None else loader.construct_document(root)
     finally:
         loader.dispose()
 
@@ -1192,7 +1242,10 @@ def _strangers(kind: type[BaseModel], tree: dict) -> int:
 
 
 def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicates: list[tuple[Any, str]]) -> None:
+    """Notes the line of every dotted key of a section; what `<<` brings in gives way to the section's own keys."""
     for key_node, value_node in node.value:
+        if key_node.tag == MERGE:
+            continue
         key = prefix + str(key_node.value)
         line = key_node.start_mark.line + 1
         if key in lines:
@@ -1200,6 +1253,15 @@ def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicate
         lines[key] = line
         if isinstance(value_node, yaml.MappingNode):
             _index(value_node, key + ".", lines, duplicates)
+    own = [key for key in lines if key.startswith(prefix)]
+    for brought in (value for key, value in node.value if key.tag == MERGE):
+        for section in brought.value if isinstance(brought, yaml.SequenceNode) else [brought]:
+            theirs: dict[str, Any] = {}
+            if isinstance(section, yaml.MappingNode):
+                _index(section, prefix, theirs, [])
+            for key, line in theirs.items():
+                if not any(f"{key}.".startswith(f"{each}.") for each in own):
+                    lines.setdefault(key, line)
 
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
@@ -1216,7 +1278,9 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
             lines[".".join(path[:depth])] = where
         node = node[part]
     try:
-        node[last] = yaml.load(value, Loader=_Loader) if value else ""
+        node[last] = _constructed(_composed(value)) if value else ""
+    except _Knot as error:
+        return [(f"override '{key}=...'", error.problem)]
     except yaml.YAMLError:
         node[last] = value
     lines[key] = where

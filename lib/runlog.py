@@ -29,6 +29,7 @@ from typing import Any
 
 import yaml
 
+from lib.config import read_tree
 from lib.errors import ConfigError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class RunLog:
         self._streams: dict[str, _Stream] = {}
         self._lock: int | None = None
         self._is_main = is_main
+        self._config: str | None = None  # that waits for `begin`
         if not is_main:
             return
         try:
@@ -110,11 +112,20 @@ class RunLog:
         for name, stream in self._streams.items():
             stream.rewind(offsets.get(name, 0))
 
-    def write_config(self, text: str) -> None:
-        """Write `config.yaml` as a whole or not at all. Raises StorageError."""
-        if not self._is_main:
-            return
-        write_whole(self.directory / "config.yaml", [text.encode()])
+    def write_config(self, text: str, now: bool = True) -> None:
+        """Write `config.yaml`, which makes the directory a run, as a whole or not at all. Raises StorageError.
+
+        With `now` false it waits for `begin`: until there is something to resume, the same command may start again.
+        """
+        self._config = text
+        if now:
+            self.begin()
+
+    def begin(self) -> None:
+        """Write the config that waits, if one does; call it before the first thing that a resume would find."""
+        if self._is_main and self._config is not None:
+            write_whole(self.directory / "config.yaml", [self._config.encode()])
+        self._config = None
 
 
 def write_whole(target: Path, parts: Iterable[bytes]) -> None:
@@ -128,7 +139,8 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
         fsync_folder(target.parent)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        raise StorageError(f"{target}: cannot be written ({error}); free some space and start again") from error
+        reason = error.strerror or error
+        raise StorageError(f"{target}: cannot be written ({reason}); free some space and start again") from error
 
 
 def check_directory(
@@ -174,7 +186,16 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
     differ; `allow_change` makes it a warning.
     """
     path = run_dir / "config.yaml"
-    before = dict(_flatten(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    try:
+        before = dict(_flatten(read_tree(path)))
+    except ConfigError as error:
+        damage = f"the config of this run is damaged ({error})"
+        if allow_change:
+            logger.warning("%s: it is written anew", damage)
+            return
+        raise ConfigError(
+            f"{damage}: restore it from a backup, or go on with the one that is given by --allow-config-change"
+        ) from error
     now = dict(_flatten(yaml.safe_load(text)))
     changed = [
         f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}"

@@ -129,13 +129,13 @@ class Trainer:
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
         ):
             self.signals.where = self.where
-            self.log.write_config(dump(config))
             start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy, self.optimizer, self.log,
                 dataset=dataset, keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
+            path = None
             if self._resume:
                 path = self.checkpoints.resume(self._resume if isinstance(self._resume, Path) else None)
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
@@ -143,6 +143,7 @@ class Trainer:
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
             else:
                 self.log.rewind({})
+            self.log.write_config(dump(config), now=path is not None)  # else the first checkpoint begins the run
             try:
                 yield
             except Left as left:

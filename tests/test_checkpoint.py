@@ -3,6 +3,7 @@ import functools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -466,6 +467,9 @@ def test_disk_full_keeps_the_old_checkpoint(run_dir, largest):
         with pytest.raises(StorageError, match=r"MB free .*older checkpoints are untouched") as caught:
             run.save()
         assert caught.value.exit_code == 74
+        told = str(caught.value)
+        assert re.search(r"\((File too large|No space left on device|a file could not be written whole)\)", told)
+        assert not re.search(r"enforce|inline_container|\.cc:|Errno|\n", told)
         assert not list(run_dir.glob("stage1/*.tmp"))
         assert run.checkpoints.newest() == run_dir / "stage1" / "step_2"
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))

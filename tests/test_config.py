@@ -193,6 +193,18 @@ UNREADABLE = {
     'a: 1\nb: "\x00"\n': "task.yaml:2: not YAML: special characters are not allowed",
     "? [a]\n: 2\n": "task.yaml:1: not YAML: found unhashable key",
     "a: !!python/object:os.system x\n": "task.yaml:1: not YAML",
+    "a: &x {b: *x}\n": "task.yaml:1: the value that begins here holds itself",
+    "seed: 1\nlora:\n  targets: &t [q_proj, [k_proj, *t]]\n": "task.yaml:3: the value that begins here holds itself",
+    "a: 1\nb: &b\n  <<: *b\n": "task.yaml:2: the value that begins here holds itself",
+    "--- &all\na: 1\nb: *all\n": "task.yaml:1: the value that begins here holds itself",
+    "a: " + "[" * 3000 + "]" * 3000: "task.yaml:1: more than 50 levels within each other",
+    "\n".join(" " * i + f"k{i}:" for i in range(3000)): "task.yaml:51: more than 50 levels within each other",
+    "- " * 3000 + "1": "task.yaml:1: more than 50 levels within each other",
+    "a: &a0 {b: 1, c: 2}\n"
+    + "".join(f"a{i}: &a{i} {{b: *a{i - 1}, c: *a{i - 1}}}\n" for i in range(1, 40)): "task.yaml:2: more than 10000",
+    "a0: &a0 1\n"
+    + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 2000)): "task.yaml:1: more than 50 levels within each",
+    "a: 1\n<<: 3\n": "task.yaml:2: not YAML: expected a mapping or list of mappings for merging",
 }
 
 
@@ -200,6 +212,29 @@ UNREADABLE = {
 def test_text_that_is_no_config_is_one_sentence(tmp_path, text, expected):
     (line,) = mistakes(tmp_path, text)
     assert line.startswith(expected)
+
+
+def test_a_section_may_have_the_keys_of_another_one(tmp_path):
+    """By `<<`, as YAML 1.1 has it: its own keys go first, and a mistake in what it takes is told once, in its line."""
+    text = GOOD + (
+        "eval: &eval\n  seed: 7\n  max_examples: 9\n"
+        "tracking: {project: a}\n"
+        "lora: {<<: [{r: 3}, {r: 4, alpha: 5}], alpha: 6}\n"
+    )
+    config = loaded(tmp_path, text)
+    assert (config.lora.r, config.lora.alpha, config.eval.seed) == (3, 6, 7)
+    assert loaded(tmp_path, text.replace("&eval", "").replace("  seed: 7", "  <<: {seed: 8}")).eval.seed == 8
+    (line,) = mistakes(tmp_path, text.replace("{r: 3}", "{r: 0}"))
+    assert line == "task.yaml:15: lora.r: should be greater than or equal to 1, got 0"
+    (line,) = mistakes(tmp_path, text.replace("{r: 3}", "{rr: 3}"))
+    assert line.startswith("task.yaml:15: lora.rr: unknown key; ")
+
+
+def test_an_override_that_nests_or_holds_itself_is_one_mistake(tmp_path):
+    for value in ("[" * 3000 + "]" * 3000, "&x [*x]", "&x {a: *x}"):
+        for key in ("lora.r", "lora", "run_name", "dataset.name"):
+            (line,) = mistakes(tmp_path, GOOD, f"{key}={value}")
+            assert line.startswith(f"override '{key}=...': ") and len(line) < 200
 
 
 def test_a_file_that_can_not_be_read_is_one_sentence(tmp_path):

@@ -529,6 +529,34 @@ def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, ca
     assert len(err.splitlines()) == 1
 
 
+def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, monkeypatch, capsys):
+    """The same command works once the reason is gone; behind a checkpoint it does not, without --resume."""
+    code, _, err = command(monkeypatch, capsys, "reward.fn=test_score.not_a_number")
+    assert code == 3 and not Path("outputs/tiny/config.yaml").exists()
+    code, out, err = command(monkeypatch, capsys, "reward.fn=test_score.one_too_few", "--resume")
+    assert code == 2 and "nothing to resume from" in out and not Path("outputs/tiny/config.yaml").exists()
+    code, _, err = command(monkeypatch, capsys)
+    assert (code, err) == (0, "")
+    assert [row["when"] for row in logged("evaluations")] == ["pretrain", "after_stage1", "after_stage2"]
+    code, _, err = command(monkeypatch, capsys)
+    assert code == 2 and "already holds a run" in err
+
+
+def test_a_damaged_config_of_a_run_is_one_sentence(folder, monkeypatch, capsys):
+    assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
+    path = Path("outputs/tiny/config.yaml")
+    whole = path.read_text()
+    for damaged in (whole[:200], "", "a: &x [*x]", whole.replace("lora:", "\0"), "- 1", "a: " + "[" * 3000):
+        path.write_text(damaged)
+        code, _, err = command(monkeypatch, capsys, "train.stage2_steps=0", "--resume")
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert err.startswith(
+            ("error: the config of this run is damaged (outputs/tiny/config.yaml", f"error: {path}: ")
+        )
+    code, *_ = command(monkeypatch, capsys, "train.stage2_steps=0", "--resume", "--allow-config-change")
+    assert code == 0 and path.read_text() == whole
+
+
 def test_a_gradient_of_zero_stops_the_run(folder, monkeypatch, capsys):
     monkeypatch.setattr(module, "score_loss", lambda logp, *rest: 0 * logp.sum())
     code, _, err = command(monkeypatch, capsys)
