@@ -137,13 +137,13 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     judge = None
     if reward:
         judge = judge_of(reward, list(splits.train[0]))
-        judge.check(splits.train)
+        judge.check(splits.train, splits.train_places)
         if judge.needs_targets and not dataset.target_field:
             raise ConfigError(
                 f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column"
             )
         if dataset.target_field:
-            judge.check_targets(splits.train, dataset.target_field, "train")
+            judge.check_targets(splits.train, dataset.target_field, "train", splits.train_places)
     seen: Counter[str] = Counter()
     jobs = []
     for row in splits.train:

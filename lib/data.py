@@ -9,12 +9,14 @@ import hashlib
 import json
 import re
 import unicodedata
+from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.config import Dataset, SFTDataset
 from lib.errors import ConfigError
@@ -23,7 +25,19 @@ from lib.registry import did_you_mean
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
-Placed = tuple[str, Row]  # which row of the source it is, for people, and the row
+
+
+class Place(NamedTuple):
+    """Which row of the source a row is, for people: its `str` says file and line, as an editor counts them, from 1."""
+
+    place_of: Callable[[int], str]
+    index: int
+
+    def __str__(self) -> str:
+        return self.place_of(self.index)
+
+
+Placed = tuple[Place, Row]
 Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held out, and what to tell
 
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
@@ -38,7 +52,8 @@ class Splits:
 
     train: list[Row]
     test: list[Row]
-    test_places: list[str]  # for people: which row of the source each held-out row is
+    train_places: list[Place]  # which row of the source each row is
+    test_places: list[Place]
     source: str  # for people: where the rows are from
     fingerprint: str  # hash of the rows: a resumed run must see the same
     notes: list[str]  # how the rows were chosen, where not all are used: said at start-up
@@ -49,7 +64,7 @@ def load_splits(
     dataset: Dataset | SFTDataset,
     columns: Collection[str],
     prompt_of: Callable[[Row], str],
-    accepts: Callable[[Row, str], bool] = lambda row, place: True,
+    accepts: Callable[[Row, Place], bool] = lambda row, place: True,
 ) -> Splits:
     """Returns the rows of a data set; every row has a value in each of `columns` (empty: any columns will do).
 
@@ -67,28 +82,31 @@ def load_splits(
     family = dataset.family_field
     columns = [*columns, family] if family else columns
 
-    def keys_of(row: Row) -> list[str]:
+    def keys_of(row: Row, place: Place | None = None) -> list[str]:
         """No key of a train row is one of a held-out row. The first one is the row's group."""
-        asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
+        try:
+            asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
+        except ConfigError as error:
+            raise ConfigError(f"{place}: {error}" if place else str(error)) from error
         return [f"family {row[family]}", f"prompt {asked}"] if family else [f"prompt {asked}"]
 
-    def group_of(row: Row) -> str:
-        return keys_of(row)[0]
+    def group_of(row: Row, place: Place | None = None) -> str:
+        return keys_of(row, place)[0]
 
     hold_out = _from_the_same if test_split is None else _from_its_own
     test, rest, notes = hold_out(train_split, test_split, dataset, columns, group_of)
-    secret = {key for _, row in test for key in keys_of(row)}
+    secret = {key for place, row in test for key in keys_of(row, place)}
     train, overlap, offered = [], 0, 0
     for place, row in _checked(rest, columns):
         if len(train) == dataset.max_train_rows:
             notes.append(f"train rows are the first {len(train)} that are left (dataset.max_train_rows)")
             break
-        if secret and not secret.isdisjoint(keys_of(row)):
+        if secret and not secret.isdisjoint(keys_of(row, place)):
             overlap += 1
             continue
         offered += 1
         if accepts(row, place):
-            train.append(row)
+            train.append((place, row))
     alike = f"ask what a held-out row asks{', or are of its family' if family else ''}"
     if not offered:
         raise ConfigError(
@@ -97,8 +115,9 @@ def load_splits(
         )
     if overlap:
         notes.append(f"{overlap} rows to train on were removed: they {alike}")
-    places, test = [place for place, _ in test], [row for _, row in test]
-    return Splits(train, test, places, source, _fingerprint(train, test), notes, group_of)
+    train_places, test_places = ([place for place, _ in placed] for placed in (train, test))
+    train, test = ([row for _, row in placed] for placed in (train, test))
+    return Splits(train, test, train_places, test_places, source, _fingerprint(train, test), notes, group_of)
 
 
 def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[list[Row], list[Row]]:
@@ -121,10 +140,11 @@ def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[
 
 @dataclass(frozen=True)
 class _Split:
-    """A table under the name that messages give it."""
+    """A table under the name that messages give it, and where its rows stand in the source."""
 
     table: Table
     label: str
+    place_of: Callable[[int], str]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -136,11 +156,11 @@ class _Split:
             part = indexes[first : first + CHUNK_ROWS]
             rows = [self.table[i] for i in part] if isinstance(self.table, list) else self.table.select(part).to_list()
             for index, row in zip(part, rows, strict=True):
-                yield f"row {index + 1} of {self.label}", row
+                yield Place(self.place_of, index), row
 
 
 def _from_the_same(
-    split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[[Row], str]
+    split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[..., str]
 ) -> Parts:
     """Whole groups in the order of their hashes are held out, the last one as far as it is needed."""
     size, total = dataset.test_split_size, len(split)
@@ -151,7 +171,8 @@ def _from_the_same(
         )
     if size == 0:
         return [], split.rows(), []
-    ranks = [(_hash(group_of(row)), index) for index, (_, row) in enumerate(_checked(split.rows(), columns))]
+    rows = enumerate(_checked(split.rows(), columns))
+    ranks = [(_hash(group_of(row, place)), index) for index, (place, row) in rows]
     drawn = [index for _, index in sorted(ranks)[:size]]
     left = sorted(set(range(total)).difference(drawn))
     whole = f", whole families (dataset.family_field: {dataset.family_field})" if dataset.family_field else ""
@@ -160,7 +181,7 @@ def _from_the_same(
 
 
 def _from_its_own(
-    train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], _: Callable[[Row], str]
+    train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], _: Callable[..., str]
 ) -> Parts:
     """The first rows of the test split are held out."""
     size, total = dataset.test_split_size, len(test)
@@ -178,6 +199,17 @@ def _from_its_own(
 def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_Split, _Split | None, str]:
     """Train split, test split (None: hold out rows of the first) and a name of both for messages."""
     name, known = dataset.name, ", ".join(tables)
+
+    def split_of(split: str, label: str, first: int = 0, last: int | None = None) -> _Split:
+        """A split, or its rows from `first` to before `last`, which keep the numbers that they have in the source."""
+        table = tables[split]
+        whole = f"'{name}'" if len(tables) == 1 else f"'{name}' ({split})"
+        place_of = getattr(table, "place_of", lambda index: f"row {index + 1} of {whole}")
+        if last is not None:
+            part = slice(first, max(first, last))
+            table = table[part] if isinstance(table, list) else table.select(range(part.start, part.stop))
+        return _Split(table, label, lambda index: place_of(first + index))
+
     test = None
     if dataset.split is not None:
         split, start, stop = _parse_split(dataset.split)
@@ -186,12 +218,13 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_S
                 f"dataset.split: got '{split}', expected one of the splits of '{name}': {known}"
                 f"{did_you_mean(split, tables)}"
             )
-        table = tables[split]
-        first, last, _ = slice(_bound(start, len(table)), _bound(stop, len(table))).indices(len(table))
-        part = table[first:last] if isinstance(table, list) else table.select(range(first, max(first, last)))
-        train, source = _Split(part, f"'{name}' ({dataset.split})"), f"'{name}' ({dataset.split})"
+        size = len(tables[split])
+        first, last, _ = slice(_bound(start, size), _bound(stop, size)).indices(size)
+        source = f"'{name}' ({dataset.split})"
+        train = split_of(split, source, first, last)
     elif len(tables) == 1:
-        train, source = _Split(next(iter(tables.values())), f"'{name}'"), f"'{name}'"
+        source = f"'{name}'"
+        train = split_of(next(iter(tables)), source)
     else:
         held_out = next((split for split in HELD_OUT_NAMES if split in tables), None)
         if "train" not in tables or held_out is None:
@@ -199,7 +232,7 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_S
                 f"dataset.split: '{name}' has the splits {known}, expected train and test: choose one, of which "
                 "rows are held out"
             )
-        train, test = (_Split(tables[split], f"'{name}' ({split})") for split in ("train", held_out))
+        train, test = (split_of(split, f"'{name}' ({split})") for split in ("train", held_out))
         source = f"'{name}' (train, {held_out})"
     if len(train) == 0:
         raise ConfigError(f"{KEY}: {source} has no rows: give a source with at least one")
@@ -260,7 +293,7 @@ def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     """Every split of the source by name."""
     path = Path(dataset.name).expanduser()
     if path.is_file():
-        return {"train": _read_file(path)}
+        return {"train": _Rows().and_of(path)}
     if path.is_dir():
         return _read_folder(path)
     if path.suffix in READERS or path.is_absolute() or dataset.name.startswith(("./", "../", "~")):
@@ -284,7 +317,7 @@ def _read_folder(folder: Path) -> dict[str, Table]:
         raise ConfigError(
             f"{KEY}: the folder '{folder}' holds no {' '.join(READERS)} file and no saved data set; give one that does"
         )
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, _Rows] = {}
     kinds: dict[str, str] = {}
     for file in files:
         split = re.sub(r"-\d+-of-\d+$", "", file.stem)  # train-00000-of-00002.parquet is a part of train
@@ -292,11 +325,37 @@ def _read_folder(folder: Path) -> dict[str, Table]:
             raise ConfigError(
                 f"{KEY}: '{folder}' holds the split '{split}' as {kinds[split]} and as {file.suffix}: remove one"
             )
-        tables.setdefault(split, []).extend(_read_file(file))
+        tables.setdefault(split, _Rows()).and_of(file)
     return tables
 
 
-def _read_file(path: Path) -> list[Row]:
+class _Rows(list):
+    """The rows of one file, or of several, and where each stands in its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._starts: list[int] = []
+        self._files: list[tuple[str, Sequence[int], Path]] = []  # what is counted, the number of each row, the file
+
+    def and_of(self, path: Path) -> "_Rows":
+        """The same with those of one more file."""
+        rows, unit, numbers = _read_file(path)
+        self._starts.append(len(self))
+        self._files.append((unit, numbers, path))
+        self.extend(rows)
+        return self
+
+    def place_of(self, index: int) -> str:
+        """Such as "line 7 of 'rows.jsonl'"."""
+        number = bisect_right(self._starts, index) - 1
+        unit, numbers, path = self._files[number]
+        return f"{unit} {numbers[index - self._starts[number]]} of '{path}'"
+
+
+Read = tuple[list[Row], str, Sequence[int]]  # rows, and what they are counted by
+
+
+def _read_file(path: Path) -> Read:
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ConfigError(f"{KEY}: got '{path}', expected a file that ends in {', '.join(READERS)}: convert it")
@@ -308,7 +367,7 @@ def _read_file(path: Path) -> list[Row]:
         ) from error
 
 
-def _read_json(path: Path) -> list[Row]:
+def _read_json(path: Path) -> Read:
     """A list of objects, or one object per line under the wrong suffix."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -322,11 +381,11 @@ def _read_json(path: Path) -> list[Row]:
         raise ConfigError(
             f"{KEY}: entry {wrong + 1} of '{path}' is no object, expected a list of objects: mend or remove it"
         )
-    return rows
+    return rows, "entry", range(1, len(rows) + 1)
 
 
-def _read_jsonl(path: Path) -> list[Row]:
-    rows, mistakes = [], []
+def _read_jsonl(path: Path) -> Read:
+    rows, mistakes, numbers = [], [], array("q")
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -338,40 +397,44 @@ def _read_jsonl(path: Path) -> list[Row]:
                 continue
             if isinstance(row, dict):
                 rows.append(row)
+                numbers.append(number)
             else:
                 mistakes.append(f"line {number}: got {type(row).__name__}, expected an object")
     _refuse(path, mistakes)
-    return rows
+    return rows, "line", numbers
 
 
-def _read_csv(path: Path) -> list[Row]:
-    rows, mistakes = [], []
+def _read_csv(path: Path) -> Read:
+    rows, mistakes, numbers = [], [], array("q")
     csv.field_size_limit(2**31 - 1)
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
+            reader.fieldnames  # noqa: B018  (it reads the first line)
+            begin = reader.line_num + 1
             for row in reader:
+                first, begin = begin, reader.line_num + 1  # a value may have several lines
                 if None in row or None in row.values():
                     few_or_many = "more" if None in row else "fewer"
-                    mistakes.append(
-                        f"line {reader.line_num}: {few_or_many} values than the {len(reader.fieldnames)} columns"
-                    )
+                    mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
                 else:
                     rows.append(row)
+                    numbers.append(first)
     except (csv.Error, UnicodeDecodeError) as error:
         mistakes.append(f"after {len(rows)} rows: {error}")
     _refuse(path, mistakes)
-    return rows
+    return rows, "line", numbers
 
 
-def _read_parquet(path: Path) -> list[Row]:
+def _read_parquet(path: Path) -> Read:
     import pyarrow
     import pyarrow.parquet
 
     try:
-        return pyarrow.parquet.read_table(path).to_pylist()
+        rows = pyarrow.parquet.read_table(path).to_pylist()
     except pyarrow.ArrowInvalid as error:
         raise ConfigError(f"{KEY}: '{path}' is no Parquet ({_line(error)}); write it again") from error
+    return rows, "row", range(1, len(rows) + 1)
 
 
 READERS = {".json": _read_json, ".jsonl": _read_jsonl, ".csv": _read_csv, ".parquet": _read_parquet}

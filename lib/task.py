@@ -138,12 +138,12 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     )
     reward = config.reward
     judge = judge_of(reward, list(splits.train[0]))
-    judge.check(splits.train + splits.test)
+    judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
     if judge.needs_targets and not target:
         raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
     if judge.needs_targets or not is_chat:
-        judge.check_targets(splits.train, target, "train")
-        judge.check_targets(splits.test, target, "held-out")
+        judge.check_targets(splits.train, target, "train", splits.train_places)
+        judge.check_targets(splits.test, target, "held-out", splits.test_places)
     if is_chat:
         _check_templates(config, set(splits.train[0]))
     return splits, judge

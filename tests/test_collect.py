@@ -505,7 +505,7 @@ def test_chats_in_a_column(task):
 def test_mistakes_are_told_before_anybody_is_asked(task, log):
     seen = len(notes(log))
     told = task(3, prompts={"user": "{problem}"}).run(code=2)
-    assert "column 'problem' is missing from row 1" in told and "name the right column in prompts.user" in told
+    assert "column 'problem' is missing from line 1 of" in told and "name the right column in prompts.user" in told
     told = task(rows=[{"question": "x", "answer": ""}]).run(code=2)
     assert "error: " in told
     told = task(3, reward=None, select={"only_matches": True}).run(code=2)

@@ -1,11 +1,16 @@
+import csv
 import json
 import time
 
+import pyarrow.parquet
 import pytest
 
-from lib.config import Dataset, SFTDataset
+from lib.chats import text_of
+from lib.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
 from lib.data import load_splits, parted
 from lib.errors import ConfigError
+from lib.prompts import chat_of
+from lib.task import load_data
 
 COLUMNS = ("question", "answer")
 
@@ -53,7 +58,7 @@ def test_of_one_file_any_rows_are_held_out_for_every_run_the_same(tmp_path):
     splits = load(tmp_path / "sums.jsonl", test_split_size=100)
     assert splits.notes == ["held out are 100 of 400 rows, drawn at random: the same ones for every seed"]
     assert "sums.jsonl" in splits.source
-    assert splits.test_places[0] == f"row {test[0] + 1} of '{tmp_path / 'sums.jsonl'}'"
+    assert str(splits.test_places[0]) == f"line {test[0] + 1} of '{tmp_path / 'sums.jsonl'}'"
 
 
 def test_a_family_is_held_out_or_trained_on(tmp_path):
@@ -77,7 +82,7 @@ def test_a_family_is_held_out_or_trained_on(tmp_path):
     write(folder / "test.jsonl", content[210:220])
     splits = load(folder, test_split_size=10, family_field="kin")
     assert len(splits.train) == 200 - 10 * 5  # each of ten families has five rows among 200
-    assert "column 'family' is missing from row 1" in message(folder, family_field="family")
+    assert "column 'family' is missing from line 1 of" in message(folder, family_field="family")
 
 
 @pytest.mark.parametrize(
@@ -250,10 +255,10 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
     ("content", "options", "expected"),
     [
         ([], {}, "has no rows"),
-        ([{"Question": "1", "answer": "2"}] * 4, {}, "'question' is missing from row 1"),
+        ([{"Question": "1", "answer": "2"}] * 4, {}, "'question' is missing from line 1"),
         ([{"Question": "1", "answer": "2"}] * 4, {}, "which has 'Question', 'answer'"),
         ([{"Question": "1", "answer": "2"}] * 4, {}, "did you mean 'Question'?"),
-        (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in row 4"),
+        (rows(0, 3) + [{"question": None, "answer": "1"}], {}, "'question' is empty in line 4"),
         (rows(0, 3), {"test_split_size": 3}, "got 3, but 'rows.jsonl' has 3 rows"),
         (rows(0, 3), {"split": "trian"}, "did you mean 'train'?"),
         (rows(0, 3), {"split": "train[1"}, "expected a name or a part such as train[:2000]"),
@@ -302,3 +307,84 @@ def test_an_unreachable_hub_is_one_sentence_and_soon(tmp_path, monkeypatch, offl
     )
     assert time.monotonic() - started < 10
     assert offline == datasets.config.HF_HUB_OFFLINE
+
+
+def written(path, content):
+    """A file of any kind, with blank lines and values of several lines where its kind has them."""
+    if path.suffix == ".jsonl":
+        path.write_text("\n\n".join(map(json.dumps, content)))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(content, indent=2))
+    elif path.suffix == ".csv":
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, content[0])
+            writer.writeheader()
+            writer.writerows({**row, "question": row["question"] + "\n?"} for row in content)
+    else:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(content), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "unit", "number"),
+    [
+        (".jsonl", "line", lambda index: 2 * index + 1),
+        (".json", "entry", lambda index: index + 1),
+        (".csv", "line", lambda index: 2 * index + 2),
+        (".parquet", "row", lambda index: index + 1),
+    ],
+)
+def test_a_place_is_where_an_editor_finds_the_row(tmp_path, suffix, unit, number):
+    """Whether it is trained on or held out, in the file itself or in a part of it."""
+    path, content = written(tmp_path / f"rows{suffix}", rows(0, 40)), rows(0, 40)
+    for split in (None, "train[10:35]"):
+        splits = load(path, test_split_size=9, split=split)
+        placed = [
+            *zip(splits.train, splits.train_places, strict=True),
+            *zip(splits.test, splits.test_places, strict=True),
+        ]
+        assert len(placed) == (25 if split else 40)
+        for row, place in placed:
+            index = [each["answer"] for each in content].index(row["answer"])
+            assert str(place) == f"{unit} {number(index)} of '{path}'"
+    for bad in (0, 17, 39):
+        emptied = [{**row, "answer": None if index == bad else row["answer"]} for index, row in enumerate(content)]
+        if suffix != ".csv":
+            told = message(written(path, emptied), test_split_size=9)
+            assert f"column 'answer' is empty in {unit} {number(bad)} of '{path}', which has" in told
+
+
+def test_rows_of_a_split_in_several_files_are_counted_in_their_own(tmp_path):
+    for shard in range(3):
+        written(tmp_path / f"train-0000{shard}-of-00003.jsonl", rows(10 * shard, 10 * shard + 10))
+    written(tmp_path / "test.jsonl", [*rows(50, 52), {"question": "x"}])
+    splits = load(tmp_path)
+    assert str(splits.train_places[23]) == f"line 7 of '{tmp_path}/train-00002-of-00003.jsonl'"
+    assert list(map(str, splits.test_places)) == [f"line {line} of '{tmp_path}/test.jsonl'" for line in (1, 3)]
+    assert f"missing from line 5 of '{tmp_path}/test.jsonl'" in message(tmp_path, test_split_size=3)
+
+
+def test_a_row_whose_prompt_can_not_be_read_is_named(tmp_path):
+    content = [{"chat": [{"role": "user", "content": str(number)}]} for number in range(30)]
+    content[20]["chat"] = "hello"
+    path = written(tmp_path / "chats.jsonl", content)
+    prompts = ChatPrompts(messages_field="chat")
+    for size in (1, 29):
+        with pytest.raises(
+            ConfigError, match=r"line 41 of '.*chats.jsonl': prompts.messages_field: 'chat' has 'hello'"
+        ):
+            load(path, ["chat"], lambda row: text_of(chat_of(row, prompts)), test_split_size=size)
+
+
+@pytest.mark.parametrize("bad", range(0, 40, 7))
+def test_a_target_without_an_answer_is_named_by_its_row(tmp_path, bad):
+    """Train rows and held-out ones; some of either come before it."""
+    content = [{**row, "answer": f"#### {row['answer']}"} for row in rows(0, 40)]
+    content[bad]["answer"] = "nobody knows"
+    config = {
+        "run_name": "x", "model": {"name": "none"}, "prompts": {"user": "{question}", "self_correction": "R"},
+        "reward": {"target_extractor": "gsm8k_hash"},
+        "dataset": {"name": str(written(tmp_path / "a.json", content)), "test_split_size": 15},
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match=rf"first entry {bad + 1} of '.*a.json': 'nobody knows'"):
+        load_data(ScoreConfig(**config))

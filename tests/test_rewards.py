@@ -222,7 +222,7 @@ def test_unusable_targets():
     judge = Judge("exact_match", target_extractor="gsm8k_hash")
     rows = [{"gold": gold} for gold in ("#### 1", "none", None, 3, "<answer> </answer>")]
     judge.check_targets([rows[0], rows[3]], "gold", "train")
-    with pytest.raises(ConfigError, match=r"finds no answer in .gold. of 3 of 5 train rows, first row 1: .none."):
+    with pytest.raises(ConfigError, match=r"finds no answer in .gold. of 3 of 5 train rows, first row 2: .none."):
         judge.check_targets(rows, "gold", "train")
 
 

@@ -22,9 +22,9 @@ that says which sample it was about, for which a reward that raised is asked aga
 
 A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
-`check(rows)` is called with all rows before anything is trained, to find what is wrong with them. `begin(text, row)` is
-called with each prediction as soon as it is written, so that what is judged by other processes is judged beside the
-generation.
+`check(rows)` is called with all rows before anything is trained, to find what is wrong with them; a parameter `places`
+gets where each of them stands in the source, for messages. `begin(text, row)` is called with each prediction as soon as
+it is written, so that what is judged by other processes is judged beside the generation.
 """
 
 import inspect
@@ -212,23 +212,34 @@ class Judge:
         """Whether the reward compares with right answers."""
         return not _NEEDS_TARGETS.isdisjoint(self._required)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Lets the reward look at all rows before anything is trained. Raises its ConfigError, or RewardError."""
+    def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any] = ()) -> None:
+        """Lets the reward look at all rows before anything is trained. Raises its ConfigError, or RewardError.
+
+        `places` are where the rows stand, for people; () counts them from 1.
+        """
         check = getattr(self._reward, "check", None)
         if check is not None:
+            takes = {"places": places or _numbered(rows)} if "places" in inspect.signature(check).parameters else {}
             with blamed_on(f"reward '{self.reward_name}'", " in its check()"):
-                check(rows)
+                check(rows, **takes)
 
-    def check_targets(self, rows: Sequence[Mapping[str, Any]], field: str, label: str) -> None:
+    def check_targets(
+        self, rows: Sequence[Mapping[str, Any]], field: str, label: str, places: Sequence[Any] = ()
+    ) -> None:
         """ConfigError when nothing is extracted from a row's target: no prediction could ever match it."""
-        answers = (self._target_answer(text_of(row[field]), index) for index, row in enumerate(rows))
-        unusable = [index for index, answer in enumerate(answers) if not answer.strip()]
+        unusable = []
+        for row, place in zip(rows, places or _numbered(rows), strict=True):
+            try:
+                answer = self._target_answer(text_of(row[field]), place)
+            except ConfigError as error:
+                raise ConfigError(f"dataset.target_field: '{field}' of {place}: {error}") from error
+            if not answer.strip():
+                unusable.append((place, str(row[field])[:80]))
         if unusable:
-            example = str(rows[unusable[0]][field])[:80]
             raise ConfigError(
                 f"dataset.target_field: reward.target_extractor '{self._target_extractor_name}' finds no answer in "
-                f"'{field}' of {len(unusable)} of {len(rows)} {label} rows, first row {unusable[0]}: {example!r}; name "
-                "another column or extractor, or remove these rows"
+                f"'{field}' of {len(unusable)} of {len(rows)} {label} rows, first {unusable[0][0]}: "
+                f"{unusable[0][1]!r}; name another column or extractor, or remove these rows"
             )
 
     def _check_format(self) -> None:
@@ -342,15 +353,17 @@ class Judge:
         answer = self._extract(self._extractor, self._extractor_name, inside, index)
         return answer, "" if answer.strip() or self.format != "free" else "no answer found"
 
-    def _target_answer(self, gold: str, index: int) -> str:
-        return self._extract(self._target_extractor, self._target_extractor_name, gold, index)
+    def _target_answer(self, gold: str, whose: Any) -> str:
+        return self._extract(self._target_extractor, self._target_extractor_name, gold, whose)
 
-    def _extract(self, extractor: Callable[[str], str], name: str, text: str, index: int) -> str:
-        with blamed_on(f"extractor '{name}'", f" for sample {index} ({text[:80]!r})"):
+    def _extract(self, extractor: Callable[[str], str], name: str, text: str, whose: Any) -> str:
+        """What an extractor finds in a text of `whose`: a sample by its number, or the place of a row."""
+        whose = f"sample {whose}" if isinstance(whose, int) else whose
+        with blamed_on(f"extractor '{name}'", f" for {whose} ({text[:80]!r})"):
             answer = extractor(text)
         if not isinstance(answer, str):
             raise ConfigError(
-                f"extractor '{name}' returned {answer!r} for sample {index} ({text[:80]!r}): "
+                f"extractor '{name}' returned {answer!r} for {whose} ({text[:80]!r}): "
                 "expected a string, '' when nothing is found"
             )
         return answer
@@ -377,6 +390,10 @@ def _is_finite(number: Real) -> bool:
         return isfinite(number)
     except OverflowError:  # a whole number beyond every float
         return False
+
+
+def _numbered(rows: Sequence[Any]) -> list[str]:
+    return [f"row {number}" for number in range(1, len(rows) + 1)]
 
 
 def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:

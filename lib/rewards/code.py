@@ -107,17 +107,17 @@ code_tests.begin = _begins(last_code)
 code.begin = _begins(lambda text: well_formed_code(text, needs_marker=False))
 
 
-def _check(rows: Sequence[dict]) -> None:
+def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError for the first row that is no task, and for rows whose tests can not tell right from wrong."""
-    found = {}
-    for row in rows:
-        task = _task(row)
+    found = []
+    for row, place in zip(rows, places, strict=True):
+        task = _task(row, place)
         # what is not used in training may be anything
         judging = task.model_copy(update={"prompt": task.prompt or "-", "solution": "", "wrong": []})
         if sentences := static_problems(judging):
-            found[json.dumps(row, default=str)[:80]] = sentences[0]
+            found.append(f"{sentences[0]} ({place})")
     if found:
-        told = "; ".join(f"{sentence} ({row}...)" for row, sentence in list(found.items())[:3])
+        told = "; ".join(found[:3])
         raise ConfigError(
             f"dataset: the tests of {len(found)} of {len(rows)} rows can not be relied on: {told}. Mend these rows, or "
             "have them parted from the others by data/check_code_tasks.py FILE --clean OUT"
@@ -133,22 +133,24 @@ code_tests.prepare = code.prepare = _prepare
 code_tests.check = code.check = _check
 
 
-def _task(row: dict) -> Task:
+def _task(row: dict, place: object = "a row") -> Task:
     """The task of a row. Raises ConfigError where it is none, or where nobody can tell what the program must define."""
     keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
     if not isinstance(keys.get("prompt", ""), str):  # a chat; it only helps to guess the entry point
         del keys["prompt"]
-    return _read_task(json.dumps(keys, sort_keys=True, default=str))
-
-
-@lru_cache(maxsize=10_000)  # a group repeats its row
-def _read_task(row: str) -> Task:
-    task, mistakes = read_task({"prompt": "", **json.loads(row)})
-    if task is not None and not task.stdio and not task.callables:
-        mistakes.append("entry_points: can not be inferred from the tests; declare them")
+    text = json.dumps(keys, sort_keys=True, default=str)
+    task, mistakes = _read_task(text)
     if mistakes:
         raise ConfigError(
-            f"dataset: a row is no programming task: {'; '.join(mistakes)}. Mend the row {row[:80]}..., or find all "
+            f"dataset: {place} is no programming task: {'; '.join(mistakes)}. Mend the row {text[:80]}..., or find all "
             "such rows by data/check_code_tasks.py"
         )
     return task
+
+
+@lru_cache(maxsize=10_000)  # a group repeats its row
+def _read_task(row: str) -> tuple[Task | None, list[str]]:
+    task, mistakes = read_task({"prompt": "", **json.loads(row)})
+    if task is not None and not task.stdio and not task.callables:
+        mistakes.append("entry_points: can not be inferred from the tests; declare them")
+    return task, mistakes
