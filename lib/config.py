@@ -27,6 +27,18 @@ Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Conflict = tuple[tuple[str, ...], str]  # the dotted keys involved, and the sentence
+RENAMED = {  # what earlier versions had elsewhere under another name
+    "dataset.input_field": "prompts.user",
+    "model.model_id": "model.name",
+    "lora_r": "lora.r",
+    "lora_alpha": "lora.alpha",
+    "lora_target_modules": "lora.targets",
+    "generation_temperature": "temperature",
+    "num_generations": "group_size",
+    "kl_coeff": "beta",
+    "wandb_project": "project",
+    "report_to": "backend",
+}
 
 
 class Section(BaseModel):
@@ -1320,9 +1332,7 @@ def _explain(
         for part in path[:-1]:
             node = node.setdefault(part, {})
         if problem["type"] == "extra_forbidden":
-            owner = _owner(kind, path)
-            known = list(owner.model_fields) if owner else []
-            found[key] = f"unknown key{did_you_mean(path[-1], known) or '; known here: ' + ', '.join(known)}"
+            found[key] = f"unknown key{_meant(kind, path)}"
             node.pop(path[-1], None)
         elif problem["type"] == "missing" and isinstance(problem["loc"][-1], str):
             found[key] = "is missing and has no default: add it"
@@ -1356,6 +1366,26 @@ def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[st
         field = owner.model_fields.get(part)
         owner = _section_of(field) if field is not None else None
     return path, field
+
+
+def _meant(kind: type[BaseModel], path: list[str]) -> str:
+    """Where a key that is unknown in its place stands instead, or which one it resembles, or what is known there."""
+    name = path[-1]
+    known = list(_owner(kind, path).model_fields)
+    new = RENAMED.get(".".join(path), RENAMED.get(name))
+    elsewhere = " or ".join(key for key in _keys(kind) if f".{key}".endswith(f".{new or name}"))
+    resembling = "" if new and elsewhere else did_you_mean(name, known)
+    return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(known)}")
+
+
+def _keys(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Every dotted key of a config, the sections' own names left out."""
+    for name, field in kind.model_fields.items():
+        section = _section_of(field)
+        if section is None:
+            yield prefix + name
+        else:
+            yield from _keys(section, f"{prefix}{name}.")
 
 
 def _owner(kind: type[BaseModel], path: list[str]) -> type[BaseModel] | None:
