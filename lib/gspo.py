@@ -200,11 +200,12 @@ class GspoRun(Trainer):
             part = credit.parts[number % train.minibatches]
             if not self._anywhere(part):
                 continue  # every group of it earned the same: no gradient, so no step by momentum alone either
+            is_first = not updates  # of later ones the clip may stop every token
             numbers = self.step(
-                lambda part=part, is_first=not updates: self._accumulate(credit, part, old_logp, is_first),
+                lambda part=part, is_first=is_first: self._accumulate(credit, part, old_logp, is_first),
                 rate=learning_rate(self.config.optimizer, self.progress.step, self.steps),
                 max_grad_norm=self.config.optimizer.max_grad_norm,
-                expects_gradient=self._anywhere(credit.must_pull(part)),
+                expects_gradient=self._anywhere(is_first and credit.must_pull(part)),
             )
             updates.append(numbers)
         self.progress.step += 1

@@ -911,3 +911,13 @@ def test_a_smaller_micro_batch_counts_at_a_resume(folder):
     again = GspoRun(load_chat_task(config, lambda text: None), resume=True, allow_change=True)
     with again.open():
         assert (again.progress.step, again.progress.micro_batch_tokens) == (1, 77)
+
+
+def test_a_later_step_whose_tokens_the_clip_stops_all_is_no_broken_gradient(folder):
+    choices = ("train.batch_size=2", "train.minibatches=1", "train.passes=2", "optimizer.learning_rate=1e-3")
+    with opened(*choices, "train.clip=[1.0e-9, 1.0e-9]", "train.on_collapse=stop", moved=0.2) as run:
+        rows = [step(run) for _ in range(4)]
+        stopped = [row["clipped_low"] + row["clipped_high"] for row in rows]
+        assert max(stopped) == pytest.approx(0.5)  # of both steps together: every token of the second one
+        assert [row["zero_gradient"] for row in rows] == [0.0] * 4
+        assert not (run.config.run_dir / "alarms.jsonl").read_text()
