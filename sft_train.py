@@ -2,7 +2,7 @@
 
     python sft_train.py --config configs/tiny_base.yaml                   # a tiny base from nothing, a minute or two
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
-    python sft_train.py --config configs/tiny_base.yaml --resume          # go on after the last checkpoint
+    python sft_train.py --config configs/tiny_base.yaml --resume          # go on after the last checkpoint, or with DIR
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
@@ -19,30 +19,30 @@ if __name__ == "__main__":
 import argparse
 import hashlib
 import importlib.util
-import json
 import math
 import os
 import shutil
 import time
 from array import array
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
 from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of
-from lib.config import SFTConfig, SFTDataset, dump, load, parser
+from lib.config import SFTConfig, SFTDataset, dump, load, parse, resuming_parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
-from lib.interrupts import Interrupts
-from lib.runlog import RunLog, check_directory, discard
+from lib.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.runlog import RunLog, check_directory, discard, fsync_folder
 from lib.watch import COLLAPSE, Watch, sft_checks
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
-RUN_STATE = "run.json"  # written into a checkpoint as its last file: without it the checkpoint is not complete
+KEPT = 2  # checkpoints
+TRAINER_STATE = "trainer_state.json"  # under this name the trainer looks for it
 
 
 def main() -> int:
@@ -53,37 +53,40 @@ def main() -> int:
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
-    with RunLog(config.run_dir, args.resume, is_main) as log, Interrupts() as interrupts:
+    patience = LAUNCHER_SECONDS if int(os.environ.get("WORLD_SIZE", 1)) > 1 else 0.0
+    with RunLog(config.run_dir, args.resume, is_main) as log, Interrupts(patience) as interrupts:
         screen.say(f"data: {source}, {len(train)} rows to train on, {len(held_out)} held out")
         for note in notes:
             screen.say(note)
         model, tokenizer = load_model(config)
         encode = partial(examples_of, model=model, tokenizer=tokenizer, config=config, screen=screen)
         examples, held_out = encode("to train on", train), encode("held out", held_out)
-        fingerprint = fingerprint_of(examples, held_out)
-        watch = Watch(sft_checks(math.log(len(tokenizer))))
-        checkpoint = rewind(config.run_dir, log, watch, fingerprint) if args.resume else log.rewind({})
-        log.write_config(dump(config), now=checkpoint is not None)  # else the first checkpoint begins the run
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
-        trainer.add_callback(reporter(config, log, screen, interrupts, watch, fingerprint))
-        show(trainer, screen)
-        trainer.train(resume_from_checkpoint=checkpoint)
+        watch = Watch(sft_checks(math.log(len(tokenizer))))
+        checkpoints = checkpoints_of(trainer, config, log, fingerprint_of(examples, held_out), args.allow_config_change)
+        checkpoints.register(watch=watch, schedule=Schedule(trainer))
+        checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps_of(trainer), screen)
+        if is_finished:
+            return interrupts.exit_code
+        log.write_config(dump(config), now=checkpoint is not None)  # else what is saved first begins the run
+        if checkpoint and step_of(checkpoint) >= steps_of(trainer):
+            checkpoints.load(checkpoint)
+        else:
+            trainer.add_callback(reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch))
+            show(trainer, screen)
+            trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         for line in watch.closing():
             screen.say(line)
         if not interrupts.received:
-            log.begin()
-            save(trainer, config.run_dir / "final")
+            save(trainer, checkpoints, steps_of(trainer))
             screen.say(f"saved {config.run_dir / 'final'}")
     return interrupts.exit_code
 
 
 def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
-    options = parser(__doc__)
-    options.add_argument("--resume", action="store_true", help="go on with the run after its last checkpoint")
-    options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
-    args = options.parse_intermixed_args()  # overrides may stand anywhere
+    args = parse(resuming_parser(__doc__))
     config = load(SFTConfig, args.config, args.overrides, args.smoke)
     if args.smoke and not args.resume:
         discard(config.run_dir)
@@ -271,6 +274,7 @@ def make_trainer(
     import torch
     import trl
     from transformers.trainer_callback import PrinterCallback
+    from transformers.trainer_utils import align_special_tokens
     from transformers.utils.logging import disable_progress_bar
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
@@ -279,7 +283,7 @@ def make_trainer(
     disable_progress_bar()
     has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     arguments = trl.SFTConfig(
-        output_dir=str(config.run_dir / "checkpoints"),
+        output_dir=str(config.run_dir),
         seed=config.seed,
         max_steps=settings.steps or -1,
         num_train_epochs=settings.epochs,
@@ -287,6 +291,7 @@ def make_trainer(
         per_device_eval_batch_size=settings.batch_size,
         gradient_accumulation_steps=settings.gradient_accumulation,
         gradient_checkpointing=config.model.gradient_checkpointing,
+        use_cpu=not torch.accelerator.is_available(),  # else several processes on CPUs would train each on its own
         bf16=has_bfloat16 and config.model.dtype != "float32",
         max_length=None,  # the examples are short enough, and labelled
         dataset_kwargs={"skip_prepare_dataset": True},
@@ -299,9 +304,7 @@ def make_trainer(
         max_grad_norm=optimizer.max_grad_norm,
         warmup_steps=optimizer.warmup_steps,
         lr_scheduler_type="constant_with_warmup" if optimizer.schedule == "constant" else optimizer.schedule,
-        save_strategy="steps" if settings.checkpoint_every else "no",
-        save_steps=settings.checkpoint_every or 500,
-        save_total_limit=2,
+        save_strategy="no",  # the reporter saves
         eval_strategy="steps" if settings.eval_every and held_out else "no",
         eval_steps=settings.eval_every or None,
         logging_steps=1,
@@ -324,6 +327,8 @@ def make_trainer(
     if settings.packing:  # not by padding_free=True: Unsloth drops that in silence, and rows would see each other
         trainer.data_collator = DataCollatorForLanguageModeling(tokenizer.pad_token_id, padding_free=True)
     trainer.remove_callback(PrinterCallback)
+    align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
+    trainer._load_from_checkpoint = lambda _: None  # lib/checkpoint.py does, once the optimizer is there too
     return trainer
 
 
@@ -376,45 +381,126 @@ def show(trainer: object, screen: object) -> None:
     screen.say(f"one example, what is trained in « »:\n{text}")
 
 
-def rewind(run_dir: Path, log: object, watch: Watch, fingerprint: str) -> str | None:
-    """The newest complete checkpoint, with log and watch as they were then; None starts the run from its first step."""
-    marks = (run_dir / "checkpoints").glob(f"checkpoint-*/{RUN_STATE}")
-    newest = max(marks, key=lambda path: int(path.parent.name.removeprefix("checkpoint-")), default=None)
-    if newest is None:
-        log.rewind({})
-        return None
-    state = json.loads(newest.read_text(encoding="utf-8"))
-    if state["fingerprint"] != fingerprint:
+def steps_of(trainer: object) -> int:
+    """Optimizer steps of the whole run, as the trainer counts them."""
+    arguments = trainer.args
+    if arguments.max_steps > 0:
+        return arguments.max_steps
+    batches = len(trainer.get_train_dataloader())
+    return math.ceil(arguments.num_train_epochs * math.ceil(batches / arguments.gradient_accumulation_steps))
+
+
+def step_of(checkpoint: Path) -> int:
+    """After how many optimizer steps it was saved."""
+    return int(checkpoint.name.removeprefix("step_"))
+
+
+class Schedule:
+    """The trainer's learning rates as state that can be saved: the trainer makes them when it starts."""
+
+    def __init__(self, trainer: object):
+        self.trainer = trainer
+
+    def state_dict(self) -> dict:
+        """Theirs."""
+        return self.trainer.lr_scheduler.state_dict()
+
+    def load_state_dict(self, state: dict) -> None:
+        """Sets it, unless nothing is left to train."""
+        if self.trainer.lr_scheduler is not None:
+            self.trainer.lr_scheduler.load_state_dict(state)
+
+
+def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint: str, allow_change: bool) -> object:
+    """The same checkpoints as those of reinforcement, with what the trainer has to read at a resume beside them."""
+    from lib.adapters import has_adapter
+    from lib.checkpoint import Checkpoints
+
+    def beside(folder: Path) -> None:
+        replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
+        if not has_adapter(trainer.model):  # a model like any other
+            trainer.processing_class.save_pretrained(folder)
+
+    return Checkpoints(
+        config.run_dir, trainer.accelerator, trainer.model, trainer.create_optimizer(), log,
+        dataset=fingerprint, keep=KEPT, allow_change=allow_change, beside=beside,
+    )  # fmt: skip
+
+
+def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen: object) -> tuple[Path | None, bool]:
+    """The checkpoint to go on from (None: from the first step), and whether there is nothing left to do.
+
+    Raises ConfigError where there is something to go on from that does not fit, or cannot be used.
+    """
+    if not resume:
+        checkpoints.log.rewind({})
+        return None, False
+    run_dir = checkpoints.run_dir
+    if any(run_dir.glob("checkpoints/checkpoint-*")):
         raise ConfigError(
-            f"dataset: the rows differ from those of the run in {run_dir}, or the chat template writes them otherwise, "
-            "so it can not be resumed on them: restore the data, or start anew with another run_name=..."
+            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot go on from them: finish the "
+            "run with that version, or start over under another run_name=..."
         )
-    log.rewind(state["offsets"])
-    watch.load_state_dict(state["watch"])
-    return str(newest.parent)
+    done = checkpoints.step_of_result(run_dir / "final")
+    if done is not None and done >= steps and resume is True:
+        screen.say("this run is finished: nothing is left to do")
+        return None, True
+    checkpoint = checkpoints.chosen(None if resume is True else resume)
+    if checkpoint is None and done is not None:
+        raise ConfigError(
+            f"{run_dir}/final: taken after {done} of {steps} steps, and no checkpoint was kept from which to train "
+            f"more: give back the steps it had, or start a new run from it, by model.name={run_dir}/final"
+        )
+    if checkpoint is None:
+        checkpoints.log.rewind({})
+    screen.say(f"resumed from {checkpoint}" if checkpoint else "nothing to resume from: starting")
+    return checkpoint, False
 
 
 def reporter(
-    config: SFTConfig, log: object, screen: object, interrupts: object, watch: Watch, fingerprint: str
+    config: SFTConfig,
+    checkpoints: object,
+    checkpoint: Path | None,
+    log: object,
+    screen: object,
+    interrupts: object,
+    watch: Watch,
 ) -> object:
-    """The trainer's callback: rows in metrics.jsonl, a line now and then, alarms, checkpoints marked as complete.
+    """The trainer's callback: goes on from a checkpoint, rows in metrics.jsonl, a line now and then, alarms, saves.
 
     It raises NumericError for numbers that are not finite, and where the watch sees a collapse, unless the config has
     that as a warning.
     """
     from transformers import TrainerCallback
 
+    from lib.checkpoint import random_states, set_aside, set_random_states
     from lib.console import duration
+    from lib.distributed import highest
+
+    every = config.train.checkpoint_every
 
     class Reporter(TrainerCallback):
-        started, first_step, shown = 0.0, 0, 0.0
+        started, first_step, shown, drawn = 0.0, 0, 0.0, None
 
         def on_train_begin(self, args, state, control, **_):
+            if checkpoint:
+                checkpoints.load(checkpoint)
+                # in the middle of an epoch the trainer skips rows next, for which it draws
+                self.drawn = random_states() if state.epoch % 1 else None
+            if state.is_world_process_zero:
+                set_aside(config.run_dir / "final")  # taken after a number of steps that the config had before
             self.started, self.first_step = time.monotonic(), state.global_step
 
+        def on_step_begin(self, args, state, control, **_):
+            if self.drawn:
+                set_random_states(self.drawn)
+                self.drawn = None
+
         def on_step_end(self, args, state, control, **_):
-            control.should_training_stop |= bool(interrupts.received)
-            control.should_save |= bool(interrupts.received)
+            number = highest(interrupts.received or 0, checkpoints.accelerator)  # all processes leave together
+            if number:
+                interrupts.note(number)
+                control.should_training_stop = True
 
         def on_log(self, args, state, control, logs, **_):
             if "eval_loss" in logs:
@@ -435,6 +521,19 @@ def reporter(
                 )
             self.show(row, state)
             self.heed(watch.step(row))
+            if not control.should_evaluate:
+                self.save_if_due(state)
+
+        def on_evaluate(self, args, state, control, **_):
+            self.save_if_due(state)
+
+        def save_if_due(self, state):
+            """The last act of a step, behind its rows."""
+            is_last = state.global_step >= state.max_steps
+            if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
+                checkpoints.save(1, state.global_step)
+            if interrupts.received:
+                screen.say(f"saved at step {state.global_step}; go on with --resume")
 
         def heed(self, alarms):
             action = config.train.on_collapse
@@ -462,25 +561,27 @@ def reporter(
                 f"  lr {row['learning_rate']:.2g}  {duration(left)} left"
             )
 
-        def on_save(self, args, state, control, **_):
-            if state.is_world_process_zero:
-                log.begin()
-                path = Path(args.output_dir) / f"checkpoint-{state.global_step}" / RUN_STATE
-                known = {"offsets": log.offsets(), "fingerprint": fingerprint, "watch": watch.state_dict()}
-                path.write_text(json.dumps(known), encoding="utf-8")
-
     return Reporter()
 
 
-def save(trainer: object, final: Path) -> None:
-    """Weights (or the adapter) and the tokenizer, renamed into place when complete."""
-    aside = final.with_name("final.tmp")
-    trainer.save_model(str(aside))
-    if trainer.is_world_process_zero():
-        trainer.model.generation_config.to_json_file(aside / "generation_config.json")  # adapters come without it
-        (aside / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
-        shutil.rmtree(final, ignore_errors=True)
-        aside.rename(final)
+def save(trainer: object, checkpoints: object, step: int) -> None:
+    """Weights (or the adapter) and the tokenizer in `final`, renamed into place when complete. Raises StorageError."""
+    from lib.checkpoint import set_aside, storage_errors
+
+    if not trainer.is_world_process_zero():
+        return
+    final = checkpoints.run_dir / "final"
+    whole = final.with_name("final.tmp")
+    with storage_errors(final):
+        shutil.rmtree(whole, ignore_errors=True)
+        trainer.save_model(str(whole))
+        trainer.model.generation_config.to_json_file(whole / "generation_config.json")  # adapters come without it
+        (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
+        checkpoints.seal_result(whole, step)
+        checkpoints.log.begin()
+        set_aside(final)  # it was damaged
+        os.replace(whole, final)
+        fsync_folder(final.parent)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 interrupts    the first Ctrl-C asks for an end, the second one is it
 overtime      somebody's code that does not answer: told, bounded, left
-adapters      the weights of an adapter, in files
+adapters      trained weights in files: an adapter, or a whole model
 checkpoint    everything a restart needs, saved atomically
 hub           whether the model hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone

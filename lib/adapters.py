@@ -1,4 +1,4 @@
-"""The weights of an adapter in a folder: what PEFT writes, and beside it what is trained and PEFT does not know."""
+"""Trained weights in a folder: an adapter, as PEFT writes it and with what PEFT does not know; or a whole model."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,39 @@ ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
+
+
+def save_weights(model: torch.nn.Module, directory: Path) -> None:
+    """Writes the adapter of a PeftModel, or all weights of any other model. Raises OSError, SafetensorError."""
+    if has_adapter(model):
+        save_adapter(model, directory)
+    else:  # under the names that it has here: `load_weights` puts them back without a conversion
+        model.save_pretrained(directory, save_original_format=False)
+
+
+def load_weights(model: torch.nn.Module, directory: Path) -> None:
+    """Loads what `save_weights` wrote, and nothing else. Raises ConfigError when it does not fit the model."""
+    if has_adapter(model):
+        load_adapter(model, directory)
+        return
+    saved = {name: value for file in sorted(directory.glob("*.safetensors")) for name, value in load_file(file).items()}
+    here = model.state_dict()
+    written = {here[name].data_ptr() for name in saved.keys() & here.keys()}
+    # of weights that are tied, one is written
+    needed = {name: value for name, value in here.items() if name in saved or value.data_ptr() not in written}
+    differences = list(_tensor_differences(saved, needed))
+    if differences:
+        raise ConfigError(
+            f"{directory}: these weights do not fit the model: {'; '.join(differences)}; give the config back its "
+            f"model, or choose another folder"
+        )
+    model.load_state_dict(saved, strict=False)
+    _refuse_missing(directory, model.state_dict(), saved)
+
+
+def has_adapter(model: torch.nn.Module) -> bool:
+    """Whether it is a PeftModel."""
+    return hasattr(model, "peft_config")
 
 
 def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
@@ -48,9 +81,16 @@ def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     with torch.no_grad():
         for name, parameter in _extra_parameters(peft_model).items():
             parameter.copy_(extra[name])
-    for name, value in {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}.items():
-        if not _same_bits(value, {**tensors, **extra}[name]):  # peft skips what it cannot place, without a word
-            raise ConfigError(f"{directory}: {name} did not arrive in the model; is the installed peft the pinned one?")
+    here = {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}
+    _refuse_missing(directory, here, {**tensors, **extra})
+
+
+def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
+    for name, value in saved.items():
+        if not _same_bits(here[name], value):  # peft skips what it cannot place, without a word
+            raise ConfigError(
+                f"{directory}: {name} did not arrive in the model; are peft and transformers the pinned ones?"
+            )
 
 
 def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -2,15 +2,19 @@
 
     stage1/step_200/   adapter_model.safetensors, adapter_config.json   a standard PEFT adapter
                        extra_adapters.safetensors                       trained weights that PEFT does not know, if any
+                       model.safetensors, config.json, tokenizer, ...   in their place where all weights are trained
                        optimizer.bin, scheduler.bin, random_states_<rank>.pkl    written by accelerate
                        objects_<rank>.bin                               what the script registered
+                       trainer_state.json                               of SFT: where its trainer stands
                        MANIFEST.json                                    checksum of each file, and facts of the run
     stage1/best        a link to the best checkpoint of that stage, such as step_150
     best               a link to that of the last stage
+    final/             of SFT: the result, with a MANIFEST.json that says at which step it was taken
 
-A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside` was newer than the checkpoint
-from which a run was resumed. What is the best, each manifest knows as of its own time, and the links are made after the
-newest: so a resume from any checkpoint finds its own best, and pruning leaves what one that stays calls the best.
+Self-play and SFT have one stage. A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside`
+was newer than the checkpoint from which a run was resumed. What is the best, each manifest knows as of its own time,
+and the links are made after the newest: so a resume from any checkpoint finds its own best, and pruning leaves what one
+that stays calls the best.
 """
 
 import contextlib
@@ -34,7 +38,7 @@ from accelerate.utils import DistributedType, broadcast_object_list, gather_obje
 from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 
-from lib.adapters import load_adapter, save_adapter
+from lib.adapters import load_weights, save_weights
 from lib.errors import ConfigError, NumericError, StorageError
 from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder
 
@@ -57,8 +61,10 @@ class Stateful(Protocol):
 class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
-    `policy` has the PeftModel as `.model`; `dataset` is a fingerprint of the training data; the `keep` newest valid
-    checkpoints of each stage stay, and its best. Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
+    `model` is what is trained: a PeftModel, of which the adapter is saved, or another, of which all weights are.
+    `dataset` is a fingerprint of the training data; the `keep` newest valid checkpoints of each stage stay, and its
+    best. `beside` writes what else a script wants in the folder of a checkpoint, in one process.
+    Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with a stage where one was considered.
     """
@@ -67,34 +73,36 @@ class Checkpoints:
         self,
         run_dir: Path,
         accelerator: Accelerator,
-        policy: torch.nn.Module,
+        model: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
         log: RunLog,
         *,
         dataset: str = "",
         keep: int = 2,
         allow_change: bool = False,
+        beside: Callable[[Path], None] = lambda folder: None,
     ):
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise ConfigError(
-                f"checkpoints: {accelerator.distributed_type.value} shards the adapter, which cannot be saved yet; "
+                f"checkpoints: {accelerator.distributed_type.value} shards the weights, which cannot be saved yet; "
                 f"launch with plain data parallelism (MULTI_GPU)"
             )
         if keep < 2:
             raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
         self.run_dir = Path(run_dir)
         self.accelerator = accelerator
-        self.policy = policy
-        self._refuse_strays()
+        self.model = model
         self.optimizer = optimizer
+        self._refuse_strays()
         self.log = log
         self.dataset = dataset
         self.keep = keep
         self.allow_change = allow_change
+        self._beside = beside
         self.best: dict[str, dict[str, Any]] = {}
         self._objects: dict[str, Stateful | torch.Generator] = {}
-        accelerator.register_save_state_pre_hook(self._save_adapter)
-        accelerator.register_load_state_pre_hook(self._load_adapter)
+        accelerator.register_save_state_pre_hook(self._save_weights)
+        accelerator.register_load_state_pre_hook(self._load_weights)
         if accelerator.is_main_process:
             for leftover in self.run_dir.glob("stage*/*.tmp"):
                 shutil.rmtree(leftover)
@@ -136,16 +144,24 @@ class Checkpoints:
 
         Raises ConfigError when all are broken, when `path` is none of this run's, and what `load` raises.
         """
+        path = self.chosen(path)
+        if path is not None:
+            self._load(path)
+        else:
+            self.log.rewind({})
+        return path
+
+    def chosen(self, path: Path | None = None) -> Path | None:
+        """The checkpoint that `resume` would load, with nearly all of its errors; nothing is changed."""
         path = checkpoint_in(self.run_dir, path) if path else self.newest()
         if path is not None:
-            self.load(path)
+            _refuse_broken(path)
+            self._refuse_other_run(path, _read_manifest(path))
         elif any(_found(self.run_dir)):
             raise ConfigError(
                 f"{self.run_dir}: every checkpoint is broken (see above): restore one from a backup, "
                 f"or start over under another run_name=..."
             )
-        else:
-            self.log.rewind({})
         return path
 
     def newest(self) -> Path | None:
@@ -158,9 +174,11 @@ class Checkpoints:
 
         Raises ConfigError when the checkpoint is broken or belongs to other data, ranks, adapters or objects.
         """
-        _refuse_broken(path)
+        self._load(self.chosen(path))
+
+    def _load(self, path: Path) -> None:
         manifest = _read_manifest(path)
-        self._refuse_other_run(path, manifest)
+        self._warn_of_other_versions(path, manifest)
         objects = self._read_objects(path)
         self.accelerator.load_state(str(path))
         # once more: `load_state` sets the global generators too, but goes on in silence when that fails
@@ -178,21 +196,38 @@ class Checkpoints:
     def load_weights(self, path: Path) -> None:
         """Restore the weights and the optimizer of a checkpoint, and nothing else. ConfigError when it is broken."""
         _refuse_broken(path)
-        load_adapter(self._peft_model(), path)
+        load_weights(self.model, path)
         self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
 
+    def step_of_result(self, folder: Path) -> int | None:
+        """The step at which the result in a folder was taken; None where there is none, or one that is damaged.
+
+        Raises ConfigError when it belongs to other data.
+        """
+        answer = [self.accelerator.is_main_process and is_whole(folder)]
+        if not broadcast_object_list(answer)[0]:
+            return None
+        manifest = _read_manifest(folder)
+        self._refuse_other_inputs(folder, manifest)
+        return manifest["step"]
+
+    def seal_result(self, folder: Path, step: int) -> None:
+        """Waits until a result is on the disk, and adds a manifest that `step_of_result` reads."""
+        seal(folder, **self._facts(), step=step)
+
     def _refuse_strays(self) -> None:
-        named = self.accelerator.unwrap_model(self.policy).named_parameters()
-        strays = [name for name, value in named if value.requires_grad and not name.startswith("model.")]
+        inside = set(self.model.parameters())
+        trained = [value for group in self.optimizer.param_groups for value in group["params"] if value.requires_grad]
+        strays = [list(value.shape) for value in trained if value not in inside]
         if strays:
             raise ConfigError(
-                f"checkpoints: {', '.join(strays)} is trained outside `policy.model` and would not be saved"
+                f"checkpoints: weights of shape {strays[0]} are no part of the model, and would not be saved"
             )
 
     # -- saving
 
     def _check_finite(self, final: Path) -> None:
-        names = {parameter: name for name, parameter in self.policy.named_parameters() if parameter.requires_grad}
+        names = {parameter: name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         tensors = [(name, parameter) for parameter, name in names.items()]
         for parameter, state in self.optimizer.state.items():
             tensors += [(f"optimizer {key} of {names.get(parameter)}", value) for key, value in state.items()]
@@ -217,29 +252,15 @@ class Checkpoints:
         torch.save({name: _get_state(thing) for name, thing in self._objects.items()}, path)
         load_plain_data(path)  # a state that cannot be read back must be known now, not at the resume
 
-    def _save_adapter(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
+    def _save_weights(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
         weights.clear()  # else accelerate writes the whole base model
         if self.accelerator.is_main_process:
-            save_adapter(self._peft_model(), Path(directory))
+            save_weights(self.model, Path(directory))
+            self._beside(Path(directory))
 
     def _publish(self, temporary: Path, final: Path) -> None:
         self.log.sync()
-        files = sorted(temporary.iterdir())
-        for file in files:
-            fsync_file(file)
-        _write_manifest(
-            temporary,
-            {
-                "schema": 1,
-                "files": {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files},
-                "environment": self._environment(),
-                "world_size": self.accelerator.num_processes,
-                "dataset": self.dataset,
-                "log_offsets": self.log.offsets(),
-                "best": self.best,
-            },
-        )
-        fsync_folder(temporary)
+        seal(temporary, **self._facts(), log_offsets=self.log.offsets(), best=self.best)
         self.log.begin()
         if final.exists():  # a signal had this step saved before its evaluation
             _delete(final)
@@ -303,11 +324,16 @@ class Checkpoints:
                 f"{path}: saved by {manifest['world_size']} processes, this run has {ranks}: launch with "
                 f"--num_processes {manifest['world_size']}, or start from its weights with --resume-adapter {path}"
             )
+        self._refuse_other_inputs(path, manifest)
+
+    def _refuse_other_inputs(self, path: Path, manifest: Mapping[str, Any]) -> None:
         if manifest["dataset"] != self.dataset and not self.allow_change:
             raise ConfigError(
                 f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
                 f"restore the data, or accept the change with --allow-config-change"
             )
+
+    def _warn_of_other_versions(self, path: Path, manifest: Mapping[str, Any]) -> None:
         for name, now in self._environment().items():
             if manifest["environment"].get(name) != now:
                 before = manifest["environment"].get(name)
@@ -323,23 +349,26 @@ class Checkpoints:
             )
         return {name: state for name, state in objects.items() if name in self._objects}
 
-    def _load_adapter(self, models: list[torch.nn.Module], directory: str) -> None:
+    def _load_weights(self, models: list[torch.nn.Module], directory: str) -> None:
         models.clear()
-        load_adapter(self._peft_model(), Path(directory))
+        load_weights(self.model, Path(directory))
 
     def _set_newer_aside(self, path: Path) -> None:
         for folder in _found(self.run_dir):
             if folder == path:
                 return
-            aside = folder.with_name(folder.name + ".aside")
-            shutil.rmtree(aside, ignore_errors=True)
-            os.replace(folder, aside)
-            logger.warning("%s is newer than %s: it is set aside as %s", folder, path, aside.name)
+            logger.warning("%s is newer than %s: it is set aside as %s.aside", folder, path, folder.name)
+            set_aside(folder)
 
     # -- both
 
-    def _peft_model(self) -> torch.nn.Module:
-        return self.accelerator.unwrap_model(self.policy).model
+    def _facts(self) -> dict[str, Any]:
+        """What a manifest says of the run, and a resume compares."""
+        return {
+            "environment": self._environment(),
+            "world_size": self.accelerator.num_processes,
+            "dataset": self.dataset,
+        }
 
     def _environment(self) -> dict[str, str]:
         return {name: version(name) for name in PACKAGES} | {"device": self.accelerator.device.type}
@@ -380,6 +409,34 @@ def problems(folder: Path) -> list[str]:
         return [f"{MANIFEST} is damaged ({error})"]
     found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
     return [f"{name} {problem}" for name, problem in found if problem]
+
+
+def is_whole(result: Path) -> bool:
+    """Whether every byte of a result is as it was written; says what is wrong with one that is not."""
+    if not result.exists():
+        return False
+    broken = problems(result)
+    if broken:
+        logger.error("%s IS BROKEN and will be written anew: %s", result, "; ".join(broken))
+    return not broken
+
+
+def seal(folder: Path, **facts: Any) -> None:
+    """Waits until every file of a folder is on the disk, and writes down their checksums, with facts, in a manifest."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
+    for file in files:
+        fsync_file(file)
+    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files}
+    _write_manifest(folder, {"schema": 1, "files": known, **facts})
+    fsync_folder(folder)
+
+
+def set_aside(folder: Path) -> None:
+    """Renames a folder, which takes the place of what was set aside before; nothing where there is none."""
+    if folder.exists():
+        aside = folder.with_name(folder.name + ".aside")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.replace(folder, aside)
 
 
 def _refuse_broken(folder: Path) -> None:

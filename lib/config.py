@@ -1071,22 +1071,28 @@ def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.Argu
     return result
 
 
-def training_parser(doc: str) -> argparse.ArgumentParser:
-    """The same with the verbs of the scripts that train by reinforcement."""
+def resuming_parser(doc: str) -> argparse.ArgumentParser:
+    """The same with the verbs of the scripts that save checkpoints."""
     result = parser(doc)
-    result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
     result.add_argument(
         "--resume", nargs="?", const=True, default=False, type=Path, metavar="DIR",
         help="go on with the run, exactly from its last checkpoint, or from that in DIR",
     )  # fmt: skip
     result.add_argument("--allow-config-change", action="store_true", help="resume although config or data changed")
+    return result
+
+
+def training_parser(doc: str) -> argparse.ArgumentParser:
+    """The same with the verbs of the scripts that train by reinforcement."""
+    result = resuming_parser(doc)
+    result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
     result.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
     result.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     return result
 
 
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """The command line of a script that trains by reinforcement; overrides may stand anywhere, behind --resume too."""
+    """The command line of a script that saves checkpoints; overrides may stand anywhere, behind --resume too."""
     words = sys.argv[1:]
     for i, (word, following) in enumerate(pairwise(words)):
         if word == "--resume" and re.match(r"[\w.]+=", following):  # no folder: the newest checkpoint is meant

@@ -11,6 +11,7 @@ from typing import Any
 from lib.errors import FINISHED, INTERRUPTED, TERMINATED, Left
 
 EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
+LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
 _open: list["Interrupts"] = []
 _leavable: list["Interrupts"] = []  # whose work under way may be left
 

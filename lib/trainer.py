@@ -17,7 +17,7 @@ from lib.console import Screen
 from lib.data import digest_of
 from lib.distributed import highest, start_trackers, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
-from lib.interrupts import Interrupts
+from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.memory import one_error
 from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
@@ -26,7 +26,6 @@ from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewar
 
 SKIPS_IN_A_ROW = 3
 RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
-LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
 
 
 @dataclasses.dataclass
@@ -131,7 +130,7 @@ class Trainer:
             self.signals.where = self.where
             start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
-                config.run_dir, self.accelerator, self.policy, self.optimizer, self.log,
+                config.run_dir, self.accelerator, self._bare_policy().model, self.optimizer, self.log,
                 dataset=dataset, keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)

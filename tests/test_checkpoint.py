@@ -84,8 +84,9 @@ class Run:
         self.counter = Counter()
         self.log = RunLog(directory, resume=resume, is_main=self.accelerator.is_main_process)
         self.log.write_config("seed: 0\n")
+        model = self.accelerator.unwrap_model(self.policy).model
         self.checkpoints = Checkpoints(
-            directory, self.accelerator, self.policy, self.optimizer, self.log, keep=keep, **options
+            directory, self.accelerator, model, self.optimizer, self.log, keep=keep, **options
         )
         self.checkpoints.register(noise=self.noise, counter=self.counter)
         self.resumed = self.checkpoints.resume() if resume else None
@@ -556,8 +557,8 @@ def test_what_would_not_be_saved_is_refused(tmp_path):
     policy = Policy(adapted())
     policy.gate = torch.nn.Parameter(torch.ones(()))
     optimizer = torch.optim.SGD(policy.parameters())
-    with pytest.raises(ConfigError, match="gate is trained outside"):
-        Checkpoints(tmp_path, Accelerator(cpu=True), policy, optimizer, RunLog(tmp_path, resume=False))
+    with pytest.raises(ConfigError, match=r"weights of shape \[\] are no part of the model"):
+        Checkpoints(tmp_path, Accelerator(cpu=True), policy.model, optimizer, RunLog(tmp_path, resume=False))
 
 
 def test_changed_config_is_refused_by_key(tmp_path):

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import sys
 from dataclasses import replace
@@ -165,18 +166,18 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch):
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 
-def test_a_checkpoint_without_its_mark_is_passed_over(folder, monkeypatch):
-    assert run(monkeypatch, "train.checkpoint_every=3") == 0
-    (folder / "outputs/tiny/checkpoints/checkpoint-6/run.json").unlink()
+def test_other_data_and_another_config_are_refused(folder, monkeypatch):
+    assert run(monkeypatch, "train.checkpoint_every=3", "train.steps=3") == 0
     final = weights("tiny")
-    assert run(monkeypatch, "train.checkpoint_every=3", "--resume") == 0
-    assert [row["step"] for row in logged("tiny")] == [1, 2, 3, 4, 5, 6]
-    assert all(torch.equal(final[name], tensor) for name, tensor in weights("tiny").items())
-    write_rows(chat(number) for number in range(1, 21))
-    with pytest.raises(ConfigError, match="the rows differ from those of the run"):
-        run(monkeypatch, "train.checkpoint_every=3", "--resume")
     with pytest.raises(ConfigError, match=r"train\.checkpoint_every: 3 -> 0"):
-        run(monkeypatch, "--resume")
+        run(monkeypatch, "--resume", "train.steps=3")
+    write_rows(chat(number) for number in range(1, 21))
+    for lost in ("nothing", "the result"):  # by whichever is there
+        with pytest.raises(ConfigError, match=r"the training data has changed .*restore the data, or accept"):
+            run(monkeypatch, "train.checkpoint_every=3", "train.steps=3", "--resume")
+        if lost == "nothing":
+            assert all(torch.equal(final[name], tensor) for name, tensor in weights("tiny").items())
+            shutil.rmtree("outputs/tiny/final")
 
 
 def test_a_run_is_known_by_what_it_trains():
@@ -238,7 +239,8 @@ def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch)
     assert all(torch.equal(base[name], tensor) for name, tensor in weights("base").items())
     adapter = load_file(final / "adapter_model.safetensors")
     assert any(tensor.any() for name, tensor in adapter.items() if "lora_B" in name)  # it starts at zero
-    (folder / "outputs/adapter/checkpoints/checkpoint-6/run.json").unlink()
+    shutil.rmtree(final)
+    shutil.rmtree(folder / "outputs/adapter/stage1/step_6")
     assert run(monkeypatch, *arguments, "--resume") == 0
     resumed = load_file(final / "adapter_model.safetensors")
     assert all(torch.equal(adapter[name], resumed[name]) for name in adapter)
