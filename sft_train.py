@@ -66,11 +66,12 @@ def main() -> int:
         watch = Watch(sft_checks(math.log(len(tokenizer))))
         checkpoints = checkpoints_of(trainer, config, log, fingerprint_of(examples, held_out), args.allow_config_change)
         checkpoints.register(watch=watch, schedule=Schedule(trainer))
-        checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps_of(trainer), screen)
+        steps = steps_of(trainer)
+        checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
         if is_finished:
             return interrupts.exit_code
         log.write_config(dump(config), now=checkpoint is not None)  # else what is saved first begins the run
-        if checkpoint and step_of(checkpoint) >= steps_of(trainer):
+        if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
             trainer.add_callback(reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch))
@@ -79,7 +80,7 @@ def main() -> int:
         for line in watch.closing():
             screen.say(line)
         if not interrupts.received:
-            save(trainer, checkpoints, steps_of(trainer))
+            save(trainer, checkpoints, steps)
             screen.say(f"saved {config.run_dir / 'final'}")
     return interrupts.exit_code
 
@@ -413,6 +414,7 @@ class Schedule:
 
 def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint: str, allow_change: bool) -> object:
     """The same checkpoints as those of reinforcement, with what the trainer has to read at a resume beside them."""
+    from lib import fingerprints
     from lib.adapters import has_adapter
     from lib.checkpoint import Checkpoints
 
@@ -421,9 +423,11 @@ def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint:
         if not has_adapter(trainer.model):  # a model like any other
             trainer.processing_class.save_pretrained(folder)
 
+    trainer.create_optimizer()
     return Checkpoints(
-        config.run_dir, trainer.accelerator, trainer.model, trainer.create_optimizer(), log,
-        dataset=fingerprint, keep=KEPT, allow_change=allow_change, beside=beside,
+        config.run_dir, trainer.accelerator, trainer.model, trainer.optimizer, log,
+        dataset=fingerprint, inputs=fingerprints.of_model(config.model.name, trainer.model, trainer.processing_class),
+        keep=KEPT, allow_change=allow_change, beside=beside,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ runlog        the run directory and its JSONL streams, which survive a kill
 interrupts    the first Ctrl-C asks for an end, the second one is it
 overtime      somebody's code that does not answer: told, bounded, left
 adapters      trained weights in files: an adapter, or a whole model
+fingerprints  what a run is made of, beside its config, known again
 checkpoint    everything a restart needs, saved atomically
 hub           whether the model hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone

@@ -14,6 +14,7 @@ from lib.errors import ConfigError
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"
+ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, "README.md")
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 
 

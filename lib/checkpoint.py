@@ -7,9 +7,10 @@
                        objects_<rank>.bin                               what the script registered
                        trainer_state.json                               of SFT: where its trainer stands
                        MANIFEST.json                                    checksum of each file, and facts of the run
+    stage1/            the adapter at the end of the stage, with its tokenizer and a MANIFEST.json
+    final/             of SFT, in place of that: the adapter, or the model where all weights are trained
     stage1/best        a link to the best checkpoint of that stage, such as step_150
     best               a link to that of the last stage
-    final/             of SFT: the result, with a MANIFEST.json that says at which step it was taken
 
 Self-play and SFT have one stage. A checkpoint is written in `step_200.tmp/` and renamed when complete. `step_300.aside`
 was newer than the checkpoint from which a run was resumed. What is the best, each manifest knows as of its own time,
@@ -29,6 +30,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,9 +40,10 @@ from accelerate.utils import DistributedType, broadcast_object_list, gather_obje
 from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 
-from lib.adapters import load_weights, save_weights
+from lib.adapters import ADAPTER_FILES, load_weights, save_weights
 from lib.errors import ConfigError, NumericError, StorageError
-from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder
+from lib.fingerprints import REWARD
+from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +65,9 @@ class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
     `model` is what is trained: a PeftModel, of which the adapter is saved, or another, of which all weights are.
-    `dataset` is a fingerprint of the training data; the `keep` newest valid checkpoints of each stage stay, and its
-    best. `beside` writes what else a script wants in the folder of a checkpoint, in one process.
-    Raises ConfigError where the model is sharded (FSDP, DeepSpeed).
+    `dataset` is a fingerprint of the training data, and `inputs` has those of lib/fingerprints.py: a resume must find
+    the same. The `keep` newest valid checkpoints of each stage stay, and its best. `beside` writes what else a script
+    wants in the folder of a checkpoint, in one process. ConfigError where the model is sharded (FSDP, DeepSpeed).
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with a stage where one was considered.
     """
@@ -78,6 +81,7 @@ class Checkpoints:
         log: RunLog,
         *,
         dataset: str = "",
+        inputs: Mapping[str, str] = MappingProxyType({}),
         keep: int = 2,
         allow_change: bool = False,
         beside: Callable[[Path], None] = lambda folder: None,
@@ -96,6 +100,7 @@ class Checkpoints:
         self._refuse_strays()
         self.log = log
         self.dataset = dataset
+        self.inputs = dict(inputs)
         self.keep = keep
         self.allow_change = allow_change
         self._beside = beside
@@ -215,6 +220,23 @@ class Checkpoints:
         """Waits until a result is on the disk, and adds a manifest that `step_of_result` reads."""
         seal(folder, **self._facts(), step=step)
 
+    def restore_result(self, stage: int, save_tokenizer: Callable[[Path], None]) -> None:
+        """Writes the adapter of a finished stage anew, where it is damaged, from the checkpoint at the stage's end."""
+        folder = self.run_dir / f"stage{stage}"
+        last = next((found for found in _found(self.run_dir) if found.parent == folder), None)
+        if last is None or is_whole(folder):  # None: the run began in a later stage
+            return
+        if broken := problems(last):
+            logger.error("%s cannot be written anew: %s is broken too: %s", folder, last, "; ".join(broken))
+            return
+        with storage_errors(folder):
+            for name in ADAPTER_FILES:
+                if (last / name).exists():
+                    write_whole(folder / name, [(last / name).read_bytes()])
+            save_tokenizer(folder)
+            self.seal_result(folder, int(last.name.removeprefix("step_")))
+        logger.warning("%s was written anew from %s", folder, last)
+
     def _refuse_strays(self) -> None:
         inside = set(self.model.parameters())
         trained = [value for group in self.optimizer.param_groups for value in group["params"] if value.requires_grad]
@@ -322,7 +344,7 @@ class Checkpoints:
         if manifest["world_size"] != ranks:
             raise ConfigError(
                 f"{path}: saved by {manifest['world_size']} processes, this run has {ranks}: launch with "
-                f"--num_processes {manifest['world_size']}, or start from its weights with --resume-adapter {path}"
+                f"--num_processes {manifest['world_size']}, or start a new run from its weights"
             )
         self._refuse_other_inputs(path, manifest)
 
@@ -332,6 +354,25 @@ class Checkpoints:
                 f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
                 f"restore the data, or accept the change with --allow-config-change"
             )
+        before = manifest.get("inputs", {})  # there were none in earlier versions
+        changed = [name for name in before.keys() & self.inputs.keys() if before[name] != self.inputs[name]]
+        names = " and ".join(sorted(changed))
+        if changed == [REWARD] and self._was_broken_since(path):
+            logger.warning(
+                "%s: the reward raised since it was saved, and %s changed: a mended one goes on", path, names
+            )
+        elif changed and not self.allow_change:
+            raise ConfigError(
+                f"{path}: since it was saved, {names} changed under the same name: restore what was there, or accept "
+                "the change with --allow-config-change"
+            )
+        elif changed:
+            logger.warning("%s: since it was saved, %s changed under the same name", path, names)
+
+    def _was_broken_since(self, path: Path) -> bool:
+        """Whether the reward has raised since a checkpoint was saved: then it may be another one."""
+        saved = (path / MANIFEST).stat().st_mtime
+        return any(kept.stat().st_mtime >= saved for kept in self.run_dir.glob("traceback*.log"))
 
     def _warn_of_other_versions(self, path: Path, manifest: Mapping[str, Any]) -> None:
         for name, now in self._environment().items():
@@ -344,7 +385,7 @@ class Checkpoints:
         if objects.keys() != self._objects.keys() and not self.allow_change:
             raise ConfigError(
                 f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "
-                f"undo what changed, start from its weights with --resume-adapter {path}, or accept with "
+                f"undo what changed, start a new run from its weights, or accept with "
                 "--allow-config-change that what is not in it begins anew"
             )
         return {name: state for name, state in objects.items() if name in self._objects}
@@ -368,10 +409,13 @@ class Checkpoints:
             "environment": self._environment(),
             "world_size": self.accelerator.num_processes,
             "dataset": self.dataset,
+            "inputs": self.inputs,
         }
 
     def _environment(self) -> dict[str, str]:
-        return {name: version(name) for name in PACKAGES} | {"device": self.accelerator.device.type}
+        versions = {name: version(name) for name in PACKAGES}
+        # sums of other numbers of threads are rounded otherwise
+        return versions | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
 
 
 @contextlib.contextmanager

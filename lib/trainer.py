@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from accelerate.utils import set_seed
 
+from lib import fingerprints
+from lib.adapters import save_weights
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
@@ -131,7 +133,7 @@ class Trainer:
             start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self._bare_policy().model, self.optimizer, self.log,
-                dataset=dataset, keep=keep, allow_change=self._allow_change,
+                dataset=dataset, inputs=self._inputs(), keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             path = None
@@ -140,6 +142,8 @@ class Trainer:
                 self.screen.say(f"resumed from {path}" if path else "nothing to resume from: starting")
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
+                for stage in range(1, self.progress.stage) if self.accelerator.is_main_process else ():
+                    self.checkpoints.restore_result(stage, self.task.tokenizer.save_pretrained)
             else:
                 self.log.rewind({})
             self.log.write_config(dump(config), now=path is not None)  # else the first checkpoint begins the run
@@ -157,6 +161,12 @@ class Trainer:
                 ) from error
             self._say_if_any(self.profile.close())
             self.accelerator.end_training()
+
+    def _inputs(self) -> dict[str, str]:
+        """What a resume must find as it was."""
+        task = self.task
+        known = fingerprints.of_model(self.config.model.name, self._bare_policy().language_model, task.tokenizer)
+        return known | {fingerprints.REWARD: fingerprints.of_code(task.judge.functions)}
 
     def where(self) -> str:
         """What is being done now, for messages."""
@@ -377,8 +387,9 @@ class Trainer:
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage}"
             with storage_errors(folder):
-                self._bare_policy().model.save_pretrained(folder, save_embedding_layers=False)
+                save_weights(self._bare_policy().model, folder)
                 tokenizer.save_pretrained(folder)
+                self.checkpoints.seal_result(folder, self.progress.step)
 
     def _bare_policy(self) -> Policy:
         return self.accelerator.unwrap_model(self.policy)

@@ -14,6 +14,7 @@ restores   [stage, step] of each step behind which the run goes back to its best
 scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
 same_texts every process samples the whole batch, with one seed, and keeps its share
 journal    a file for the moments, and for those of checkpoints
+synced     a file for the paths that were synced to the disk
 weights    a file for the adapter at the end
 """
 
@@ -155,6 +156,8 @@ def play(script: str, options: tuple[str, ...], plan: dict) -> None:
     finally:
         if "journal" in plan:
             Path(plan["journal"]).write_text(json.dumps({"saved": moments.saved, "moments": moments.all}))
+        if "synced" in plan:
+            Path(plan["synced"]).write_text(json.dumps(moments.synced))
         if "weights" in plan and moments.run:
             torch.save([parameter.detach() for parameter in moments.run._bare_policy().trainable], plan["weights"])
 
@@ -168,7 +171,8 @@ class Moments:
         self.all: list[str] = []  # what was being done
         self.saved: dict[str, int] = {}  # checkpoint -> moment at which it was complete
         # slow, and of no effect on what others see after a kill; while it trains, a resumed run has more of them
-        os.fsync = lambda _: self._count() if "saving" in self.doing else None
+        self.synced: list[str] = []
+        os.fsync = self._sync
         for owner, name in (
             (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (peft.peft_model, "safe_save_file"),
             (Llama, "__call__"), (Merged, "__call__"), (torch.optim.AdamW, "step"),
@@ -189,6 +193,11 @@ class Moments:
         RemoteModel._read_chat = self._reply("read", RemoteModel._read_chat)
         kept, append = self._reply("kept", Lines.append), Lines.append
         Lines.append = lambda lines, line: (kept if "replies" in lines.path.name else append)(lines, line)
+
+    def _sync(self, descriptor: int) -> None:
+        self.synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if "saving" in self.doing:
+            self._count()
 
     def _watch(self, run: Score | GspoRun) -> None:
         self.run = run

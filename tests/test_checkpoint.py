@@ -215,7 +215,9 @@ def test_the_adapter_is_standard_and_small(run_dir):
     here = peft.get_peft_model_state_dict(run.policy.model)
     assert same(dict(peft.get_peft_model_state_dict(loaded)), dict(here)) and len(here) == 8
     manifest = json.loads((folder / MANIFEST).read_text())
-    assert manifest["environment"].keys() == {"torch", "transformers", "peft", "accelerate", "device"}
+    assert manifest["environment"].keys() == {
+        "torch", "transformers", "peft", "accelerate", "device", "threads",
+    }  # fmt: skip
     assert manifest["log_offsets"]["metrics"] == (run_dir / "metrics.jsonl").stat().st_size
 
 
@@ -551,6 +553,30 @@ def test_other_versions_are_only_warned_about(run_dir, monkeypatch, caplog):
     monkeypatch.setattr(checkpoint, "version", lambda name: "0.1")
     assert Run(run_dir, resume=True).resumed
     assert "torch" in caplog.text and "now 0.1" in caplog.text
+
+
+def test_another_number_of_threads_is_warned_about(run_dir, caplog):
+    """Sums are rounded otherwise, so that "bit for bit" would not be true."""
+    torch.set_num_threads(2)
+    try:
+        assert Run(run_dir, resume=True).resumed
+    finally:
+        torch.set_num_threads(1)
+    assert "saved with threads 1, now 2: later steps may differ slightly" in caplog.text
+
+
+def test_other_inputs_are_refused_by_name(run_dir, caplog):
+    run = Run(run_dir, resume=True, inputs={"the base weights": "1", "the tokenizer": "1"})
+    assert run.resumed  # there were none in earlier versions
+    folder, checkpoints = run.train(3).save(), run.checkpoints
+    checkpoints.inputs = {"the base weights": "1"}
+    checkpoints.load(folder)  # what is not known now cannot differ
+    checkpoints.inputs = {"the base weights": "1", "the tokenizer": "2"}
+    with pytest.raises(ConfigError, match="since it was saved, the tokenizer changed under the same name"):
+        checkpoints.load(folder)
+    checkpoints.inputs, checkpoints.allow_change = {"the base weights": "3", "the tokenizer": "2"}, True
+    checkpoints.load(folder)
+    assert "the base weights and the tokenizer changed" in caplog.text
 
 
 def test_what_would_not_be_saved_is_refused(tmp_path):

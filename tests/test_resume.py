@@ -20,9 +20,9 @@ import moments
 import pytest
 import torch
 from conftest import fewer
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
-from lib.checkpoint import problems
+from lib.checkpoint import MANIFEST, problems
 from lib.config import FromScratch
 from lib.scratch import build
 
@@ -92,7 +92,7 @@ def straight(template, tmp_path_factory) -> Run:
     run = Run(template, tmp_path_factory.mktemp("straight") / "work")
     run.start("--dry-run")  # so that the imports are not timed
     started = time.monotonic()
-    run.start(journal="journal.json")
+    run.start(journal="journal.json", synced="synced.json")
     run.seconds = time.monotonic() - started
     print(f"an uninterrupted run takes {run.seconds:.1f} s")
     run.saved, run.moments = run.journal()
@@ -268,6 +268,40 @@ def test_other_starts_in_the_folder_are_refused(half, tmp_path):
     assert "train.alpha: 1.0 -> 3.0" in said and "resumed from runs/tiny/stage2/step_4" in said
 
 
+def other_weights(base: Path) -> None:
+    tensors = load_file(base / "model.safetensors")
+    tensors["model.norm.weight"][-1] += 0.25
+    save_file(tensors, base / "model.safetensors", {"format": "pt"})
+
+
+def longer(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+INPUTS = {
+    "the base weights": lambda folder: other_weights(folder / "base"),
+    "the chat template": lambda folder: longer(folder / "base/chat_template.jinja", "{# a remark #}"),
+    "the reward's code": lambda folder: longer(folder / "my_reward.py", "\nWORTH = 1\n"),
+    "the tokenizer": lambda folder: longer(folder / "base/tokenizer.json", " "),
+}
+
+
+def test_what_a_run_is_made_of_must_not_change_under_its_name(half, tmp_path):
+    for name, change in INPUTS.items():
+        mine = Run(half.folder, tmp_path / name)
+        change(mine.folder)
+        message = refused(mine, "--resume")
+        assert f"stage2/step_4: since it was saved, {name} changed under the same name: restore what was th" in message
+    for name, change in INPUTS.items():
+        if name != "the tokenizer":
+            change(mine.folder)
+    assert f"since it was saved, {' and '.join(INPUTS)} changed under" in refused(mine, "--resume")
+    said = mine.start("--resume", "--allow-config-change")
+    assert (
+        f"since it was saved, {' and '.join(INPUTS)} changed" in said and "resumed from runs/tiny/stage2/step_4" in said
+    )
+
+
 def test_refusals_need_no_torch(half):
     script = (
         "import sys, train\nfrom lib.errors import ConfigError\n"
@@ -299,6 +333,39 @@ def test_a_finished_run_says_so(straight, tmp_path):
     said = mine.start("--resume")
     assert "this run is finished" in said and "after stage II" in said
     assert mine.contents() == before
+
+
+ADAPTER = "adapter_model.safetensors"
+DAMAGE = [
+    (2, lambda folder: flip(folder / ADAPTER), f"{ADAPTER} is damaged"),
+    (1, lambda folder: (folder / ADAPTER).unlink(), f"{ADAPTER} is missing"),
+    (2, lambda folder: os.truncate(folder / "adapter_config.json", 9), "adapter_config.json has 9 bytes"),
+    (2, lambda folder: (folder / MANIFEST).unlink(), "MANIFEST.json is missing"),
+]
+
+
+def test_damaged_adapters_of_a_finished_run_come_back(straight, tmp_path):
+    mine = Run(straight.folder, tmp_path / "work")
+    for stage, damage, reason in DAMAGE:
+        damage(mine.dir / f"stage{stage}")
+        said = mine.start("--resume")
+        assert f"stage{stage} IS BROKEN and will be written anew: {reason}" in said
+        assert f"runs/tiny/stage{stage} was written anew from runs/tiny/stage{stage}/step_6" in said
+        mine.same_as(straight, reason)
+    before = mine.contents()
+    assert "IS BROKEN" not in mine.start("--resume") and mine.contents() == before
+    flip(mine.dir / "stage1/step_6/optimizer.bin")
+    flip(mine.dir / "stage1/tokenizer.json")
+    assert "stage1 cannot be written anew: runs/tiny/stage1/step_6 is broken too" in mine.start("--resume")
+
+
+def test_adapters_are_on_the_disk_when_a_stage_ends(straight):
+    """A file of theirs that is not synced may be empty behind a power cut."""
+    synced = json.loads((straight.folder / "synced.json").read_text())
+    for stage in (straight.dir / "stage1", straight.dir / "stage2"):
+        files = [str(path) for path in stage.iterdir() if path.is_file() and path.name != MANIFEST]
+        end = synced.index(str(stage / MANIFEST))
+        assert len(files) >= 5 and {*files} <= {*synced[:end]} and synced[end + 1] == str(stage)
 
 
 # -- rewards that raise
@@ -335,6 +402,19 @@ def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, f
     assert f"    {fault}" in kept and what.partition(":")[0] in kept
     (mine.folder / "mended").touch()
     mine.start("--resume")
+    (mine.dir / "traceback.log").unlink()
+    mine.same_as(straight)
+
+
+def test_a_reward_that_raised_may_be_rewritten(mine, straight):
+    """And once it judges, no more."""
+    (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=2, fault="p[9]"))
+    mine.start(code=7)
+    (mine.folder / "my_reward.py").write_text(REWARD)
+    said = mine.start("--resume")
+    assert "the reward raised since it was saved, and the reward's code changed: a mended one goes on" in said
+    (mine.folder / "my_reward.py").write_text(REWARD.replace("40", "41"))
+    assert "since it was saved, the reward's code changed under the same name" in refused(mine, "--resume")
     (mine.dir / "traceback.log").unlink()
     mine.same_as(straight)
 

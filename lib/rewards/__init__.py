@@ -208,6 +208,11 @@ class Judge:
         return blamed
 
     @property
+    def functions(self) -> list[Callable]:
+        """What it calls: the reward, both extractors, the equality."""
+        return [self._reward, self._extractor, self._target_extractor, self._matcher]
+
+    @property
     def needs_targets(self) -> bool:
         """Whether the reward compares with right answers."""
         return not _NEEDS_TARGETS.isdisjoint(self._required)

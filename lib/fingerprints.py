@@ -1,0 +1,142 @@
+"""Fingerprints of what a run is made of, beside its config: a resume must see the same under the same names.
+
+base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
+                above 64 MB its size, its header and three blocks of every tensor, or 256 blocks without a header
+tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
+chat template   the text in use
+reward          the source of reward, extractors and equality, and of the modules of yours that it imports, comments
+                and layout aside; of Rematch's own rewards, that of the file each stands in
+A model of the hub is known by the commit that was loaded.
+"""
+
+import ast
+import hashlib
+import inspect
+import json
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+REWARD = "the reward's code"
+SMALL = 64_000_000  # bytes; up to there a file is read as a whole
+BLOCK = 4096
+BLOCKS = 256
+TEMPLATE = "chat_template"
+HEADER_SIZE = 8  # a safetensors file begins with the length of its header
+LARGEST_HEADER = 100_000_000
+BASE = ("*.safetensors", "*.bin", "*.pt", "*.gguf", "config.json", "generation_config.json", "*.py")
+TOKENIZER = (
+    "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
+)  # fmt: skip
+LIBRARY = Path(__file__).resolve().parent
+
+
+def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, str]:
+    """Those of a model that was loaded by its name, of its tokenizer, and of the chat template."""
+    found = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
+    commit = getattr(model.config, "_commit_hash", None)
+    if name and Path(name).is_dir():
+        found["the base weights"] = _of_files(Path(name), BASE)
+        found["the tokenizer"] = _of_files(Path(name), TOKENIZER)
+    elif commit:
+        found |= {"the base weights": commit, "the tokenizer": commit}
+    return found
+
+
+def of_code(functions: Iterable[Callable]) -> str:
+    """That of the modules in which functions stand, and of those that they import and that lie beside them."""
+    found: dict[str, str] = {}
+    for function in functions:
+        while isinstance(function, partial):
+            function = function.func
+        module = sys.modules.get(getattr(inspect.unwrap(function), "__module__", ""))
+        if module is not None:
+            _add(module, found)
+    return _hash(json.dumps(found, sort_keys=True).encode())
+
+
+def _add(module: ModuleType, found: dict[str, str]) -> None:
+    path = Path(getattr(module, "__file__", None) or "")
+    if module.__name__ in found or path.suffix != ".py":
+        return
+    tree = ast.parse(path.read_bytes())
+    found[module.__name__] = _hash(ast.dump(tree).encode())
+    if not path.resolve().is_relative_to(LIBRARY):
+        for name in _imported(tree, module):
+            if name in sys.modules and _is_own(sys.modules[name]):
+                _add(sys.modules[name], found)
+
+
+def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
+    """The names of modules that a module imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = (module.__package__ or "").split(".")
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _is_own(module: ModuleType) -> bool:
+    """Whether it is the user's: not Python's, not installed, not Rematch's."""
+    path = Path(getattr(module, "__file__", None) or "/").resolve()
+    installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
+    return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (LIBRARY, *installed))
+
+
+def _of_files(folder: Path, patterns: Iterable[str]) -> str:
+    files = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+    return _hash(*(part for path in files for part in (path.name.encode(), _of_file(path).encode())))
+
+
+def _of_file(path: Path) -> str:
+    size = path.stat().st_size
+    if path.name == "tokenizer_config.json":
+        return _without_template(path)
+    with open(path, "rb") as file:
+        if size <= SMALL:
+            return _hash(file.read())
+        header, places = _places(file, size)
+        blocks = []
+        for place in places:
+            file.seek(place)
+            blocks.append(file.read(BLOCK))
+    return _hash(str(size).encode(), header, *blocks)
+
+
+def _places(file, size: int) -> tuple[bytes, list[int]]:
+    """The header of a safetensors file, and where in it to read: begin, middle and end of every tensor."""
+    length = int.from_bytes(file.read(HEADER_SIZE), "little")
+    header = file.read(length) if length < LARGEST_HEADER else b""
+    try:
+        spans = [tensor["data_offsets"] for name, tensor in json.loads(header).items() if name != "__metadata__"]
+    except (ValueError, TypeError, KeyError, AttributeError):  # another format
+        return b"", [size * i // BLOCKS for i in range(BLOCKS)] + [size - BLOCK]
+    start = HEADER_SIZE + length
+    places = {
+        place
+        for first, last in spans
+        for place in (first, max(first, (first + last - BLOCK) // 2), max(first, last - BLOCK))
+    }
+    return header, [start + place for place in sorted(places)]
+
+
+def _without_template(path: Path) -> str:
+    text = path.read_bytes()
+    try:
+        return _hash(json.dumps({k: v for k, v in json.loads(text).items() if k != TEMPLATE}, sort_keys=True).encode())
+    except (ValueError, AttributeError):
+        return _hash(text)
+
+
+def _hash(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()[:16]
