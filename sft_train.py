@@ -183,6 +183,8 @@ def examples_of(
     passages = [passage for part in parts for passage in part]
     if config.model.from_scratch:
         scratch.refuse_unknown(tokenizer, (passage.text for passage in passages))
+    for note in labeller.outside.notes((chat.where, texts_outside(chat)) for chat in chats):
+        screen.warn(f"{name}: {note}")
     whole = list(labeller.encode(passages))
     limit, how = config.train.max_length, config.train.truncation
     fitting = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
@@ -231,6 +233,11 @@ def examples_of(
             f"{name}: in {changed} examples the tokenizer changes the text of a trained turn, such as its spaces"
         )
     return result
+
+
+def texts_outside(chat: Chat) -> list[str]:
+    """What the messages of a chat say that are not trained."""
+    return [message["content"] for index, message in enumerate(chat.messages) if index not in chat.turns]
 
 
 def fingerprint_of(*parts: list[Example]) -> str:

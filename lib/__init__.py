@@ -29,6 +29,7 @@ ladder        which rung of protection holds here, found by attempts
 sandbox       many workers, and the verdicts that are known already; `python -m lib.sandbox`
 code_tasks    programming tasks as rows: schema, and checks for tests that prove nothing
 data          rows from wherever they lie, in two splits that share none
+outside       text from outside: no control token in it, and the characters that a tokenizer does not know
 chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: code, math, tags; and the judge that calls them

@@ -22,6 +22,7 @@ from itertools import compress, count, pairwise, product
 from typing import Any
 
 from lib.errors import ConfigError
+from lib.outside import Outside
 
 UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores
@@ -243,6 +244,7 @@ class Labeller:
         self._taken = inspect.signature(tokenizer.apply_chat_template).parameters.keys() - {"documents", "kwargs"}
         self.stops = set(filter(None, tokenizer.convert_ids_to_tokens(sorted(stops))))
         special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+        self.outside = Outside(tokenizer, template_kwargs, stops)
         self._special = (special | set(tokenizer.all_special_tokens) | self.stops) - {""}
         self._anchor = tokenizer.eos_token or min(self._special, default="")
         self._sizes = sorted(set(map(len, self._special)), reverse=True)
@@ -255,7 +257,7 @@ class Labeller:
         continue its own prompt, does not end a turn, or leaves out tool calls or an answer; what else it leaves out is
         counted in `left_out`.
         """
-        left = self._turns(chat)
+        left = self._turns(self._without_controls(chat))
         result = []
         while left:
             whole = left[-1][0]
@@ -271,6 +273,15 @@ class Labeller:
             ids, offsets = self._encode([passage.text for passage in batch])
             for passage, *tokens in zip(batch, ids, offsets, strict=True):
                 yield self._example(passage, *tokens)
+
+    def _without_controls(self, chat: Chat) -> Chat:
+        """The chat with no control token but the template's own, and those in turns that are to be learned."""
+        messages = [
+            message if index in chat.turns else self.outside.harmless(message)
+            for index, message in enumerate(chat.messages)
+        ]
+        tools, kwargs = self.outside.harmless(chat.tools), self.outside.harmless(chat.template_kwargs)
+        return replace(chat, messages=messages, tools=tools, template_kwargs=kwargs)
 
     def _turns(self, chat: Chat) -> list[tuple[str, int]]:
         """Of each trained message the text up to its end token, and where in it the turn starts."""

@@ -5,12 +5,13 @@ A hint that gives the answer away teaches to copy; a hint with code teaches the 
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from lib.parsing import last_json_object, split_reasoning, without_special_tokens, without_thinking
+from lib.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
+from lib.quantities import numerals
 
 LONGEST_READ = 20_000  # characters: what comes behind them is no hint
-FEWEST_SECRET = 2  # characters of an answer that is searched for in a hint: a single one stands in any sentence
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
 # Of a stripped line. A statement never ends in a word and a full stop, as sentences do.
 _CODE_LINE = re.compile(
@@ -26,6 +27,15 @@ _CODE_LINE = re.compile(
 )
 _INLINE_CODE = re.compile(r"\bdef\s+\w+\s*\(|\blambda\s*(?:\*{0,2}\w+\s*[,:=]|:)|\breturn\s+\w+\s*[-+*/%(\[]")
 _PREFIX = re.compile(r"^\s*(?:[*_#>\s]*)(?:final answer|answer|hint|critique|pointer)\s*[*_]*\s*:\s*[*_]*\s*", re.I)
+_ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SMALL = {word: value for value, word in enumerate(_ONES + _TEENS)} | {w: 10 * i for i, w in enumerate(_TENS, start=2)}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
+_WORD = rf"(?:{'|'.join([*_SMALL, *_SCALES, 'hundred'])}|\d{{1,3}})"
+_WORDS_RUN = re.compile(rf"(?<![\w.,]){_WORD}(?:(?:[ ,-]+(?:and )?(?:a )?){_WORD})*(?![\w]|[.,]\d)")
+_LISTED = re.compile(r"(?:^|(?<=[.!?;]) )\(?\d[.)] (?=\S)")  # 1. Add the ones. 2. Carry.
+_STATES = r"(?:\b(?:is|equals?|be|becomes?|gives?|makes?|gets?|answer|option|choice|result|say|write)\b|[=:])\s*"
 _WRAPPED = ("final_answer", "hint", "answer", "critique")
 
 
@@ -63,14 +73,102 @@ def clean(text: str, max_characters: int) -> Cleaned:
     return Cleaned(text)
 
 
-def gives_away(hint: str, secrets: list[str]) -> bool:
-    """Whether one of the secrets, a right answer, stands in the hint, as a whole and whatever the blanks and case."""
-    squeezed = _squeezed(hint)
-    return any(
-        len(secret := _squeezed(each)) >= FEWEST_SECRET
-        and re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w|\.\d)", squeezed) is not None
-        for each in secrets
+def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
+    """Whether one of the secrets, a right answer, stands in the hint, whatever the blanks and case.
+
+    A number is found in every way to write it, digit groups and words included. An answer of one character stands in
+    many a sentence: it counts where the hint states it as an answer, or where the question does not have it.
+    """
+    said, asked = _squeezed(hint), _squeezed(question)
+    numbers = _numbers_in(said)
+    for secret in filter(None, map(_squeezed, secrets)):
+        stated = quantity(secret)
+        value = stated and abs(stated.number)
+        if len(secret) == 1 and secret.isalpha():
+            found = _tells_letter(secret, hint, question)
+        elif len(secret) == 1 or (value is not None and value.denominator == 1 and value < 10):
+            digit = secret if len(secret) == 1 else str(value)
+            found = _tells_character(digit, _LISTED.sub(" ", said), asked) or _stands(secret, said, fewest=2)
+        else:
+            found = _stands(secret, said) or (value is not None and value in numbers)
+        if found:
+            return True
+    return False
+
+
+def _stands(secret: str, text: str, fewest: int = 1) -> bool:
+    """Whether a text has the secret as a whole."""
+    return len(secret) >= fewest and re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w|\.\d)", text) is not None
+
+
+def _tells_character(secret: str, said: str, asked: str) -> bool:
+    """A digit, or its name, or another sign."""
+    spelled = rf"(?:{re.escape(secret)}|{_ONES[int(secret)]})" if secret.isdigit() else re.escape(secret)
+    if re.search(rf"{_STATES}[^\w\s]{{0,3}}{spelled}(?!\w|\.\d|,\d|[^\w\s]\d| of\b| [a-z]+ing\b)", said):
+        return True
+    number = quantity(secret)
+    if number is None:
+        return _stands(secret, said) and not _stands(secret, asked)
+    said_numbers, asked_numbers = (
+        {abs(each.number) for each in map(quantity, _numerals(text)) if each} for text in (said, asked)
     )
+    return number.number in said_numbers - asked_numbers
+
+
+def _tells_letter(secret: str, hint: str, question: str) -> bool:
+    """A letter: an option of the question, a variable, a grade. `A hint` and `I think` are words."""
+    word = r"(?! [a-z])" if secret in "ai" else ""
+    alone = rf"(?<![\w'.-])(?i:{secret})(?![\w'-]|\.\w){word}"
+    capital = rf"(?<![\w'.-]){secret.upper()}(?![\w'-]|\.\w){word}"
+    pattern = capital if secret in "ai" else alone
+    if re.search(rf"\b(?i:option|choice|answer|pick|choose)\s+\(?{secret.upper()}(?!\w)", hint):
+        return True
+    is_option = re.search(rf"(?:^|[\s(]){secret.upper()}[).:]", question) is not None
+    return re.search(pattern, hint) is not None and (is_option or re.search(alone, question) is None)
+
+
+def _numerals(text: str) -> list[str]:
+    """The numbers in a text, but for those at the end of a name, as in x12."""
+    return [each.text for each in numerals(text) if not text[: each.start][-1:].isalnum()]
+
+
+def _numbers_in(text: str) -> set[Fraction]:
+    """Every number that a text states, without its sign: in digits, in words, digit by digit."""
+    found = {abs(each.number) for each in map(quantity, _numerals(text)) if each}
+    for run in _WORDS_RUN.findall(text):
+        words = [word for word in re.findall(r"[a-z]+|\d+", run) if word not in ("and", "a")]
+        found |= {Fraction(number) for number in (_cardinal(words), _side_by_side(words)) if number is not None}
+    return found
+
+
+def _cardinal(words: list[str]) -> int | None:
+    """The number that is six thousand two hundred thirty-five; None for numbers in a row, and for a digit alone."""
+    total = group = 0
+    for word in words:
+        value = int(word) if word.isdigit() else _SMALL.get(word, 0)
+        if word == "hundred":
+            group = max(group, 1) * 100
+        elif word in _SCALES:
+            total, group = total + max(group, 1) * _SCALES[word], 0
+        elif not group or (group % 100 == 0 and value < 100) or (group % 10 == 0 and group % 100 >= 20 and value < 10):
+            group += value
+        else:
+            return None
+    return total + group if len(words) > 1 or total + group >= 10 else None
+
+
+def _side_by_side(words: list[str]) -> int | None:
+    """six two three five, sixty-two thirty-five"""
+    parts: list[int] = []
+    for word in words:
+        value = int(word) if word.isdigit() else _SMALL.get(word)
+        if value is None or value > 99:
+            return None
+        if parts and parts[-1] in range(20, 100, 10) and 0 < value < 10 and not word.isdigit():
+            parts[-1] += value
+        else:
+            parts.append(value)
+    return int("".join(map(str, parts))) if len(parts) > 1 else None
 
 
 def _squeezed(text: Any) -> str:

@@ -13,6 +13,7 @@ from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.generators.native import Decoding, generate
 from lib.model import Policy, load_base, start_backend, stop_ids
+from lib.outside import Outside
 from lib.parsing import native_calls, opening_of, split_reasoning
 
 GATHER_SECONDS = 0.01  # until those who were answered together have asked again
@@ -26,6 +27,7 @@ class LocalModel:
         self.policy, self.tokenizer, self.thinking = policy, tokenizer, thinking
         self.batch_size = batch_size
         self.template_kwargs: dict[str, Any] = dict(name["chat_template_kwargs"])
+        self.outside = Outside(tokenizer, self.template_kwargs)
         if thinking.enabled is not None:
             switch_thinking(self.template_kwargs, thinking.enabled, partial(self._render, PLAIN, []))
         self.name = {**name, "chat_template_kwargs": self.template_kwargs}
@@ -71,10 +73,12 @@ class LocalModel:
     def _render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
         from jinja2 import TemplateError
 
+        uniform = [as_message(message, "the chat") for message in messages]
+        uniform = [each if each["role"] == "assistant" else self.outside.harmless(each) for each in uniform]
         try:
             return self.tokenizer.apply_chat_template(
-                [as_message(message, "the chat") for message in messages],
-                tools=tools or None,
+                uniform,
+                tools=self.outside.harmless(tools) or None,
                 tokenize=False,
                 add_generation_prompt=True,
                 **{**self.template_kwargs, **more},
@@ -161,6 +165,8 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
     backend = start_backend(config.model)
     say(f"model {config.model.name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
     base, tokenizer = load_base(config.model, backend)
+    written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
+    Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
     model = _with_adapter(base, config.adapter) if config.adapter else base
     policy = Policy(model, config.generation.temperature or 1.0, backend)
     name = {

@@ -15,6 +15,7 @@ from lib.chats import PLAIN, switch_thinking
 from lib.config import ChatPrompts, Generation, Prompts
 from lib.errors import ConfigError
 from lib.generators import Completion
+from lib.outside import Outside
 from lib.registry import did_you_mean
 
 # where the prompt opens the block already, an answer starts within it
@@ -77,10 +78,11 @@ class ChatRenderer:
 
     def __init__(self, tokenizer: object, template_kwargs: dict[str, Any]):
         self.tokenizer, self.template_kwargs = tokenizer, template_kwargs
+        self.outside = Outside(tokenizer, template_kwargs)
 
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Token ids. ConfigError where the template refuses the chat."""
-        text = render(self.tokenizer, messages, self.template_kwargs)
+        """Token ids, with no control token but the template's own. ConfigError where it refuses the chat."""
+        text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def text(self, completion: Completion) -> str:
@@ -113,6 +115,9 @@ class TwoTurnPrompts:
         self.prompts = prompts
         self.limits = limits
         self.template_kwargs = template_kwargs or {}
+        self.outside = Outside(tokenizer, self.template_kwargs)
+        written = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
+        self.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
         self.retry_ids = self._encode(self._around_attempt1(self._turns("QUESTION"))[1])
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - len(self.retry_ids)
         if room < 1:
@@ -178,7 +183,7 @@ class TwoTurnPrompts:
 
     def _turns(self, user: str) -> list[dict]:
         system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
-        return [*system, {"role": "user", "content": user}]
+        return [*system, {"role": "user", "content": self.outside.harmless(user)}]
 
     def _around_attempt1(self, first: list[dict]) -> tuple[str, str]:
         """What the template writes before and after attempt 1 in a chat that asks for attempt 2."""
@@ -200,7 +205,8 @@ class TwoTurnPrompts:
         else:
             text = text.replace("<think>", "").replace("</think>", "")
         before, after = self._around_attempt1(self._first_messages(row))
-        head, middle, tail = self._encode(before), self._encode(text.strip()), self._encode(after)
+        text = self.outside.harmless(text.strip())  # it may have spelled a control token, letter by letter
+        head, middle, tail = self._encode(before), self._encode(text), self._encode(after)
         room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
         cut = len(middle) > room
         return SecondPrompt(head + (_without_middle(middle, room) if cut else middle) + tail, continues=False, cut=cut)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lib.config import FromScratch
 from lib.errors import ConfigError
+from lib.outside import Outside
 from lib.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -68,10 +69,9 @@ def build_tokenizer(from_scratch: FromScratch, chat_template: str) -> "PreTraine
 
 def refuse_unknown(tokenizer: "PreTrainedTokenizerFast", texts: Iterable[str]) -> None:
     """Raises ConfigError with the first text that has characters outside the alphabet: they could not be learned."""
+    outside = Outside(tokenizer)
     for text in texts:
-        encoded = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
-        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-        unknown = sorted({text[a:b] for id, (a, b) in zip(ids, offsets, strict=True) if id == tokenizer.unk_token_id})
+        unknown = sorted(outside.unknown_in(text))
         if unknown:
             shown = text if len(text) <= 60 else text[:57] + "..."
             raise ConfigError(

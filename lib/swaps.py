@@ -182,7 +182,7 @@ class _Frames:
 
     def rendered(self, index: int, answer: str) -> Completion | None:
         """The next donor behind `index`, of another question, with `answer` in place of its own; None without one."""
-        behind = bisect_right(self.donors, index)
+        behind, answer = bisect_right(self.donors, index), self.prompts.outside.harmless(answer)
         for donor in self.donors[behind:] + self.donors[:behind]:
             if donor // self.samples != index // self.samples:
                 rollout = self.rollouts[donor]

@@ -1,12 +1,12 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.chats import text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
-from lib.data import Splits, load_splits, parted
+from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
 from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
@@ -173,6 +173,8 @@ def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
 def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
     """The policy's prompts, with its thinking switched as the config says. ConfigError if that changes nothing."""
     prompts = ChatRenderer(tokenizer, dict(config.model.chat_template_kwargs))
+    written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
+    prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
     if config.generation.thinking.enabled is not None:
         prompts.switch_thinking(config.generation.thinking.enabled)
     return prompts
@@ -180,10 +182,12 @@ def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
 
 def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig) -> RowsAndNotes:
     """The rows of a ChatTask, whose prompts are within their budget, and what to tell about all this."""
-    return _fitting(
+    train, test, selection, notes = _fitting(
         splits, lambda row: prompts.ids(chat_of(row, config.prompts)), "generation.max_prompt_length",
         config.generation.max_prompt_length, config.eval,
     )  # fmt: skip
+    told = prompts.outside.notes(_said(splits, lambda row: chat_of(row, config.prompts)))
+    return train, test, selection, [*notes, *told]
 
 
 def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:
@@ -191,7 +195,16 @@ def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> Row
     limit = config.generation.max_prompt_length_attempt1
     key = "generation.max_prompt_length_attempt1"
     train, test, selection, notes = _fitting(splits, prompts.first, key, limit, config.eval)
-    return train, test, selection, [f"{notes[0]}; {prompts.history_note()}", *notes[1:]]
+    told = prompts.outside.notes(_said(splits, lambda row: [{"content": prompts.question(row)}]))
+    return train, test, selection, [f"{notes[0]}; {prompts.history_note()}", *notes[1:], *told]
+
+
+def _said(splits: Splits, chat_of: Callable[[dict], list[dict]]) -> Iterator[tuple[Place, list[str]]]:
+    """Every row's place, and what its messages say."""
+    placed = zip(splits.train_places + splits.test_places, splits.train + splits.test, strict=True)
+    for place, row in placed:
+        contents = [message.get("content") for message in chat_of(row)]
+        yield place, [content for content in contents if isinstance(content, str)]
 
 
 def _fitting(splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limit: int, settings: Eval) -> RowsAndNotes:

@@ -85,7 +85,7 @@ class Teacher:
             "critique": (settings.hint.critique_request, "teacher.hint.critique_request"),
             "solve": (settings.solve.request, "teacher.solve.request"),
         }[mode]
-        attempt = group.answers[0].text
+        attempt = self.prompts.outside.harmless(group.answers[0].text)  # the teacher may know the same marks
         values = {**group.asked.row, "question": question_of(group.asked.messages), "attempt": attempt}
         messages = [{"role": "user", "content": filled(template, values, key)}]
         if mode == "solve":  # as the policy is asked, its system prompt included
@@ -118,9 +118,10 @@ class Teacher:
 
     def _leaks(self, hint: str, asked: Asked) -> bool:
         """Whether the answer can be taken from the hint: it stands there, or the hint itself would be right."""
-        if gives_away(hint, self.referee.secrets(asked.row)) or self.referee.tells(hint, asked.row):
+        question = question_of(asked.messages)
+        if gives_away(hint, self.referee.secrets(asked.row), question) or self.referee.tells(hint, asked.row):
             return True
-        score = self.referee([hint], [asked.row], [question_of(asked.messages)])[0]
+        score = self.referee([hint], [asked.row], [question])[0]
         return score.scored and score.match
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:

@@ -386,7 +386,8 @@ def test_a_turn_is_written_as_in_a_plain_chat_where_the_chat_writes_it_otherwise
     labeller = labeller_of("chatml", CHATML.replace("m.role", header))
     messages = [*messages_of(("user", FORGED[0]), ("tool", "42"), ("assistant", "A"))]
     [passage] = labeller.passages(as_chat({"messages": messages}, "row 1"))
-    asked = f"<|im_start|>user\n{FORGED[0]}<|im_end|>\n<|im_start|>tool\n42<|im_end|>\n<|im_start|>assistant\n"
+    forged = FORGED[0].replace("<|", "&lt;|")
+    asked = f"<|im_start|>user\n{forged}<|im_end|>\n<|im_start|>tool\n42<|im_end|>\n<|im_start|>assistant\n"
     assert passage == Passage(asked + "A<|im_end|>", [(len(asked), len(asked + "A<|im_end|>"))])
 
 
@@ -466,7 +467,9 @@ def test_random_chats(name):
         assert sorted(found) == sorted(turn(message) for message in spoken), messages
         assert all(example.is_exact for example in examples), messages
         if len(examples) == 1:  # the ids are those that everybody gets, unless a border went through a token
-            ids = tokenizer.apply_chat_template(messages, return_dict=False)
+            outside = labeller_of(name).outside
+            read = [each if each["role"] == "assistant" else outside.harmless(each) for each in messages]
+            ids = tokenizer.apply_chat_template(read, return_dict=False)
             assert tokenizer.decode(ids).startswith(tokenizer.decode(examples[0].ids))
 
 

@@ -142,10 +142,68 @@ def test_the_answer_is_found(hint, secret):
     ("hint", "secret"),
     [
         ("It is 112.", "12"), ("It is 120.", "12"), ("It is 12.5.", "12"), ("It is 0.12.", "12"), ("a12", "12"),
-        ("the newest", "new"), ("renew it", "new"), ("yesterday", "yes"), ("5 or 6", "5"), ("a b", ""), ("a b", " "),
+        ("the newest", "new"), ("renew it", "new"), ("yesterday", "yes"), ("a b", ""), ("a b", " "),
         ("axb", "a.b"), ("New York", "york new"), ("", "12"),
     ],
 )  # fmt: skip
 def test_what_is_not_the_answer_is_not_found(hint, secret):
     assert not gives_away(hint, [secret])
     assert not gives_away(hint, [])
+
+
+NUMBER = [
+    "add 6,235 and 100", "6235, then 7", "6 235 is one of the terms", "between 6,235 and 6,240", "$6,235.00 at most",
+    "six thousand two hundred thirty-five", "Six thousand, two hundred and thirty five.", "6 thousand 235",
+    "it is sixty-two thirty-five", "write six two three five", "the digits 6 2 3 5", "6, 2, 3, 5", "-6235 + 1",
+    "first 6,235, then 1,186", "sixty-two hundred and thirty-five", "the sum (6235) comes first", "6.235e3 is near",
+]  # fmt: skip
+OTHERS = [
+    "add 6,000 and 200", "six thousand two hundred", "6,2356", "16,235", "add the thirty-five", "6 or 2 or 3",
+    "sixty-two of them", "a thousand", "one at a time", "6,235.5", "0.6235", "two of the three",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", ["6235", "6,235", "6235.0", "$6,235"])
+def test_a_number_is_found_in_every_way_to_write_it(secret):
+    assert [hint for hint in NUMBER if not gives_away(hint, [secret], "What is 7421 - 1186?")] == []
+    assert [hint for hint in OTHERS if gives_away(hint, [secret], "What is 7421 - 1186?")] == []
+
+
+def test_other_numbers_in_words():
+    for secret, words in {
+        "12": "twelve", "20": "twenty", "1000": "one thousand", "100": "a hundred", "40": "forty", "21": "twenty one",
+        "1000000": "1 million", "305": "three hundred and five", "1999": "nineteen ninety-nine", "90": "7 or ninety",
+    }.items():  # fmt: skip
+        assert gives_away(f"Think of {words}, as the text has it.", [secret]), secret
+        assert not gives_away(f"Think of {words}, as the text has it.", ["17", "16", "8"])
+    assert not gives_away("add six, two, three and five", ["16", "11"])
+
+
+@pytest.mark.parametrize(
+    ("hint", "secret", "question"),
+    [
+        ("Five is: 5.", "5", "2+3?"), ("Think of 5 apples.", "5", "2+3?"), ("The answer is 5.", "5", "Is it 5 or 6?"),
+        ("It is five.", "5", "2+3?"), ("so it equals seven", "7", "3+4?"), ("x = 4", "4", "What is 4 x if 4x is 16?"),
+        ("Pick B.", "B", "A) 1 B) 2 C) 3"), ("look at (c)", "C", "(A) 1 (B) 2 (C) 3"),
+        ("Option A fits.", "A", "A. 1 B. 2"),
+        ("Say A.", "A", "A: x, B: y"), ("The variable is y.", "y", "Which letter follows x?"),
+        ("use +", "+", "Which sign?"),
+        ("5.0 is right", "5", "2+3?"), ("It is -5.", "5.0", "2+3?"),
+    ],
+)  # fmt: skip
+def test_an_answer_of_one_character_is_found_where_it_tells_something(hint, secret, question):
+    assert gives_away(hint, [secret], question)
+
+
+@pytest.mark.parametrize(
+    ("hint", "secret", "question"),
+    [
+        ("Add 2 and 3 first.", "2", "2+3-3?"), ("Use two counters.", "2", "1+1?"), ("1. Add. 2. Carry.", "2", "1+1?"),
+        ("A hint: look again.", "A", "A) 1 B) 2"), ("I think you forgot one.", "I", "Which letter?"),
+        ("15 or 50", "5", "?"),
+        ("5.5 is too much", "5", "2+3?"), ("Solve for x.", "x", "What is x?"), ("It is one of the sides.", "1", "?"),
+        ("Try f(x) = x - 1.", "b", "A) 1 B) 2"), ("a - b", "-", "a - b or a + b?"),
+    ],
+)  # fmt: skip
+def test_a_character_that_tells_nothing_is_not_found(hint, secret, question):
+    assert not gives_away(hint, [secret], question)
