@@ -272,11 +272,11 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     rows[9]["question"] = "1\xd72"
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = load_task(load(ScoreConfig, Path("tiny.yaml")), say=lambda text: None)
-    places = {place: row for place, row in zip(task.splits.train_places, task.splits.train, strict=True)}
-    assert "(2 rows, first line " in task.notes[-2] and "'<|im_end|>', '<|assistant|>'" in task.notes[-2]
+    rows = task.splits.train
+    assert "'<|assistant|>', '<|im_end|>' (2 rows, first line " in task.notes[-2]
     assert task.notes[-1].startswith("the tokenizer does not know '\xd7' (1 rows, first line 10 of 'rows.jsonl')")
     end = task.tokenizer.convert_tokens_to_ids("<|im_end|>")
-    assert all(task.prompts.first(row).count(end) == 1 for row in places.values())
+    assert all(task.prompts.first(row).count(end) == 1 for row in rows)
 
 
 # -- the update
