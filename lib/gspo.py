@@ -205,6 +205,7 @@ class GspoRun(Trainer):
                 lambda part=part, is_first=is_first: self._accumulate(credit, part, old_logp, is_first),
                 rate=learning_rate(self.config.optimizer, self.progress.step, self.steps),
                 max_grad_norm=self.config.optimizer.max_grad_norm,
+                advantage=credit.advantage,
                 expects_gradient=self._anywhere(is_first and credit.must_pull(part)),
             )
             updates.append(numbers)

@@ -16,12 +16,17 @@ import torch
 from torch import nn
 
 from lib.config import Lora, Model
-from lib.errors import ConfigError, NumericError, OutOfMemory
+from lib.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
 from lib.memory import one_error
 from lib.registry import did_you_mean
+
+VOCABULARIES = (  # files, one of which every tokenizer has
+    "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
+)  # fmt: skip
+WIDTH_4_BITS = 64
 
 
 def start_backend(config: Model) -> str:
@@ -51,8 +56,11 @@ def start_backend(config: Model) -> str:
 def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
     """The frozen base model and its tokenizer. ConfigError when it can not be loaded, with the reason."""
     loader = _load_unsloth if backend == "unsloth" else _load_plain
+    _refuse_no_tokenizer(config)
     with _explained(config):
         model, tokenizer = loader(config)
+    if config.load_in_4bit:
+        _try_4_bits(model)
     _without_dropout(model)
     return model, _with_template(tokenizer, config)
 
@@ -76,6 +84,7 @@ def load_skeleton(config: Model) -> tuple[nn.Module, object]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    _refuse_no_tokenizer(config)
     with _explained(config):
         tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
         architecture = AutoConfig.from_pretrained(config.name, **shared)
@@ -91,6 +100,37 @@ def trainable_of(model: nn.Module, lora: Lora) -> int:
     if isinstance(lora.targets, list):
         linears = [(name, m) for name, m in linears if any(_is_target(name, each) for each in lora.targets)]
     return sum(lora.r * (m.in_features + m.out_features) for _, m in linears)
+
+
+def _refuse_no_tokenizer(config: Model) -> None:
+    """ConfigError for a local folder without a vocabulary, of which transformers would make an empty tokenizer."""
+    folder = Path(config.name)
+    if (folder / "config.json").exists() and not any(any(folder.glob(name)) for name in VOCABULARIES):
+        raise ConfigError(
+            f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
+            "tokenizer's files of the model that it was made from, or have save_pretrained write them there"
+        )
+
+
+def _try_4_bits(model: nn.Module) -> None:
+    """ConfigError where the layers of a model in 4 bits do not work, since kernels want widths that are multiples."""
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    try:
+        with torch.no_grad():
+            model(input_ids=ids)
+    except (AssertionError, RuntimeError, ValueError, NotImplementedError) as error:
+        if is_out_of_memory(error):
+            raise
+        widths = {
+            (module.in_features, module.out_features) for module in model.modules() if hasattr(module, "in_features")
+        }
+        odd = sorted(pair for pair in widths if any(width % WIDTH_4_BITS for width in pair))
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        shown = f", and layers of {odd[0][0]} to {odd[0][1]} numbers are none" if odd else ""
+        raise ConfigError(
+            f"model.load_in_4bit: this model does not work in 4 bits here ({reason}): widths have to be multiples of "
+            f"{WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
+        ) from error
 
 
 @contextlib.contextmanager

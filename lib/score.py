@@ -179,6 +179,7 @@ class Score(Trainer):
             lambda: self._accumulate(stage, rollouts, credit, leaves),
             rate=learning_rate(self.config.optimizer, self.progress.step, stage.steps),
             max_grad_norm=self.config.optimizer.max_grad_norm,
+            advantage=torch.cat([credit.advantage1, credit.advantage2]),
             expects_gradient=not idle,
         )
         self.progress.step += 1

@@ -27,6 +27,7 @@ from lib.task import ChatTask, Task
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 SKIPS_IN_A_ROW = 3
+MOST_ADVANTAGE = 1e6  # beyond it rewards are no rewards, and no learning rate helps
 RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
 
 
@@ -177,7 +178,10 @@ class Trainer:
         """Forget the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh_optimizer)
 
-    def step(self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, expects_gradient: bool) -> dict:
+    def step(
+        self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, advantage: torch.Tensor,
+        expects_gradient: bool,
+    ) -> dict:  # fmt: skip
         """One optimizer step: gradients by `accumulate()`, summed, clipped, checked, applied. Returns its numbers.
 
         `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
@@ -194,7 +198,7 @@ class Trainer:
             numbers["grad_norm"], numbers["learning_rate"] = norm, rate
             numbers["zero_gradient"] = float(expects_gradient and norm == 0)
             if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
-                self._skip_or_stop(numbers)
+                self._skip_or_stop(numbers, advantage)
                 return numbers
             self.progress.skipped = 0
             if self.progress.proven or not expects_gradient:
@@ -218,17 +222,20 @@ class Trainer:
             )
         self.progress.proven = True
 
-    def _skip_or_stop(self, numbers: dict) -> None:
+    def _skip_or_stop(self, numbers: dict, advantage: torch.Tensor) -> None:
         self.optimizer.zero_grad()
         here = (self.progress.stage, self.progress.step)  # a step may hold several optimizer steps
         self.progress.skipped += here != self._skipped_at
         self._skipped_at = here
         what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
         if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
-            raise NumericError(
-                f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; lower optimizer.learning_rate, "
-                "then --resume from the last checkpoint"
-            )
+            largest = float(advantage.abs().max()) if len(advantage) else 0.0
+            remedy = "lower optimizer.learning_rate, then --resume from the last checkpoint"
+            if not largest <= MOST_ADVANTAGE:  # or no number
+                alpha = getattr(self.config.train, "alpha", None)
+                what += f", from advantages of up to {largest:.3g}"
+                remedy = f"scale the reward{'' if alpha is None else f', or lower train.alpha = {alpha:g}'}"
+            raise NumericError(f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; {remedy}")
         self.screen.warn(f"step skipped: {what}")
 
     def _within_memory(self, accumulate: Callable[[], dict]) -> dict:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import inputs_of
+from conftest import SCRATCH, TEMPLATE, inputs_of
 from peft.tuners.lora import Linear
 
 from lib import model as module
@@ -371,6 +371,32 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
     (broken / "model.safetensors").write_bytes(b"no weights")
     assert f"'{broken}' could not be loaded (" in sentence(name=str(broken))
     assert "'no_such_file.jinja' is no file" in sentence(name=str(tiny_folder), chat_template="no_such_file.jinja")
+
+
+def test_a_folder_without_a_tokenizer_is_named(tiny, tmp_path):
+    """With its configuration left, and without; transformers would make an empty one of the latter."""
+    for part in tiny:
+        part.save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).unlink()
+        assert sentence(name=str(tmp_path)).startswith(f"model.name: '{tmp_path}' has no tokenizer.json, expected")
+
+
+def test_widths_that_do_not_fit_4_bits_are_one_sentence(tiny_folder, tmp_path):
+    pytest.importorskip("bitsandbytes")
+    told = sentence(name=str(tiny_folder), load_in_4bit=True)
+    assert told.startswith("model.load_in_4bit: this model does not work in 4 bits here (")
+    assert (
+        "widths have to be multiples of 64, and layers of 16 to 8 numbers are none; set model.load_in_4bit=false"
+        in told
+    )
+    wide = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2,
+            "head_dim": 64}  # fmt: skip
+    scratch = FromScratch(**{**SCRATCH, "architecture": SCRATCH["architecture"] | wide})
+    for part in build(scratch, TEMPLATE, seed=0):
+        part.save_pretrained(tmp_path)
+    model, _ = load_base(Model(name=str(tmp_path), load_in_4bit=True), "plain")
+    assert model(input_ids=torch.arange(5)[None]).logits.isfinite().all()
 
 
 def test_a_tokenizer_without_a_template_is_one_sentence(tiny, tmp_path):

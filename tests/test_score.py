@@ -52,6 +52,10 @@ def nothing(predictions):
     return [0.1] * len(predictions)
 
 
+def huge(predictions):
+    return [1e30 * share for share in share_of_digits(predictions)]
+
+
 def not_a_number(predictions):
     return [math.nan] * len(predictions)
 
@@ -306,7 +310,7 @@ def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, his
         run.policy.load_state_dict(adapter)
         run.fresh_optimizer()
         run.progress.micro_batch_tokens = tokens
-        run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, True)
+        run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, credit.advantage2, True)
         after.append(weights(run))
     torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
 
@@ -607,6 +611,16 @@ def test_a_loss_that_is_not_finite_stops_or_is_skipped(folder, monkeypatch):
         with pytest.raises(NumericError):
             for _ in range(3):
                 step(skipping, 1)
+
+
+@pytest.mark.parametrize("choice", ["train.alpha=1e30", "train.alpha=1e300", "reward.fn=test_score.huge"])
+def test_rewards_beyond_measure_are_not_blamed_on_the_learning_rate(folder, choice):
+    run = make_run(choice, "train.bonus_on=reward")
+    with (
+        run.open(),
+        pytest.raises(NumericError, match=r"advantages of up to .*; scale the reward, or lower train\.alpha"),
+    ):
+        step(run, 2)
 
 
 def test_rewards_that_never_differ_warn_or_stop(folder, capsys):
