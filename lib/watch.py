@@ -133,10 +133,10 @@ def _divergence(p: float, q: float) -> float:
 # The rules: a threshold makes one of them.
 
 
-def share_moved(by: float, from_nearly_all: bool = False) -> Rule:
+def share_moved(by: float, from_most: bool = False) -> Rule:
     """A share is `by` away from its best level in the stage (the sign is the bad direction), and not by chance.
 
-    `from_nearly_all`: only where that level was at most a tenth away from the end of the scale.
+    `from_most`: only where that level was at most a quarter away from the end of the scale, and half as far again now.
     """
 
     def rule(history: History, key: str) -> Seen | None:
@@ -144,10 +144,13 @@ def share_moved(by: float, from_nearly_all: bool = False) -> Rule:
         if now is None or levels is None:
             return None
         before, steps = levels["low" if by > 0 else "high"]
-        if from_nearly_all and abs(before - (by < 0)) > 0.1:
-            return None
-        prompts = history.prompts()
-        moved = (now - before) * (1 if by > 0 else -1) >= abs(by)
+        least, prompts = abs(by), history.prompts()
+        if from_most:
+            away = abs(before - (by < 0))
+            if away > 0.25:
+                return None
+            least = max(least, away / 2)
+        moved = (now - before) * (1 if by > 0 else -1) >= least
         return Seen(before, now) if moved and evidence(before, steps * prompts, now, RECENT * prompts) > SURE else None
 
     return rule
@@ -274,8 +277,8 @@ CHECKS = (
     Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
           "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
     *(
-        Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_nearly_all=True),
-              f"answers that were paid as right without the form '{name}' that nearly all had",
+        Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_most=True),
+              f"answers that were paid as right without the form '{name}' that most had",
               "declare reward.format, or raise the KL weight (train.beta1, train.beta)", collapse=True)
         for name in FORMS
     ),

@@ -18,7 +18,7 @@ HEALTHY = {
     "truncated_attempt2": 0.02, "truncated": 0.02, "kl_attempt1": 0.05, "kl_attempt2": 0.09, "entropy": 0.12,
     "loss": 0.05, "grad_norm": 0.1, "answer_changed": 0.5, "zero_gradient": 0.0, "idle": 0.0,
 }  # fmt: skip
-SHARES = ("well_formed", "malformed_paid", "acc", "truncated", "answer_changed")
+SHARES = ("well_formed", "malformed_paid", "paid_outside", "acc", "truncated", "answer_changed")
 
 
 def row(step, stage=1, draw=None, **values):
@@ -103,6 +103,20 @@ def test_malformed_text_that_is_paid_is_named_within_15_steps_and_is_a_collapse(
     assert set(found) == {"malformed_is_paid.malformed_paid_attempt1", "malformed.well_formed_attempt1"}
     assert [alarm.alarm[:9] for alarm in alarms if alarm.severity == "collapse"] == ["malformed"]
     assert begins < min(found.values()) and max(found.values()) <= begins + 15
+
+
+@pytest.mark.parametrize(("level", "end"), [(0.0, 0.5), (0.07, 0.6), (0.13, 0.8), (0.22, 0.9)])
+def test_leaving_the_form_that_most_answers_had_is_a_collapse_within_15_steps(level, end):
+    """Even where a fifth of the right answers never had it; where half of them lacked it, that is no news."""
+    for seed in range(3):
+        rows, begins = [], 40
+        for start, final in ((level, end), (0.5, 0.9), (level, level)):
+            draw = random.Random(seed)
+            shares = [ramp(step, begins, 30, start, final) for step in range(1, 81)]
+            rows.append([row(step, 2, draw, paid_outside_answer_attempt1=each) for step, each in enumerate(shares, 1)])
+        ((name, step),) = begun(alarms_of(watch(), rows[0]))
+        assert name == "left_form_answer.paid_outside_answer_attempt1" and begins < step <= begins + 15
+        assert alarms_of(watch(), rows[1]) == alarms_of(watch(), rows[2]) == []
 
 
 def test_the_collapse_on_record_is_noticed_without_any_word_on_format():
