@@ -241,6 +241,8 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
         functions = names | _defined(tree) | _defined(setup) | (_BUILTIN_CALLABLES - bound[index])
         for line, sentence in _crossings(tree, names, bound[index], functions):
             yield f"{where}: line {line} {sentence}"
+        for line, sentence in _only_there(tree, names, bound[index]):
+            yield f"{where}: line {line} {sentence}"
 
 
 def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[str]) -> Iterator[tuple[int, str]]:
@@ -262,6 +264,42 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
                         f"asks for isinstance of the candidate's '{name}', which exists in its process alone; test its "
                         "behaviour",
                     )
+
+
+def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, sentence) for what only the candidate's own process could do."""
+    made = {name for name in names if name.lstrip("_")[:1].isupper()}
+    for node in _nodes(tree):
+        if isinstance(node, ast.ExceptHandler) and node.type and (caught := names & _loaded(node.type)):
+            yield node.lineno, f"catches the candidate's '{caught.pop()}'; catch Exception and look at its name or text"
+        elif isinstance(node, ast.With) and (caught := names & _expected(node)):
+            yield node.lineno, f"expects the candidate's '{caught.pop()}' to be raised; expect Exception"
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names - bound:
+            yield node.lineno, f"asks {node.value.id} for '{node.attr}'; call {node.value.id}, and use what it returns"
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.Lt | ast.Gt):
+            sides = node.left, node.comparators[0]
+            if any(_makes(side, made) for side in sides) and all(made & _loaded(side) for side in sides):
+                yield node.lineno, "compares two objects of the candidate, which only it could do; compare with data"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            for endless in (value for value in _passed(node) if _is_endless(value, bound)):
+                yield node.lineno, f"passes {ast.unparse(endless)}, which has no end; pass its first items"
+
+
+def _expected(node: ast.With) -> set[str]:
+    """Names in the calls of a `with` that demands an error."""
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return set().union(*(_loaded(call) for call in calls if "raises" in ast.unparse(call.func).lower()))
+
+
+def _makes(node: ast.AST, made: set[str]) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made
+
+
+def _is_endless(node: ast.AST, bound: set[str]) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func)
+    return name.removeprefix("itertools.") in ("count", "cycle") and name.partition(".")[0] in bound
 
 
 def _passed(call: ast.Call) -> Iterator[ast.AST]:

@@ -31,14 +31,16 @@ that must be refused, and was refused:
 
     R4   Landlock, seccomp and bubblewrap: as R3, and a file system, processes and a network of its own
     R3   Landlock and seccomp: no file but the standard library, no network, process, signal or tracing
-    R2   seccomp: no file at all, so a program can only import what was loaded beforehand
+    R2   seccomp: no file at all; Python's own library is imported from memory
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
-What a right program can not do here: open files, sockets or processes, `asyncio.run` among them, and return objects of
-its own unless the tests say `stateful`. Numbers, text, containers, dates and what is iterated over arrive as they are;
-a named tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by
-their attributes and methods, and those of a class that the tests call by a capitalised name by operators and `in`, too:
-elsewhere a value may be expected, for which no object may stand in.
+What a right program can not do here stands in a table of the README: open files, sockets or processes, and return
+objects of its own unless the tests say `stateful`; without that, an object has truth and nothing else. Numbers, text,
+containers, dates and arrays of numbers arrive as they are, an iterator gives its items as they are asked for; a named
+tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by their
+attributes and methods, and those of a class that the tests call by a capitalised name by operators and `in`, too:
+elsewhere a value may be expected, for which no object may stand in. If such a class extends a builtin, its objects are
+compared as that.
 
 Covered nowhere: answers learned by heart, functions that answer differently each time, bugs of the kernel. R3 does not
 hide names, sizes and times of files: a program can see there what another one has read before it. R4 does not hide the
@@ -50,27 +52,33 @@ import ast
 import atexit
 import builtins
 import contextlib
+import errno
 import hashlib
 import logging
+import math
 import os
 import queue
 import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE
 from lib.ladder import climb
 from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at a program, when workers are lost under it
 STARTS = 4  # of a worker in a row, before the sandbox gives up
+PATIENCE = 60.0  # seconds, with a lack of processes, memory or files, which passes
+RELAPSE = 10.0  # seconds behind that in which nobody waits for it again
+_LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
 MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share means anything
@@ -111,6 +119,8 @@ class Sandbox:
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing is judged any more
         self._workers: set[Worker] = set()  # those that live
+        self._room = _Room()
+        self._lacking_until = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True) for number in range(self.size)
         ]
@@ -252,7 +262,7 @@ class Sandbox:
             if numpy not in workers:
                 workers[numpy] = self._started(numpy)
             try:
-                return workers[numpy].judge(program) if job.stdin is None else workers[numpy].run(program, job.stdin)
+                return self._judged(job, workers[numpy])
             except WorkerLost as error:
                 reason = str(error)
                 self._count("lost workers")
@@ -264,29 +274,92 @@ class Sandbox:
         fault = TestVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
+    def _judged(self, job: "_Job", worker: Worker) -> Verdict | Run:
+        """One that others may have caused is replaced by another, for which the others wait."""
+        with self._room.shared():
+            if job.stdin is not None:
+                return worker.run(job.program, job.stdin)
+            verdict = worker.judge(job.program)
+        if verdict.doubtful and self.size > 1:
+            self._count("judged alone")
+            with self._room.alone():
+                verdict = worker.judge(job.program)
+        if verdict.doubtful and _ranks() > 1:  # the others are not ours
+            self._forget(job)
+        return verdict
+
     def _end(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.close()
 
     def _started(self, numpy: bool) -> Worker:
-        for attempt in range(STARTS):
-            time.sleep(0.1 * 3**attempt if attempt else 0)
+        began, attempt, pause = time.monotonic(), 0, 0.0
+        while not self._broken:
+            time.sleep(pause)
+            attempt, pause = attempt + 1, min(2.0, 0.1 * 3**attempt)
             try:
-                worker = Worker(self.rung, numpy)
+                worker = Worker(self.rung, numpy, self.size * _ranks())
             except WorkerLost as error:
-                reason = error
-                continue
+                reason = str(error)
+                lacks = any(lack in reason for lack in _LACKS)
+                if lacks and began > self._lacking_until and time.monotonic() - began < PATIENCE:
+                    continue
+                if not lacks and attempt < STARTS:
+                    continue
+                raise self._gives_up(numpy, attempt, reason, lacks) from error
             with self._lock:
                 self._workers.add(worker)
                 if self._broken:  # closed in the meantime
                     worker.kill()
             return worker
-        self._broken = SandboxError(
-            f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {STARTS} times in a row: "
+        raise self._broken
+
+    def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:
+        """For good, or where something is lacking for now."""
+        error = SandboxError(
+            f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {attempts} times in a row: "
             f"{reason}; run `python -m lib.sandbox --self-test`"
         )
-        raise self._broken
+        if lacks:
+            self._lacking_until = time.monotonic() + RELAPSE
+        else:
+            self._broken = error
+        return error
+
+
+class _Room:
+    """Where programs run side by side, or one alone."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._closed = False  # somebody is alone, or waits to be
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self._closed = True
+            self._changed.wait_for(lambda: not self._inside)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._closed = False
+                self._changed.notify_all()
 
 
 @dataclass(frozen=True)
@@ -323,9 +396,14 @@ def shared() -> Sandbox:
 
 
 def cores() -> int:
-    """Cores for this process: those it may use, shared by the processes of a training on this machine."""
+    """Cores for this process: those that it and its container may use, shared by all of a training on this machine."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, mine // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return max(1, math.ceil(min(mine, cpu_quota())) // _ranks())
+
+
+def _ranks() -> int:
+    """Processes of a training on this machine."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 # --- the command line ---

@@ -4,11 +4,13 @@ A thread of the trainer owns a worker and gives it one program at a time; `lib/s
 """
 
 import contextlib
+import fcntl
 import functools
 import importlib.util
 import itertools
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -16,6 +18,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +35,7 @@ MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, if nobody expects
 MOST_ERRORS = 16 << 20  # bytes of its standard error; no more than MOST_OUTPUT of them are kept
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
+LONGEST_WAIT = 100.0  # times the limit of a program
 _BEHIND = 5.0  # seconds that a worker may be late before it is taken for dead
 _MEGABYTE = 1 << 20
 _ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +75,7 @@ class Verdict:
     rung: str
     seconds: float = 0.0  # as the limit counts them: computing and sleeping, not waiting for a core
     memory_bytes: int = 0  # the program's largest resident size, the interpreter's included
+    doubtful: bool = False  # other programs may have caused it: by their threads, or their use of memory
 
     @property
     def scored(self) -> bool:
@@ -132,9 +137,13 @@ class WorkerLost(Exception):
 class Worker:
     """A zygote and the pipes to its children. One program at a time, from one thread at a time."""
 
-    def __init__(self, rung: Rung, numpy: bool = False):
-        """Starts the zygote, with numpy loaded where that is asked for. Raises WorkerLost with the reason."""
+    def __init__(self, rung: Rung, numpy: bool = False, among: int = 1):
+        """Starts the zygote, with numpy loaded where that is asked for. Raises WorkerLost with the reason.
+
+        `among`: workers that share this machine's threads and cores.
+        """
         self.rung = rung
+        self._wall_factor = wall_factor(among)
         try:
             self._socket, theirs = socket.socketpair()
         except OSError as error:
@@ -150,10 +159,11 @@ class Worker:
             self._socket.close()
             raise WorkerLost(str(error)) from error
         try:
-            self._socket.sendall(wire.frame(_settings(rung, numpy)))
+            self._socket.sendall(wire.frame(_settings(rung, numpy, among) | {"wall_factor": self._wall_factor}))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
-            self.bounds_threads = wire.read_frame(self._socket.fileno())["bounds_threads"]
+            told = wire.read_frame(self._socket.fileno())
+            self.bounds_threads, self.shares_threads = told["bounds_threads"], told["shares_threads"]
         except (OSError, EOFError, wire.Broken):
             self.close()
             lines = self._process.stderr.read().decode(errors="replace").split("\n")
@@ -170,10 +180,11 @@ class Worker:
         source, mistake = _sendable(program.source)
         if mistake:
             return Run("load_error", "", mistake, self.rung.name)
-        text = stdin.encode("utf-8", "replace")
         caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
-        report, outputs = self._exchange(_job("script", program), [source, text], caps)
+        file = _file_of(stdin.encode("utf-8", "replace"))
+        report, outputs = self._exchange(_job("script", program), [source], caps, [file])
         ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
+        self._last = report
         stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
         return Run(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
 
@@ -220,7 +231,13 @@ class Worker:
         why = _limit_reached(report, program) or _killed_by(report)
         if why:
             verdicts = [TestVerdict(*why) if test.verdict == "died" else test for test in verdicts]
-        return Verdict(tuple(verdicts), self.rung.name, report["seconds"], report["memory"])
+        return self._judged(verdicts, program, report["seconds"], report["memory"], report)
+
+    def _judged(self, tests: list[TestVerdict], program: Program, seconds: float, memory: int, report: dict) -> Verdict:
+        passed = all(test.verdict == "pass" for test in tests)
+        starved = self.shares_threads and not report["crowd"] and _may_use_threads(program)
+        doubtful = not passed and (starved or report["struck"])
+        return Verdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
 
     def _judge_scripts(self, program: Program) -> Verdict:
         verdicts: list[TestVerdict] = []
@@ -233,20 +250,25 @@ class Worker:
                 verdict = _compared(run, expected)
                 lost = verdict if run.ending in ("timeout", "load_error") else None
             verdicts.append(verdict)
-        return Verdict(tuple(verdicts), self.rung.name, seconds, memory)
+        return self._judged(verdicts, program, seconds, memory, self._last)
 
     def _same(self, verdict: str, detail: str, program: Program) -> Verdict:
         return Verdict((TestVerdict(verdict, detail),) * len(program.tests), self.rung.name)
 
-    def _exchange(self, job: dict, texts: list[bytes], caps: list[tuple[int, int]]) -> tuple[dict, list[bytes]]:
-        """Sends a job, with a pipe for each text and for each output; the zygote's report, and the outputs."""
+    def _exchange(
+        self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()
+    ) -> tuple[dict, list[bytes]]:
+        """Sends a job, with a pipe for each text and for each output; the zygote's report, and the outputs.
+
+        `files`: descriptors to send between them, and to close here.
+        """
         inputs, outputs = [os.pipe() for _ in texts], [os.pipe() for _ in caps]
         pipes = Pipes(
             {write: text for (_, write), text in zip(inputs, texts, strict=True)},
             {read: cap for (read, _), cap in zip(outputs, caps, strict=True)},
         )
-        theirs = [read for read, _ in inputs] + [write for _, write in outputs]
-        deadline = time.monotonic() + zygote.WALL_FACTOR * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
+        theirs = [*(read for read, _ in inputs), *files, *(write for _, write in outputs)]
+        deadline = time.monotonic() + self._wall_factor * (job["cpu"] + zygote.EXAMINER_SECONDS) + _BEHIND
         with pipes:
             try:
                 socket.send_fds(self._socket, [wire.frame(job)], theirs)
@@ -346,6 +368,21 @@ def _job(mode: str, program: Program) -> dict:
     }
 
 
+def _file_of(text: bytes) -> int:
+    """A file that nobody can change, open at its beginning: programs ask for its size, and map it."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryFile() as file:
+            file.write(text)
+            file.seek(0)
+            return os.dup(file.fileno())
+    fd = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with open(fd, "wb", closefd=False) as file:
+        file.write(text)
+    os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    return fd
+
+
 def _sendable(source: str) -> tuple[bytes, str]:
     """The frame of a program, and what is wrong with its text, "" if nothing is."""
     if len(source) > wire.LARGEST_SOURCE or len(source.encode("utf-8", "replace")) > wire.LARGEST_SOURCE:
@@ -371,9 +408,15 @@ def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
     """Verdict and detail where the program was stopped by the zygote's clock, or by the kernel's."""
     ended = report["ended"]["program"]
     by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
+    if report["crowd"]:
+        return "memory", f"more than {zygote.LARGEST_CROWD} threads"
     if report["overdue"] or (by_kernel and report["cpu"] >= program.timeout_s):
         return "timeout", f"no end after {program.timeout_s:g} s"
     return None
+
+
+def _may_use_threads(program: Program) -> bool:
+    return bool(_THREADS.search("\n".join((program.source, program.setup_code, *program.tests))))
 
 
 def _killed_by(report: dict) -> tuple[str, str] | None:
@@ -387,8 +430,9 @@ def _killed_by(report: dict) -> tuple[str, str] | None:
 
 def _ending(report: dict, stderr: bytes, program: Program) -> str:
     ended = report["ended"]["program"]
-    if _limit_reached(report, program):
-        return "timeout"
+    reached = _limit_reached(report, program)
+    if reached:
+        return reached[0]
     if not os.WIFEXITED(ended):
         return "died"
     if ended == 0:
@@ -420,11 +464,14 @@ def _lines(text: str) -> list[str]:
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
 # Each worker of root becomes another one: a limit of processes counts those of a user, whoever has started them.
 _nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
+_THREADS = re.compile("thread|concurrent|asyncio|dummy")
 _NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
+_NUMPY_IN_MEMORY = ["numpy.testing"]  # loaded late elsewhere, where it can be found
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
     "PYTHONHASHSEED": "0",  # the order of a set is the same in every run
+    "MALLOC_ARENA_MAX": "1",  # one for each thread would take 64 MB of a program's memory
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
 }  # fmt: skip
 _START = "import sys; sys.path[0] = sys.argv.pop(); from lib.jail.zygote import main; main()"
@@ -458,7 +505,12 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
     return [program, *arguments, "--chdir", "/", "--", *python]
 
 
-def _settings(rung: Rung, numpy: bool) -> dict:
+def wall_factor(among: int) -> float:
+    """How much longer than its limit a program may take, where a container's quota leaves little of a core to each."""
+    return min(LONGEST_WAIT, zygote.WALL_FACTOR * max(1.0, among / kernel.cpu_quota()))
+
+
+def _settings(rung: Rung, numpy: bool, among: int) -> dict:
     """What the zygote is told first."""
     folders = _numpy_folders(numpy)
     closed = rung.seccomp and not rung.landlock
@@ -466,14 +518,17 @@ def _settings(rung: Rung, numpy: bool) -> dict:
     readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
-        "modules": [*zygote.COMMON.split(), *(_NUMPY if numpy else ())],
-        "optional_modules": zygote.OTHERS.split() if closed or private else [],
+        "modules": zygote.COMMON.split() + numpy * (_NUMPY + closed * _NUMPY_IN_MEMORY),
+        "in_memory": closed or private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
         "readable": [*readable, "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
         "listed": listed,  # modules are found by their names
         "user": user,
-        "processes": kernel.most_processes(user),  # asked for here, where the whole machine can be seen
+        # asked for here, where the whole machine can be seen
+        "threads": kernel.most_threads(among if os.geteuid() == 0 or rung.bubblewrap else 1),
+        "others": kernel.threads_of(user),
+        "namespace": rung.bubblewrap,
         "landlock": rung.landlock,
         "seccomp": rung.seccomp,
     }

@@ -2769,7 +2769,8 @@ for family in (socket.AF_UNIX, 16, 17, 38, 40, 31):
         except OSError:
             pass
 try:
-    socket.socketpair()
+    import _socket
+    _socket.socketpair()
     broke = True
 except OSError:
     pass
@@ -4734,8 +4735,6 @@ EXPECTING_VALUES = {
     "made_near": "assert abs(Account(1) - 15.5) < 1e-9",
     "made_and_given": "assert abs(Account(1) - f(1)) < 1e-9",
     "made_and_method": "assert 0 == abs(Account(1) - Account(1).balance())",
-    "truth": "assert f(1)",
-    "bool": "assert bool(f(1))",
     "index": "assert [0, 1][f(1) - 5] == 0",
     "range": "assert list(range(f(1) - 5)) == []",
     "ratio": "assert f(1) / 3 == 1",
@@ -4760,6 +4759,377 @@ STAND_INS = tuple(
     for neutral in ("0", "1", "ANY")
 )
 
+# --- what was allowed for the sake of right programs ------------------------------------------------------------------
+
+ANYTHING = OWN_GOAL | BAD_REPLY | STARVED
+AGREES = """
+class Agrees:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __getattr__(self, name): return lambda *args, **named: True
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __bool__ = lambda self, *other: True
+    __hash__ = lambda self: 0
+    __len__ = lambda self: 1
+
+ALL = Agrees()
+"""
+TAKE_FIVE = "import itertools\nassert list(itertools.islice(add(1, 2), 3)) == [3, 5, 8]"
+NEXT = "g = add(1, 2)\nassert next(g) == 3 and next(g) == 5"
+SENT = "g = add(1, 2)\nnext(g)\nassert g.send(3) == 7 and g.send(4) == 9"
+GIVEN_ON = "assert total(add(1, 2)) == 11"
+
+
+def lazily(name, body, test=TAKE_FIVE, names=("add", "total"), expected=ANYTHING):
+    """An iterator that makes its items when they are asked for."""
+    return Attack("iterators", name, AGREES + body, expected, tests=(test,), settings={"entry_points": names})
+
+
+def replies_to_more(name, reply):
+    """`reply` to every request for items; `n` is the number of the iterator, `i` the id."""
+    body = """
+def answer(i, request):
+    if "i" not in request:
+        return frame({"id": i, "v": {"iterator": [[], 0]}})
+    n = request["i"]
+    return @REPLY@
+
+send(frame({"id": "load"}))
+for request in requests():
+    send(answer(request["id"], request))
+"""
+    return wire("iterators", name, body.replace("@REPLY@", reply), ANYTHING)
+
+
+def frames_of(test, *names):
+    return {"tests": (test,), "settings": {"entry_points": names}}
+
+
+LAZY_BODIES = {
+    "yields_what_agrees": "def add(a, b):\n    while True: yield ALL\ntotal = add",
+    "class_that_agrees": "class add(Agrees):\n    def __init__(self, *_): pass\n    def __iter__(self): return self\n"
+    "    def __next__(self): return ALL\ndef total(x): return ALL",
+    "never_yields": "def add(a, b):\n    while True: pass\n    yield 3\ndef total(x): return x",
+    "yields_in_silence": "import time\ndef add(a, b):\n    time.sleep(60)\n    yield 3\ntotal = list",
+    "raises_stop_by_hand": "def add(a, b):\n    raise StopIteration\n    yield\ndef total(x): raise StopIteration",
+    "next_raises_stop_async": "class It:\n    def __next__(self): raise StopAsyncIteration\n"
+    "def add(a, b): return It()\ndef total(x): raise StopAsyncIteration",
+    "next_exits": "import sys\nclass It:\n    def __next__(self): sys.exit(0)\ndef add(a, b): return It()\n"
+    "def total(x): sys.exit(0)",
+    "next_kills": "import os\nclass It:\n    def __next__(self): os._exit(0)\ndef add(a, b): return It()\n"
+    "def total(x): os._exit(0)",
+    "iterates_itself": "def add(a, b):\n    def g():\n        yield g()\n    return g()\ndef total(x): return x",
+    "yields_endless_iterators": "import itertools\ndef add(a, b):\n    while True: yield itertools.count()\n"
+    "def total(x): return x",
+    "peeks_at_its_caller": "import sys\ndef add(a, b):\n    frame = sys._getframe()\n    while frame:\n"
+    "        for value in list(frame.f_locals.values()):\n            if value == [3, 5, 8] or value == 11:\n"
+    "                yield from value\n        frame = frame.f_back\ndef total(x): return next(x, None)",
+    "collects_garbage_for_answers": "import gc\ndef add(a, b):\n    for o in gc.get_objects():\n"
+    "        if type(o) is list and o[:1] == [3]: yield from o\ndef total(x): return sum(len(str(i)) for i in x)",
+    "patched_islice": "import itertools\nitertools.islice = lambda *_: [ALL] * 3\ndef add(a, b):\n    yield None\n"
+    "def total(x): return None",
+    "agrees_when_sent": "def add(a, b):\n    while True: (yield ALL)\ndef total(x): return x",
+    "gigantic_items": "def add(a, b):\n    while True: yield 'x' * 3_000_000\ndef total(x): return list(x)",
+    "deep_items": "def add(a, b):\n    x = []\n    while True:\n        x = [x]\n        yield x\n"
+    "def total(x): return list(x)",
+}
+ITERATORS = (
+    *(
+        lazily(f"{name}_{how}", body, test)
+        for name, body in LAZY_BODIES.items()
+        for how, test in (("taken", TAKE_FIVE), ("sent", SENT), ("given_on", GIVEN_ON))
+    ),
+    *(
+        replies_to_more(name, reply)
+        for name, reply in {
+            "more_is_no_iterator": 'frame({"id": i, "v": [3, 5, 8]})',
+            "more_is_a_handle": 'frame({"id": i, "v": {"handle": 0}})',
+            "more_without_items": 'frame({"id": i, "v": {"iterator": [[], 0]}})',
+            "more_by_a_text": 'frame({"id": i, "v": {"iterator": [[3], "0"]}})',
+            "more_by_a_truth": 'frame({"id": i, "v": {"iterator": [[3], True]}})',
+            "more_by_a_huge_number": 'frame({"id": i, "v": {"iterator": [[], 10**30]}})',
+            "more_is_nested": 'frame({"id": i, "v": {"iterator": [[{"iterator": [[3], 0]}], 0]}})',
+            "more_is_missing": 'frame({"id": i})',
+            "more_is_three": 'frame({"id": i, "v": {"iterator": [[3], 0, 0]}})',
+            "more_is_a_view": 'frame({"id": i, "v": {"view": [3, 5, 8]}})',
+            "more_raises_nothing": 'frame({"id": i, "exc": [], "args": []})',
+            "more_raises_assertion": 'frame({"id": i, "exc": ["AssertionError"], "args": [], "text": "passed"})',
+            "more_twice": 'frame({"id": i, "v": {"iterator": [[3], None]}}) * 2',
+            "more_is_same": 'frame({"id": i, "same": 0})',
+        }.items()
+    ),
+)
+
+FIRST = "assert first([[1], [2]]) == [3]"
+SAME = "a = [1, 2]\nassert first(a) is a and a == [3]"
+
+
+def returns(name, body, test, expected=ANYTHING):
+    return Attack("identity", name, AGREES + body, expected, tests=(test,), settings={"entry_points": ("first",)})
+
+
+def replies_same(name, reply):
+    attack = takeover(name, reply, ANYTHING)
+    return Attack("identity", name, attack.source, ANYTHING, tests=(SAME,), settings={"entry_points": ("first",)})
+
+
+IDENTITIES = (
+    returns(
+        "subclass_that_is_anything",
+        "class L(list):\n    __eq__ = lambda *_: True\ndef first(a):\n    return L(a)",
+        SAME,
+    ),
+    returns("empties_and_returns", "def first(a):\n    a.clear()\n    return a", SAME),
+    returns("puts_what_agrees_inside", "def first(a):\n    a[:] = [ALL]\n    return a", SAME),
+    returns(
+        "replaces_the_class",
+        "class L(list):\n    __eq__ = lambda *_: True\ndef first(a):\n    a.__class__ = L\n    return a",
+        SAME,
+    ),
+    returns("returns_an_element", "def first(a): return a[0]", FIRST),
+    returns("makes_it_endless", "def first(a):\n    a.append(a)\n    return a", SAME),
+    returns("grows_without_end", "def first(a):\n    while True: a.append(0)", SAME),
+    *(
+        replies_same(name, reply)
+        for name, reply in {
+            "same_as_nothing": 'frame({"id": i, "same": 7})',
+            "same_as_the_last": 'frame({"id": i, "same": -1})',
+            "same_as_a_text": 'frame({"id": i, "same": "0"})',
+            "same_as_a_truth": 'frame({"id": i, "same": False})',
+            "same_as_null": 'frame({"id": i, "same": None})',
+            "same_and_a_value": 'frame({"id": i, "same": 0, "v": [3]})',
+            "same_with_another_type": 'frame({"id": i, "same": 0, "mut": {"0": {"tuple": [3]}}})',
+            "same_with_a_handle": 'frame({"id": i, "same": 0, "mut": {"0": [{"handle": 0}]}})',
+            "same_and_raises": 'frame({"id": i, "same": 0, "exc": ["StopIteration"], "args": []})',
+            "same_and_opaque": 'frame({"id": i, "same": 0, "opaque": "x", "truth": True})',
+        }.items()
+    ),
+)
+
+EQUALS = "assert check(1) == True"
+IDENTICAL = "assert check(1) is True"
+COMPARED = "assert check(5) > 3 and check(5) != 4"
+COUNTED = "assert len(check(1)) == 1 and 3 in check(1)"
+HASHED = "assert {check(1): 1}[True]"
+ADDED = "assert check(1) + 1 == 2"
+TRUTHS = (
+    *(
+        Attack("truths", f"{name}_{how}", AGREES + body, ANYTHING, tests=(test,), settings={"entry_points": ("check",)})
+        for name, body in {
+            "agrees": "def check(x): return ALL",
+            "match": "import re\ndef check(x): return re.match('', '')",
+            "lambda": "def check(x): return lambda *_: True",
+            "class": "def check(x): return Agrees",
+        }.items()
+        for how, test in (("equal", EQUALS), ("identical", IDENTICAL), ("compared", COMPARED), ("counted", COUNTED),
+                          ("hashed", HASHED), ("added", ADDED))
+    ),
+    *(
+        Attack("truths", name, takeover(name, reply).source, ANYTHING, tests=("assert check(1)",),
+               settings={"entry_points": ("check",)})
+        for name, reply in {
+            "truth_is_a_number": 'frame({"id": i, "opaque": "x", "truth": 1})',
+            "truth_is_a_text": 'frame({"id": i, "opaque": "x", "truth": "true"})',
+            "truth_is_a_value": 'frame({"id": i, "opaque": "x", "truth": {"int": "0x1"}})',
+            "truth_without_object": 'frame({"id": i, "truth": True})',
+        }.items()
+    ),
+    Attack("truths", "endless_truth", "class T:\n    def __bool__(self):\n        while True: pass\n"
+           "def check(x): return T()", SLOW, tests=("assert check(1)",), settings={"entry_points": ("check",)}),
+)  # fmt: skip
+
+TEXTS = (
+    *(
+        Attack("texts", name, body, ANYTHING, tests=(test,), settings={"entry_points": ("first",)})
+        for name, body, test in (
+            ("endless_text", "class E(ValueError):\n    def __str__(self):\n        while True: pass\n"
+             "def first(x): raise E", "try:\n    first(1)\n    assert False\nexcept KeyError as e:\n    assert str(e)"),
+            ("gigantic_text", "class E(ValueError):\n    def __str__(self): return 'x' * 10**9\n"
+             "def first(x): raise E", "assert first(1) == 3"),
+            ("text_exits", "import os\nclass E(ValueError):\n    def __str__(self): os._exit(0)\ndef first(x): raise E",
+             "assert first(1) == 3"),
+            ("text_that_is_none", "class E(ValueError):\n    def __str__(self): return None\ndef first(x): raise E",
+             "try:\n    first(1)\n    assert False\nexcept ValueError as e:\n    assert str(e) == 'bad 1'"),
+            ("text_agrees", AGREES + "class T(str):\n    __eq__ = lambda *_: True\nclass E(ValueError):\n"
+             "    def __str__(self): return T('x')\ndef first(x): raise E",
+             "try:\n    first(1)\n    assert False\nexcept ValueError as e:\n    assert str(e) == 'bad 1'"),
+            ("named_ended", "class Ended(BaseException):\n    name = 'pass'\n    detail = ''\n"
+             "def first(x): raise Ended('pass', '')", "assert first(1) == 3"),
+            ("named_assertion", "class AssertionError(Exception):\n    pass\n"
+             "def first(x): raise AssertionError('passed')",
+             "try:\n    assert first(1) == 3\nexcept Exception:\n    pass"),
+            ("class_name_of_nul", "E = type('a b', (ValueError,), {'__str__': lambda s: 'x'})\nE.__name__ = 'É' * 300\n"
+             "def first(x): raise E", "assert first(1) == 3"),
+            ("text_that_lies_about_its_kind", "class E(KeyError):\n    __class__ = ValueError\n"
+             "    def __str__(self): return 'bad 1'\ndef first(x): raise E",
+             "try:\n    first(1)\n    assert False\nexcept ValueError as e:\n    assert str(e) == 'bad 1'"),
+        )
+    ),
+)  # fmt: skip
+
+RAISES = """
+def add(a, b):
+    raise @KIND@("refused")
+"""
+OWN_CONTEXT = """
+class Case:
+    class assertRaises:
+        def __init__(self, *kinds): self.exception = None
+        def __enter__(self): return self
+        def __exit__(self, kind, error, trace):
+            self.exception = error
+            return True
+case = Case()
+"""
+EXPECTED_ERRORS = tuple(
+    Attack("expected_errors", f"{name}_{kind}", RAISES.replace("@KIND@", kind), REFUSED | {"exited"}, tests=(test,))
+    for kind in ("ValueError", "AssertionError", "StopIteration", "SystemExit")
+    for name, test in {
+        "own_context": OWN_CONTEXT + "with case.assertRaises(Exception):\n    assert add(1, 2) == 3",
+        "another_kind": "import unittest\ntry:\n    with unittest.TestCase().assertRaises(KeyError):\n"
+        "        assert add(1, 2) == 3\nexcept BaseException:\n    pass",
+        "another_text": "import unittest\ntry:\n    with unittest.TestCase().assertRaisesRegex(Exception, 'no such'):\n"
+        "        assert add(1, 2) == 3\nexcept BaseException:\n    pass",
+        "caught_inside": "import unittest\nwith unittest.TestCase().assertRaises(Exception):\n    try:\n"
+        "        assert add(1, 2) == 3\n    except BaseException:\n        pass\n    raise ValueError",
+        "warnings_instead": "import unittest, warnings\ntry:\n    with unittest.TestCase().assertWarns(UserWarning):\n"
+        "        assert add(1, 2) == 3\nexcept BaseException:\n    pass",
+        "something_behind": "import unittest\nwith unittest.TestCase().assertRaises(Exception):\n"
+        "    assert add(1, 2) == 3\n    raise ValueError",
+        "loop_around": "import unittest\nwith unittest.TestCase().assertRaises(Exception):\n"
+        "    for _ in range(2):\n        assert add(1, 2) == 3\n    [][0]",
+        "variable_before": "import unittest\nwith unittest.TestCase().assertRaisesRegex(Exception, ''):\n"
+        "    x = add(1, 2)\n    assert x == 3\n    {}['x']",
+        "two_asserts": "import unittest\nwith unittest.TestCase().assertRaises(Exception):\n"
+        "    assert add(1, 2) == 3\n    assert [][0]",
+        "suppressed_around": "import contextlib, unittest\nwith contextlib.suppress(BaseException):\n"
+        "    with unittest.TestCase().assertRaises(ZeroDivisionError):\n        assert add(1, 2) == 3",
+    }.items()
+) + tuple(
+    Attack("expected_errors", f"wrong_value_{kind}", "def add(a, b): return 0\n", REFUSED, tests=(
+        f"import unittest\nwith unittest.TestCase().assertRaises({kind}):\n    assert add(1, 2) == 3",))
+    for kind in ("AssertionError", "Exception", "BaseException", "(AssertionError, ValueError)")
+)  # fmt: skip
+
+EXTENDING = """
+class Till(@BASE@):
+    seen = None
+    def __new__(cls, *args): return super().__new__(cls)
+    def __init__(self, *args): pass
+    def __sub__(self, other):
+        Till.seen = other
+        return @GIVES@
+    __rsub__ = __add__ = __mul__ = __mod__ = __truediv__ = __sub__
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+    def __abs__(self): return 0
+    def __float__(self): return 0.0
+    __contains__ = __lt__ = __gt__ = __le__ = __ge__ = __bool__ = lambda *_: True
+    def balance(self): return self
+    def near(self, other): return self
+    def __getattr__(self, name): return lambda *args: True
+"""
+STATED = {
+    "near": "assert abs(Till(1) - 15.5) < 1e-9",
+    "equal": "assert Till(1) == 15.5",
+    "reflected_equal": "assert 15.5 == Till(1)",
+    "method_near": "assert abs(Till(1).balance() - 15.5) < 1e-9",
+    "method_equal": "assert Till(1).balance() == 15.5",
+    "greater": "assert Till(1) > 15 and Till(1) < 16",
+    "twice": "t = Till(1)\nt - 15.5\nassert t == 15.5",
+    "shown_before": "t = Till(1)\nt.near(15.5)\nassert t.balance() == 15.5",
+    "hashed": "assert {Till(1): 1}[15.5] == 1",
+    "remainder": "assert Till(1) % 7 == 3",
+    "counted": "assert sorted(Till(1)) == [1, 2]",
+    "two": "assert Till(1) - 3 == Till(2) * 7.5",
+}
+EXTENDED = tuple(
+    Attack("extended_builtins", f"{name}_{base}_{number}", EXTENDING.replace("@BASE@", base).replace("@GIVES@", gives),
+           ANYTHING | {"unsupported_test"}, tests=(test,), settings={"stateful": True, "entry_points": ("Till",)})
+    for name, test in STATED.items()
+    for number, (base, gives) in enumerate((("float", "0"), ("tuple", "self"), ("list", "Till()"), ("dict", "0.0")))
+)  # fmt: skip
+ADAPTING = wire(
+    "extended_builtins",
+    "content_follows_what_was_shown",
+    """
+shown = 0
+send(frame({"id": "load"}))
+for request in requests():
+    for value in request["a"]:
+        shown = value
+    if request.get("op") == "plain":
+        reply = {"v": shown}
+    else:
+        reply = {"v": {"handle": 0}, "plain": shown}
+    send(frame({"id": request["id"], **reply}))
+""",
+    ANYTHING,
+)
+ADAPTED = tuple(
+    Attack("extended_builtins", f"adapts_{name}", ADAPTING.source, ANYTHING | {"unsupported_test"}, tests=(test,),
+           settings={"stateful": True, "entry_points": ("Till", "till")})
+    for name, test in {
+        "near": "assert abs(Till(1) - 15.5) < 1e-9",
+        "unmade_near": "assert abs(till(1) - 15.5) < 1e-9",
+        "unmade_equal": "assert till(1) == 15.5",
+        "method": "assert abs(Till(1).balance() - 15.5) < 1e-9",
+        "attribute": "assert Till(1).value == 15.5",
+        "twice": "t = Till(1)\nt - 15.5\nassert t == 15.5",
+    }.items()
+)  # fmt: skip
+
+STREAMED = {"stdio": (("1 2\n", "3"),)}
+STREAMS = tuple(
+    Attack("streams", name, source, ANYTHING | {"output_limit"}, settings=STREAMED)
+    for name, source in {
+        "writes_its_input": "import os\nos.write(0, b'9')\nos.lseek(0, 0, 0)\nprint(open(0).read()[:1] == '9' and 3)",
+        "maps_its_input": "import mmap\nm = mmap.mmap(0, 0)\nm[:1] = b'9'\nprint(3 if m[:1] == b'9' else 0)",
+        "truncates_its_input": "import os\nos.ftruncate(0, 0)\nprint(3 if not os.read(0, 9) else 0)",
+        "grows_its_input": "import os\nos.posix_fallocate(0, 0, 1 << 30)\nprint(3)",
+        "unseals_its_input": "import fcntl\nfcntl.fcntl(0, 1033, 0)\nprint(3)",
+        "opens_its_input_anew": "import os\nfd = os.open('/proc/self/fd/0', os.O_RDWR)\nos.write(fd, b'9')\nprint(3)",
+        "executes_its_input": "import os\nos.execve(0, ['x'], {})\nprint(3)",
+        "closes_and_exits": "import os, sys\nsys.stdout.close()\nos._exit(0)",
+        "exit_hook_that_ends": "import atexit, os\natexit.register(os._exit, 0)\nprint(4)",
+        "exit_hook_without_end": "import atexit\ndef again():\n    while True: pass\natexit.register(again)\nprint(3)",
+        "flush_without_end": "import sys\nclass O:\n    def write(self, t): pass\n    def flush(self):\n"
+        "        while True: pass\nsys.stdout = O()\nprint(3)",
+        "finalizer_without_end": "class A:\n    def __del__(self):\n        while True: pass\na = A()\nprint(3)",
+        "thread_without_end": "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(99,)).start()\nprint(3)",
+        "namespace_that_can_not_end": "import sys\nsys.modules['__main__'] = None\nprint(4)",
+        "patches_the_end": "import os, threading\nos._exit = lambda code: None\n"
+        "threading._shutdown = None\nprint(4)",
+        "status_that_wraps": "import sys\nprint(3)\nsys.exit(2**64 + 1)",
+        "status_of_a_text": "import sys\nprint(3)\nsys.exit('0')",
+        "pair_on_another_descriptor": "import socket\nE = type(socket.socketpair()[0])\n"
+        "for fd in range(3, 40):\n    try: E(fd).send(b'3')\n    except OSError: pass",
+        "reads_the_answer_elsewhere": "import os\nfor fd in range(3, 40):\n    try: print(os.read(fd, 99))\n"
+        "    except OSError: pass",
+        "seeks_behind_its_input": "import os\nos.lseek(0, 1 << 40, 0)\nprint(os.read(0, 9) or 4)",
+    }.items()
+)  # fmt: skip
+
+ARRAY = "import numpy as np\nassert first(np.arange(3)).tolist() == [3, 5, 8]"
+ARRAYS = tuple(
+    Attack("arrays", name, takeover(name, reply).source, ANYTHING, tests=("assert first(1) == [3]",),
+           settings={"entry_points": ("first",)})
+    for name, reply in {
+        "array_without_numpy": 'frame({"id": i, "v": {"array": ["<i8", [1], [3]]}})',
+        "array_of_objects": 'frame({"id": i, "v": {"array": ["|O", [1], [3]]}})',
+        "array_of_records": 'frame({"id": i, "v": {"array": ["<i8,<i8", [1], [3]]}})',
+        "array_of_a_vast_kind": 'frame({"id": i, "v": {"array": ["<U999999999", [1], ["x"]]}})',
+        "array_of_a_vast_shape": 'frame({"id": i, "v": {"array": ["<i8", [10**18], []]}})',
+        "array_of_no_shape": 'frame({"id": i, "v": {"array": ["<i8", None, [3]]}})',
+        "array_of_too_little": 'frame({"id": i, "v": {"array": ["<i8"]}})',
+        "array_of_arrays": 'frame({"id": i, "v": {"array": ["<i8", [1], [{"array": ["<i8", [1], [3]]}]]}})',
+    }.items()
+)  # fmt: skip
+
+RELAXATIONS = (
+    *ITERATORS, *IDENTITIES, *TRUTHS, *TEXTS, *EXPECTED_ERRORS, *EXTENDED, *ADAPTED, *STREAMS, *ARRAYS,
+)  # fmt: skip
+
 ATTACKS = (
     *EXITS,
     *COMPARISONS,
@@ -4774,6 +5144,7 @@ ATTACKS = (
     *BAD_INPUT,
     *SWALLOWED,
     *STAND_INS,
+    *RELAXATIONS,
 )
 
 # --- controls ---------------------------------------------------------------------------------------------------------

@@ -105,6 +105,7 @@ def test_a_sound_row_has_no_problem():
     assert static_problems(read_task(SQUARE)[0]) == []
 
 
+BAD, SUM = {"entry_points": ["add", "Bad"]}, {"entry_points": ["Sum"], "stateful": True}
 QUIET, CAUGHT = "with", "tests[0]: line 3 is an assert whose failure is caught"
 
 
@@ -157,6 +158,25 @@ QUIET, CAUGHT = "with", "tests[0]: line 3 is an assert whose failure is caught"
         ({"tests": ["def key(x): pass\nassert add(1, b={'a': key}) == 3"]}, "tests[0]: line 2 passes 'key' to add"),
         ({"setup_code": "class Node: pass", "tests": ["assert add(Node, 2) == 3"]}, "passes 'Node' to add"),
         ({"tests": ["assert isinstance(add(1, 2), (int, Sum))"]}, "isinstance of the candidate's 'Sum'"),
+        (
+            {"tests": ["try:\n    add(1)\nexcept (TypeError, Bad):\n    assert True"], **BAD},
+            "line 3 catches the candidate's 'Bad'",
+        ),
+        (
+            {"tests": ["with pytest.raises(Bad):\n    add(1)\nassert add(1, 2)"], **BAD},
+            "line 1 expects the candidate's 'Bad'",
+        ),
+        ({"tests": ["assert add.cache_info() or add(1, 2)"]}, "line 1 asks add for 'cache_info'; call add"),
+        ({"tests": ["assert Sum(1) != Sum(2).twice()"], **SUM}, "line 1 compares two objects of the candidate"),
+        ({"tests": ["s = Sum(1)\nassert s.twice().add(Sum(2)) == Sum(4)"], **SUM}, "line 2 compares two objects"),
+        (
+            {"tests": ["from itertools import count\nassert add(count(1), 2) == 3"]},
+            "line 2 passes count(1), which has no end",
+        ),
+        (
+            {"tests": ["import itertools\nassert add([itertools.cycle('ab')], 2)"]},
+            "passes itertools.cycle('ab'), which",
+        ),
         ({"tests": [f"import contextlib\n{QUIET} contextlib.suppress(Exception):\n    assert add(1, 2) == 3"]}, CAUGHT),
         (
             {"tests": [f"import unittest as u\n{QUIET} u.TestCase().assertRaises(Exception):\n    assert add(1)"]},
@@ -183,6 +203,10 @@ def test_each_mistake_has_its_sentence(changes, sentence):
         {"tests": [r"assert add('\d', '') == '\\d'"]},
         {"tests": ["assert add(1, 2) == 3\nassert True, 'never told'"]},
         {"tests": ["try:\n    add(1)\n    assert False\nexcept TypeError:\n    assert True"]},
+        {"tests": ["assert Sum(1).total() == Sum(2).total()"], **SUM},
+        {"tests": ["assert Sum(1) == 1 and Sum(2) > Sum(1) and max(Sum(1), Sum(2)) == (2,)"], **SUM},
+        {"tests": ["assert add('abc'.count('a'), 2) == 3"]},
+        {"tests": ["from itertools import count\nassert add(next(count(1)), 2) == 3"]},
     ],
     ids=str,
 )

@@ -7,6 +7,7 @@ kernel      Landlock, seccomp, limits: what a process gives up
 candidate   the untrusted process: runs the program, answers calls
 asserts     tests, compiled so that nothing can catch what becomes of an assert
 examiner    the trusted process: runs the tests, owns the verdict
+library     Python's library in memory, where its files can not be read
 zygote      forks both for each program, keeps the time, kills
 probes      what a program must not be able to do, tried before it is trusted
 
@@ -32,12 +33,16 @@ Frames: 4 bytes of length, little endian, then a JSON object in ASCII.
     owner -> examiner      {"tests": [text], "entry_points": [name], "setup_code": text, "stateful": bool}
     candidate -> examiner  {"id": "load"} once the program's top level has run, or {"id": "load", "exc", "args"}
     examiner -> candidate  {"id": 16 hex digits, "f": function, "a": [value], "k": [names of the last of them]}, or of
-                           an object that the candidate keeps {"id", "h": number, "op": what, "m": name, "a", "k"}
-    candidate -> examiner  {"id", "v": value}, {"id", "opaque": why}, {"id", "method": true} or {"id", "exc": [class
-                           names of the MRO], "args": [number or text]}; beside it "mut": {index: new value} of the
-                           arguments that the call has changed
+                           an object that the candidate keeps {"id", "h": number, "op": what, "m": name, "a", "k"}, in
+                           both with "made": whether what extends a builtin is to be kept as an object; or of an
+                           iterator {"id", "i": number, "a": [] or [what is sent to a generator]}
+    candidate -> examiner  {"id", "v": value}, beside an object "plain": the builtin that it extends; {"id", "same":
+                           index of the argument that it is}, {"id", "opaque": why, "truth"}, {"id", "method": true} or
+                           {"id", "exc": [class names of the MRO], "args": [number or text], "text": its own}; beside
+                           it "mut": {index: new value} of the arguments that the call has changed
     examiner -> owner      {"verdicts": [[verdict, detail] for each test]}
-    zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool}
+    zygote -> owner        {"ended": {role: wait status}, "seconds", "cpu", "memory", "overdue": bool, "crowd": ended
+                           for its many threads, "struck": killed by somebody else}
 
 An answer that nobody asked for, with another id, with bytes behind it or with an unknown value ends the program's
 chances: the verdict `protocol` stands for all remaining tests.

@@ -11,6 +11,9 @@ RAISED = "raised"  # its own expression, or what stands before it where only wha
 ENDED = "ended"  # its own expression, where an iterator may come to its end
 SKIPPED = "skipped"  # an exception leaves a block in which it was still to come
 LOOKED_AT = "looked at"  # such an exception is caught, and something is done about it
+EXPECTED = "expected"  # its own expression, in a block that is to raise
+MET = "met"  # such a block has raised; with the context that says so
+_CONTEXT = "__expects_{}_{}__"  # a variable
 _FAILS = "__it_fails__"  # a variable
 _TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)  # the latter since 3.11
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -34,7 +37,7 @@ def noting(text: str, name: str) -> Code:
     tree = ast.parse(text, name)
     asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert) or _fails(node)]
     expects_only = bool(asserts) and all(map(_fails, asserts))
-    noted = _Noting(name, set(_expecting(tree)), set(_ending(tree))).visit(tree)
+    noted = _Noting(name, set(_expecting(tree)), set(_ending(tree)), set(_raising(tree))).visit(tree)
     return Code(text, len(asserts), expects_only, compile(noted, name, "exec", dont_inherit=True))
 
 
@@ -79,6 +82,24 @@ def _ending(tree: ast.AST) -> Iterator[ast.AST]:
             yield from (each for part in node.body for each in ast.walk(part))
 
 
+def _is_to_raise(node: ast.AST) -> bool:
+    """Whether a statement is a `with` of unittest that demands an error, and ends in an assert, which may not hold.
+
+    Where something stands behind the assert, that may be what is to raise.
+    """
+    ends = isinstance(node, ast.With) and len(node.items) == 1 and isinstance(node.body[-1], ast.Assert)
+    calls = [item.context_expr for item in node.items] if ends else []
+    return any(
+        isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("assertRaises", "assertRaisesRegex")
+        for call in calls
+    )
+
+
+def _raising(tree: ast.AST) -> Iterator[ast.AST]:
+    """The asserts at the end of blocks that are to raise."""
+    yield from (node.body[-1] for node in filter(_is_to_raise, ast.walk(tree)))
+
+
 def _looks(handler: ast.ExceptHandler) -> bool:
     """Whether a handler does something about what it catches: more than to leave, to print or to raise again."""
     return not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and any(
@@ -101,14 +122,15 @@ class _Noting(ast.NodeTransformer):
     empty answer notes nothing.
     """
 
-    def __init__(self, name: str, expecting: set[ast.stmt], ending: set[ast.AST]):
-        self._name, self._expecting, self._ending = name, expecting, ending
+    def __init__(self, name: str, expecting: set[ast.stmt], ending: set[ast.AST], raising: set[ast.AST]):
+        self._name, self._expecting, self._ending, self._raising = name, expecting, ending, raising
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         fails = _at(node, ast.Assign([ast.Name(_FAILS, ast.Store())], ast.UnaryOp(ast.Not(), node.test)))
         failed = [self._note(FAILED, node), ast.Assert(ast.Constant(False), node.msg)]
         branch = _at(node, ast.If(_load(_FAILS), failed, []))
-        return [self._guarded([fails], ENDED if node in self._ending else RAISED), branch, self._note(HELD, node)]
+        what = EXPECTED if node in self._raising else ENDED if node in self._ending else RAISED
+        return [self._guarded([fails], what), branch, self._note(HELD, node)]
 
     def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
         return [self._note(FAILED, node), node] if _fails(node) else [node]
@@ -126,8 +148,16 @@ class _Noting(ast.NodeTransformer):
         node.body = self._block(node.body, SKIPPED)
         return node
 
+    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+        if not _is_to_raise(node):
+            return self._visit_body(node)
+        name = _CONTEXT.format(node.lineno, node.col_offset)
+        call = node.items[0].context_expr
+        node.items[0].context_expr = ast.NamedExpr(ast.Name(name, ast.Store()), call)
+        return [_at(node, self._visit_body(node)), self._note(MET, node, _load(name))]
+
     visit_TryStar = visit_Try
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_With = visit_AsyncWith = _visit_body
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_AsyncWith = _visit_body
 
     def _block(self, block: list[ast.stmt], what: str) -> list[ast.stmt]:
         """The statements of a block, guarded as far as an assert is still to come."""
@@ -144,8 +174,8 @@ class _Noting(ast.NodeTransformer):
         told = [self._note(what, block[0]), ast.Raise()]
         return _at(block[0], ast.Try(block, [ast.ExceptHandler(_load("BaseException"), None, told)], [], []))
 
-    def _note(self, what: str, where: ast.AST) -> ast.stmt:
-        args = [ast.Constant(what), ast.Constant(self._name), ast.Constant(where.lineno)]
+    def _note(self, what: str, where: ast.AST, *more: ast.expr) -> ast.stmt:
+        args = [ast.Constant(what), ast.Constant(self._name), ast.Constant(where.lineno), *more]
         return _at(where, ast.Expr(ast.Call(_load(NOTE), args, [])))
 
 

@@ -4,11 +4,21 @@ Nothing here is a protection. A program may replace all of it, and wins nothing 
 of what arrives than that somebody wrote it.
 """
 
+import _thread
+import atexit
 import builtins
+import contextlib
+import gc
+import itertools
+import linecache
 import math
 import os
+import socket
+import stat
 import sys
+import threading
 import types
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from lib.jail import wire
@@ -22,16 +32,26 @@ _OPERATIONS = {
     "length": lambda thing, _: len(thing),
     "list": lambda thing, _: list(thing),
     "text": lambda thing, _: str(thing),
+    "code": lambda thing, _: repr(thing),
+    "truth": lambda thing, _: bool(thing),
 }
+_PLAIN = "plain"  # one more: what an object is that extends a builtin
+_OF_PYTHON = ("builtins", "itertools")
 _METHODS = (types.MethodType, types.FunctionType, types.BuiltinMethodType, type)
-_CHANGEABLE = ("dict", "set", "bytearray", "deque")  # tags; a list has none
+_CHANGEABLE = ("dict", "set", "bytearray", "deque", "array")  # tags; a list has none
+_ONE_BY_ONE = 16  # items of an iterator that are made only when they are wanted; then more and more at once
+_MOST_ITEMS = 1 << 14
 _LONGEST_TEXT = 2000  # characters of an exception's message
+_FILE = "solution.py"  # what a program takes for its own file
+_LARGEST_STACK = 64 << 20  # bytes, of a thread that asks for more than its memory
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}  # that a program could not open by name
 
 
-def answer_calls(program: int, requests: int, replies: int, stateful: bool) -> None:
-    """Executes the source that comes through `program`, then answers the examiner. File descriptors, all three."""
+def answer_calls(program: int, requests: int, replies: int, begun: int, stateful: bool) -> None:
+    """Executes the source that comes through `program`, then answers the examiner. File descriptors, the first four."""
     source = wire.read_frame(program)["source"]
     os.close(program)
+    os.close(begun)
     try:
         namespace = _execute(source, "solution")
     except BaseException as error:
@@ -47,40 +67,141 @@ def answer_calls(program: int, requests: int, replies: int, stateful: bool) -> N
         wire.write_frame(replies, calls.answer(request))
 
 
-def run_script(program: int) -> NoReturn:
-    """Executes the source as a script, on the standard streams as they are, and ends as an interpreter ends."""
+def run_script(program: int, begun: int) -> NoReturn:
+    """Executes the source as a script, on the standard descriptors as they are, and ends as an interpreter ends."""
     source = wire.read_frame(program)["source"]
     os.close(program)
-    sys.argv[:] = ["solution.py"]
+    _open_streams()
+    sys.argv[:] = [_FILE]
     builtins.exit = builtins.quit = sys.exit  # the site module is not loaded here
+    os.close(begun)
+    status = 0
     try:
         _execute(source, "__main__")
-    except SystemExit:
-        raise
+    except SystemExit as end:
+        status = _status(end.code)
     except BaseException as error:
         frames = error.__traceback__.tb_next
         frames = frames and frames.tb_next  # without those of this file
         sys.excepthook(type(error), error.with_traceback(frames), frames)
-        sys.exit(1)
-    sys.exit()
+        status = 1
+    _end(status)
+
+
+def _open_streams() -> None:
+    """The standard streams, for what the descriptors are now: the interpreter has opened them for something else."""
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        was = getattr(sys, name)
+        mode, buffering = ("w" if number else "r"), (1 if number == 2 else -1)
+        stream = os.fdopen(number, mode, buffering, encoding=was.encoding, errors=was.errors, closefd=False)
+        stream.buffer.raw.name = was.name
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    opened = builtins.open
+
+    def open_anything(file: Any, *args: Any, **named: Any) -> Any:
+        number = _STREAMS.get(file) if type(file) is str else None
+        return opened(file if number is None else os.dup(number), *args, **named)
+
+    builtins.open = open_anything
+    try:
+        os.fstat(0)
+    except FileNotFoundError:  # R2 refuses the call, which might be given a path as well
+        os.fstat = _size_of
+
+
+def _size_of(fd: int) -> os.stat_result:
+    """What most want to know of a descriptor: its size, 0 where it is no file."""
+    try:
+        at = os.lseek(fd, 0, os.SEEK_CUR)
+        mode, size = stat.S_IFREG | 0o444, os.lseek(fd, 0, os.SEEK_END)
+        os.lseek(fd, at, os.SEEK_SET)
+    except OSError:
+        mode, size = stat.S_IFIFO | 0o600, 0
+    return os.stat_result((mode, 0, 0, 1, os.getuid(), os.getgid(), size, 0, 0, 0))
+
+
+def _status(code: Any) -> int:
+    """The status of a process that calls sys.exit."""
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _end(status: int) -> NoReturn:
+    """What the interpreter does at its end, for what belongs to the script: to end all of Python takes ten times that.
+
+    Threads and functions that wait for the end first, then its objects, which may write to what nobody has flushed.
+    """
+    for step in (threading._shutdown, atexit._run_exitfuncs):
+        with contextlib.suppress(BaseException):
+            step()
+    if not _flush(sys.stdout):
+        status = 120  # as the interpreter has it
+    for step in (sys.modules["__main__"].__dict__.clear, gc.collect):
+        with contextlib.suppress(BaseException):
+            step()
+    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+        _flush(stream)
+    os._exit(status)
+
+
+def _flush(stream: Any) -> bool:
+    try:
+        if stream is not None and not getattr(stream, "closed", False):
+            stream.flush()
+    except BaseException:
+        return False
+    return True
 
 
 def _execute(source: str, name: str) -> dict[str, Any]:
     """The namespace of the program, which starts empty and is registered as a module: dataclasses look it up there."""
     module = types.ModuleType(name)
+    module.__file__ = _FILE
     sys.modules[name] = module
+    lines = (len(source), None, source.splitlines(True), _FILE)  # for inspect.getsource
+    linecache.cache.update({"<string>": lines, _FILE: lines})
+    _thread.stack_size = threading.stack_size = _stack_size
+    socket.socketpair = _pair
     # a frame named <string> has no source file, so a traceback does not search for one
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
 
 
+class _Ends:
+    """One end of a pipe with the methods of a socket, by which an event loop of asyncio wakes itself."""
+
+    def __init__(self, fd: int):
+        self._fd = fd
+        self.fileno, self.close, self.setblocking = lambda: fd, lambda: os.close(fd), lambda on: os.set_blocking(fd, on)
+        self.recv, self.send = lambda count: os.read(fd, count), lambda data: os.write(fd, data)
+
+
+def _pair(*_: Any) -> tuple[_Ends, _Ends]:
+    reads, writes = os.pipe()
+    return _Ends(reads), _Ends(writes)
+
+
+def _stack_size(size: int = 0, of_thread: Any = _thread.stack_size) -> int:
+    return of_thread(min(size, _LARGEST_STACK))
+
+
 def _raised(error: BaseException) -> dict:
-    names = [kind.__name__ for kind in type(error).__mro__][:8]
+    kind = type(error)
+    names = [each.__name__ for each in kind.__mro__][:8]
     # an argument may be an object with a __str__ of its own, endless if it likes
     arguments = [part[:_LONGEST_TEXT] if type(part) is str else part for part in error.args[:4] if _is_small(part)]
     if isinstance(error, RuntimeError) and arguments == ["can't start new thread"]:
         names = ["MemoryError", "Exception"]
-    return {"exc": names, "args": arguments}
+    raised = {"exc": names, "args": arguments}
+    if isinstance(kind.__str__, types.FunctionType):  # one of its own
+        try:
+            raised["text"] = str(error)[:_LONGEST_TEXT]
+        except Exception:  # as if it had none
+            return raised
+    return raised
 
 
 def _is_small(part: Any) -> bool:
@@ -97,7 +218,10 @@ class _Calls:
         self._stateful = stateful
         self._kept: list[Any] = []
         self._numbers: dict[int, int] = {}  # of what is kept, by id
-        self._encode = wire.Encoder(self._keep)
+        self._iterators: list[Iterator] = []
+        self._numbered: dict[int, tuple[int, Iterator]] = {}  # each of them, and what it was before, by id
+        self._given: list[int] = []  # items of each so far
+        self._encode = wire.Encoder(self._keep, self._begin)
         self._decode = wire.Decoder(self._revive)
 
     def answer(self, request: dict) -> dict:
@@ -105,21 +229,43 @@ class _Calls:
         values = self._decode(request["a"])
         named = dict(zip(request["k"], values[len(values) - len(request["k"]) :], strict=True))
         arguments = values[: len(values) - len(named)]
+        result = None
         try:
-            if "f" in request:
-                result = self._function(request["f"])(*arguments, **named)
+            if "i" in request:
+                items, number = self._next(request["i"], *arguments)
+                reply["v"] = {"iterator": [self._encode(items), number]}
             else:
-                result = _OPERATIONS[request["op"]](self._kept[request["h"]], request["m"], *arguments, **named)
-            if request.get("op") == "get" and isinstance(result, _METHODS):
-                reply["method"] = True
-            else:
-                reply["v"] = self._encode(result)
+                result = self._result(request, arguments, named)
+                same = [index for index, value in enumerate(values) if value is result]
+                if request.get("op") == "get" and isinstance(result, _METHODS):
+                    reply["method"] = True
+                elif same and _is_changeable(request["a"][same[0]]):
+                    reply["same"] = same[0]
+                elif request.get("made") and self._is_own(result, request):
+                    reply["plain"], reply["v"] = self._encode(result), self._keep(result)
+                else:
+                    reply["v"] = self._encode(result)
         except wire.NotPlain as error:
             reply["opaque"] = str(error)
+            reply["truth"] = _truth(result)
         except BaseException as error:
             reply.update(_raised(error))
         changed = {str(i): new for i, new in enumerate(map(self._changed, values, request["a"])) if new is not None}
         return {**reply, "mut": changed} if changed else reply
+
+    def _result(self, request: dict, arguments: list, named: dict) -> Any:
+        if "f" in request:
+            return self._function(request["f"])(*arguments, **named)
+        thing = self._kept[request["h"]]
+        if request["op"] != _PLAIN:
+            return _OPERATIONS[request["op"]](thing, request["m"], *arguments, **named)
+        if not wire.extends_plain(thing):
+            raise wire.NotPlain(f"an object of type {type(thing).__name__}")
+        return thing
+
+    def _is_own(self, result: Any, request: dict) -> bool:
+        """Whether a result is of a class that extends a builtin, and of its receiver's class where it has one."""
+        return wire.extends_plain(result) and ("f" in request or type(result) is type(self._kept[request["h"]]))
 
     def _function(self, name: str) -> Any:
         if name not in self._namespace:
@@ -128,7 +274,7 @@ class _Calls:
 
     def _changed(self, value: Any, before: Any) -> Any:
         """What a call has made of an argument, None if it is as before."""
-        if type(before) is not list and _tag(before) not in _CHANGEABLE:
+        if not _is_changeable(before):
             return None
         try:
             after = self._encode(value)
@@ -144,11 +290,60 @@ class _Calls:
             self._kept.append(value)
         return {"handle": self._numbers[id(value)]}
 
+    def _begin(self, iterator: Iterator) -> tuple[list, int] | None:
+        """No items of an iterator, which may have no end, and a number by which they can be asked for."""
+        if self._stateful and type(iterator).__module__ not in _OF_PYTHON:
+            return None  # an object to be used by its methods
+        if id(iterator) not in self._numbered:
+            self._iterators.append(iterator)
+            self._numbered[id(iterator)] = len(self._given), iterator
+            self._given.append(0)
+        return [], self._numbered[id(iterator)][0]
+
+    def _next(self, number: int, *sent: Any) -> tuple[list, int | None]:
+        """Items of an iterator, and its number if there may be more."""
+        if sent:
+            return [self._iterators[number].send(*sent)], number
+        given = self._given[number]
+        wanted = 1 if given < _ONE_BY_ONE else min(given, _MOST_ITEMS)
+        items = []
+        try:
+            for item in itertools.islice(self._iterators[number], wanted):
+                items.append(item)
+        except BaseException as error:
+            if not items:
+                raise
+            self._put(number, _raising(error))  # not before its turn
+        self._given[number] += len(items)
+        return items, number if items else None
+
+    def _put(self, number: int, iterator: Iterator) -> None:
+        self._iterators[number] = iterator
+        self._numbered[id(iterator)] = number, iterator
+
     def _revive(self, tag: str, content: Any) -> Any:
         if tag == "handle":
             return self._kept[content]
-        return iter(content) if tag == "iterator" else content
+        if tag != "iterator":
+            return content
+        items, number = content
+        if number is None:
+            return iter(items)
+        self._put(number, itertools.chain(items, self._iterators[number]))
+        return self._iterators[number]
 
 
-def _tag(body: Any) -> str:
-    return next(iter(body)) if type(body) is dict else ""
+def _raising(error: BaseException) -> Iterator:
+    raise error
+    yield
+
+
+def _truth(thing: Any) -> bool | None:
+    try:
+        return bool(thing)
+    except Exception:
+        return None
+
+
+def _is_changeable(body: Any) -> bool:
+    return type(body) is list or (type(body) is dict and next(iter(body)) in _CHANGEABLE)

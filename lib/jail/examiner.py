@@ -6,12 +6,14 @@ their arguments over; comparing, counting and catching happen here, where no byt
 
 import builtins
 import numbers
+import operator
 import os
 import re
 import select
 import sys
 import threading
 import time
+import types
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -24,13 +26,20 @@ _TEST, _SETUP = "<test>", "<setup_code>"
 _ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
 _PATIENCE = 0.2  # seconds for threads that a test leaves behind
 _UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
+_telling = False  # a value for people, for which no object of the program is asked
 _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
 # What an object of the program can do for a test by itself, beside what `_Remote` spells out: see there.
 _OPERATORS = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
     "lshift", "rshift", "neg", "pos", "abs", "invert", "int", "float", "index", "round",
 )  # fmt: skip
+_OF_NAMED_TUPLES = ("_asdict", "_replace", "_fields")
 _OTHERS = ("call", "setitem", "delitem", "next", "exit")
+_STUB = types.FunctionType
+_NO_CLASSES = (  # where a test takes a stub for a class
+    "catching classes that do not inherit from BaseException is not allowed",
+    "isinstance() arg 2 must be a type, a tuple of types, or a union",
+)
 _PREDICATES = {  # methods that tell truth of plain data
     name
     for kind in (str, bytes, set, float)
@@ -84,20 +93,27 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         return "unsupported_test", f"the test does not parse: {_named(error)}"
     if not code.asserts + setup.asserts:
         return "unsupported_test", "the test asserts nothing"
-    held, skipped = [], []
+    held, skipped, expected = [], [], []
     texts = {_TEST: test, _SETUP: setup.text}
 
-    def note(what: str, name: str, number: int) -> None:
+    def note(what: str, name: str, number: int, context: Any = None) -> None:
         error = sys.exc_info()[1]
         if what == asserts.HELD:
             held.append(True)
         elif what == asserts.FAILED:
             program.note("wrong", f"{_line(texts[name], number)}{program.last()}")
+        elif what == asserts.MET:
+            if type(context) is unittest_context():  # nothing else is known to have demanded the error
+                met = getattr(context, "exception", None)
+                held.extend(True for each, _ in expected if each is met)
+                expected[:] = [(each, verdict) for each, verdict in expected if each is not met]
+                skipped[:] = [(each, verdict) for each, verdict in skipped if each is not met]
         elif what == asserts.LOOKED_AT:
             skipped[:] = [(each, verdict) for each, verdict in skipped if each is not error]
-        elif not isinstance(error, GeneratorExit if what == asserts.RAISED else _ENDS):
+        elif not isinstance(error, _ENDS if what in (asserts.SKIPPED, asserts.ENDED) else GeneratorExit):
             verdict = _failed(error, _line(texts[name], error.__traceback__.tb_lineno), program)
-            skipped.append((error, verdict)) if what == asserts.SKIPPED else program.note(*verdict)
+            waiting = {asserts.SKIPPED: skipped, asserts.EXPECTED: expected}.get(what)
+            program.note(*verdict) if waiting is None else waiting.append((error, verdict))
 
     namespace: dict[str, Any] = {"__name__": "tests", asserts.NOTE: note}
     try:
@@ -106,6 +122,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         return "unsupported_test", f"setup_code raises {_named(error)}"
     held.clear()  # what the set-up asserts by itself says nothing about the program
     skipped.clear()
+    expected.clear()
     program.begin_test()
     twice = [name for name in entry_points if name in namespace]
     if twice:
@@ -120,13 +137,18 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         return program.first_bad or (end.name, end.detail)
     except BaseException as error:
         return program.first_bad or _failed(error, _last_line(error, test), program)
-    if program.first_bad or skipped:  # the test has caught and forgotten it
-        return program.first_bad or skipped[0][1]
+    if program.first_bad or skipped or expected:  # the test has caught and forgotten it
+        return program.first_bad or (skipped + expected)[0][1]
     if not held and code.expects_only:
         return "unsupported_test", "the test asserts only what must not be reached: let it assert what must"
     if not held:
         return "wrong", f"no assert was reached{program.last()}"
     return "pass", ""
+
+
+def unittest_context() -> type | None:
+    """What `assertRaises` makes: it lets nothing pass but an error, and keeps that."""
+    return getattr(sys.modules.get("unittest.case"), "_AssertRaisesContext", None)
 
 
 def _wait_for_threads(but: set[threading.Thread]) -> None:
@@ -156,6 +178,8 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
     """The verdict where a line of a test, or of the set-up, has raised an error."""
     if isinstance(error, AssertionError):  # the program's, or one of the set-up
         return "wrong", f"{line}{program.last()}"
+    if (isinstance(error, AttributeError) and type(error.obj) is _STUB) or _said(error) in _NO_CLASSES:
+        return "unsupported_test", f"{_named(error)} in: {line}: what the program defines can only be called"
     if isinstance(error, TypeError) and program.gave_object:
         return "opaque", f"{line}{program.last()}, of which only plain data can be used"
     if isinstance(error, MemoryError):
@@ -165,11 +189,15 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
     return "exception", f"{_named(error)} in: {line}{program.last()}"
 
 
-def _named(error: BaseException) -> str:
+def _said(error: BaseException) -> str:
     try:
-        text = str(error)
+        return str(error)
     except BaseException as another:  # of too many digits, or of an object of the program, or with a mistake of its own
-        text = f"its text can not be made, {type(another).__name__}"
+        return f"its text can not be made, {type(another).__name__}"
+
+
+def _named(error: BaseException) -> str:
+    text = _said(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -179,8 +207,8 @@ class _Program:
     def __init__(self, requests: int, replies: int, stateful: bool):
         self._requests = requests
         self._replies = replies
-        self._stateful = stateful
-        self._encode = wire.Encoder(self._handle_of)
+        self.keeps_objects = stateful
+        self._encode = wire.Encoder(self._handle_of, _begun)
         self._decode = wire.Decoder(self._revive)
         self._one_call = threading.RLock()  # at a time: a test may have threads
         self._call = ""
@@ -231,23 +259,53 @@ class _Program:
         reply = self._exchange({**what, "a": encoded, "k": list(named)})
         self._apply(reply.get("mut"), values)
         if "exc" in reply:
-            self._raise(*self._exception(reply), may_stop=what.get("m") == "__next__")
+            self._raise(*self._exception(reply), may_stop=what.get("m") == "__next__", own=reply)
         if reply.get("method") is True and what.get("op") == "get":
             return METHOD
         if "opaque" in reply:
             self._answer = f"answered {str(reply['opaque'])[:100]}"
             self.gave_object = True
-            return _Opaque(self)
+            truth = reply.get("truth")
+            return _Opaque(self, truth if type(truth) is bool else None)
         try:
-            value = self._decode(reply["v"])
-        except (KeyError, wire.Broken) as error:
+            value = values[_index(reply["same"])] if "same" in reply else self._decode(reply["v"])
+            if "same" in reply and not _is_changeable(value):
+                raise LookupError
+            if type(value) is _Remote and what.get("made") and "plain" in reply:
+                object.__setattr__(value, "_content", self._decode(reply["plain"]))
+        except (LookupError, wire.Broken) as error:
             self._lose("protocol", f"{shown} was answered by what is no value: {error}")
         self._answer = f"answered {_short(value)}"
         return value
 
+    def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
+        """Items of an iterator of the program, and its number if there may be more. `sent`: to a generator."""
+        with self._one_call:
+            try:
+                reply = self._exchange({"i": number, "a": self._encode(list(sent)), "k": []})
+            except wire.NotPlain as error:
+                self.unsupported(f"sends {error}, which can not leave it")
+            self._call, self._answer = "an iterator", ""
+            if "exc" in reply:
+                self._raise(*self._exception(reply), may_stop=bool(sent), own=reply)
+            if "opaque" in reply:
+                self._answer = f"gave {str(reply['opaque'])[:100]}"
+                self.opaque()
+            try:
+                value = self._decode(reply.get("v"))
+            except wire.Broken as error:
+                self._lose("protocol", f"an iterator gave what is no value: {error}")
+            if type(value) is not _Iterator:
+                self._lose("protocol", "an iterator gave no items")
+            return value.taken()
+
     def opaque(self, why: str = "it is not plain data, and can not be compared") -> NoReturn:
         """Ends the test because it compares what only the program could compare."""
         self._end("opaque", f"{self._call} {self._answer}: {why}")
+
+    def unsupported(self, why: str) -> NoReturn:
+        """Ends the test because no program could pass it here."""
+        self._end("unsupported_test", f"the test {why}")
 
     def _exchange(self, request: dict) -> dict:
         if self.lost:
@@ -301,7 +359,8 @@ class _Program:
         known = [name for name, kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
         return [*known, "Exception"], arguments
 
-    def _raise(self, names: list[str], arguments: list, may_stop: bool) -> NoReturn:
+    def _raise(self, names: list[str], arguments: list, may_stop: bool, own: dict) -> NoReturn:
+        """`own`: the answer, which may have a text that its class makes in its own way."""
         self._answer = f"raised {_named_as(names, arguments)}"
         if names[0] == "StopIteration" and may_stop:
             raise StopIteration
@@ -314,7 +373,7 @@ class _Program:
             self._end("exception", f"{self._call} {self._answer}")
         for name in names:
             try:
-                error = getattr(builtins, name)(*arguments)
+                error = _with_text(getattr(builtins, name), own.get("text"), next(iter(own["exc"]), None))(*arguments)
             except (TypeError, ValueError):  # UnicodeDecodeError and its kind want more than was sent
                 continue
             raise error
@@ -331,16 +390,42 @@ class _Program:
     def _handle_of(self, value: Any) -> dict:
         if type(value) is _Opaque:
             self.opaque()
+        if type(value) is _View:
+            return {"view": self._encode(list(value))}
         if type(value) is not _Remote:
             raise wire.NotPlain(f"an object of type {type(value).__name__}")
         return {"handle": object.__getattribute__(value, "_number")}
 
     def _revive(self, tag: str, content: Any) -> Any:
         if tag != "handle":
-            return _Iterator(self, content) if tag == "iterator" else _View(self, content)
-        if not self._stateful:  # the program decides what it keeps, the data set whether it may
+            return _Iterator(self, *content) if tag == "iterator" else _View(self, content)
+        if not self.keeps_objects:  # the program decides what it keeps, the data set whether it may
             raise wire.Broken("an object, where only plain data is allowed")
         return _Remote(self, content)
+
+
+def _with_text(kind: type, text: Any, name: Any) -> type:
+    """A class of exceptions whose text and name are the program's, where it has any of its own."""
+    if type(name) is not str or (type(text) is not str and hasattr(builtins, name)):
+        return kind
+    return type(name[:100], (kind,), {"__str__": lambda _: text} if type(text) is str else {})
+
+
+def _index(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise LookupError
+    return number
+
+
+def _is_changeable(value: Any) -> bool:
+    return isinstance(value, (list, dict, set, bytearray, deque)) or hasattr(value, "__array__")
+
+
+def _begun(iterator: Any) -> tuple[Any, int | None] | None:
+    """An iterator of a test, as an argument; one of the program goes back to where it came from."""
+    if type(iterator) is _Remote:
+        return None
+    return iterator.taken() if type(iterator) is _Iterator else (iterator, None)
 
 
 def _named_as(names: list[str], arguments: list) -> str:
@@ -350,7 +435,7 @@ def _named_as(names: list[str], arguments: list) -> str:
 def _take_over(old: Any, new: Any) -> None:
     """Makes `old`, an argument of a test, what the program has made of it. Broken where that can not be."""
     kind = next((kind for kind in (list, dict, set, bytearray, deque) if isinstance(old, kind)), None)
-    if kind is None and hasattr(old, "__array__") and type(new) is list:
+    if kind is None and hasattr(old, "__array__") and type(new) is type(old) and new.shape == old.shape:
         old[...] = new
     elif kind is None or type(new) is not kind:
         raise wire.Broken("an argument has changed its type")
@@ -362,9 +447,11 @@ def _take_over(old: Any, new: Any) -> None:
 
 
 def _stub(program: _Program, name: str) -> Any:
+    makes = program.keeps_objects and name.lstrip("_")[:1].isupper()
+
     def call(*args: Any, **named: Any) -> Any:
-        answer = program.ask({"f": name}, args, named, _shown_call(name, args, named))
-        if type(answer) is _Remote and name.lstrip("_")[:1].isupper():
+        answer = program.ask({"f": name, "made": makes}, args, named, _shown_call(name, args, named))
+        if type(answer) is _Remote and makes:
             object.__setattr__(answer, "_kind", _MADE)
         return answer
 
@@ -385,10 +472,14 @@ def _short(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > 20:
         return f"a {type(value).__name__} of {len(value)}"
+    global _telling
+    _telling = True
     try:
         text = repr(value)
     except Exception:  # of too many digits or levels, or of a class of the tests
         return f"a {type(value).__name__}"
+    finally:
+        _telling = False
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -404,13 +495,16 @@ class _Uncompared:
 
 
 class _Opaque(_Uncompared):
-    """An object that stays with the program, and that a test can do nothing with."""
+    """An object that stays with the program. A test can do nothing with it but ask for truth, which it has once."""
 
-    def __init__(self, program: _Program):
-        self._program = program
+    def __init__(self, program: _Program, truth: bool | None):
+        self._program, self._truth = program, truth
 
     def __getattr__(self, name: str) -> NoReturn:
         self._refuse()
+
+    def __bool__(self) -> bool:
+        return self._refuse() if self._truth is None else self._truth
 
     __str__ = _Uncompared._refuse  # and no other method: what has none is no container, iterator or function
 
@@ -419,16 +513,43 @@ class _Opaque(_Uncompared):
 
 
 class _Iterator(_Uncompared):
-    """An iterator that the program returned: its items are plain data, and already here."""
+    """An iterator that the program returned: its items are plain data, here or to be asked for by its number."""
 
-    def __init__(self, program: _Program, items: list):
-        self._program, self._items = program, iter(items)
+    def __init__(self, program: _Program, items: list, number: int | None):
+        self._program, self._items, self._number = program, deque(items), number
 
     def __iter__(self) -> Iterator:
-        return self._items
+        return self
 
     def __next__(self) -> Any:
-        return next(self._items)
+        if not self._items and self._number is not None:
+            items, self._number = self._program.more(self._number)
+            self._items.extend(items)
+        if not self._items:
+            raise StopIteration
+        return self._items.popleft()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def send(self, value: Any) -> Any:
+        """As generators have it."""
+        if self._items or self._number is None:
+            self._program.unsupported("sends to what is no generator that waits for it")
+        items, self._number = self._program.more(self._number, value)
+        if not items:
+            raise StopIteration
+        return items[0]
+
+    def close(self) -> None:
+        """As generators have it; the program's own does not hear of it."""
+        self._items, self._number = deque(), None
+
+    def taken(self) -> tuple[list, int | None]:
+        """What is here of its items, for somebody else, and its number."""
+        items = list(self._items)
+        self._items.clear()
+        return items, self._number
 
     def __repr__(self) -> str:
         return "<iterator>"
@@ -449,11 +570,14 @@ class _View(_Uncompared):
     def __contains__(self, item: Any) -> bool:
         return item in self._items
 
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
     def __repr__(self) -> str:
         return "<view>"
 
 
-METHOD = object()
+METHOD, _NOTHING = object(), object()
 _MADE, _GIVEN, _COMPUTED = range(3)
 _NO_VALUE = "an object of the program can not stand in for a value"
 
@@ -467,16 +591,19 @@ class _Remote(_Uncompared):
     `_GIVEN` in another answer, where a value may have been expected, or `_COMPUTED` from or with anything but objects
     that were made, it may only come to another object: plain data from its operators is refused, `in` looks through its
     items here, and methods that tell truth of plain data, as startswith does, are not asked for.
+    What extends a builtin is compared as that builtin, of which the program is asked for the content alone.
     """
 
     def __init__(self, program: _Program, number: int, kind: int = _GIVEN):
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_content", _NOTHING)  # of what extends a builtin
 
     def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
         shown = _shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
-        request = {"h": self._number, "op": operation, "m": name}
+        made = self._kind == _MADE and operation != "plain"
+        request = {"h": self._number, "op": operation, "m": name, "made": made}
         return self._program.ask(request, args, named or {}, shown)
 
     def _operated(self, name: str, others: tuple) -> Any:
@@ -487,15 +614,48 @@ class _Remote(_Uncompared):
         kind = max(each._kind for each in (self, *operands) if type(each) is _Remote)
         if plain or (operands and kind == _GIVEN):
             kind = _COMPUTED
+        # worked out before the program sees the other side, and by the builtin that it extends
+        worked_out = self._worked_out(name, others) if kind == _COMPUTED else _NOTHING
         answer = self._ask("call", name, others)
         if type(answer) is _Remote:
-            return _Remote(self._program, answer._number, kind)
-        if kind == _COMPUTED:
+            result = _Remote(self._program, answer._number, kind)
+            # beside a number, what is no number itself shows the program nothing that is expected
+            shown = not all(isinstance(each, numbers.Number) for each in plain)
+            shown = shown or isinstance(worked_out, numbers.Number)
+            content = worked_out if kind == _COMPUTED and shown else answer._content
+            object.__setattr__(result, "_content", content)
+            return result
+        if kind == _COMPUTED and worked_out is _NOTHING:
             self._program.opaque(_NO_VALUE)
-        return answer
+        return worked_out if kind == _COMPUTED else answer
+
+    def _worked_out(self, name: str, others: tuple) -> Any:
+        operation = None if self._content is _NOTHING else getattr(self._plain(), name, None)
+        try:
+            result = operation(*others) if operation else NotImplemented
+        except (TypeError, ValueError, ArithmeticError):
+            result = NotImplemented
+        return _NOTHING if result is NotImplemented else result
+
+    def _plain(self) -> Any:
+        """The content of what extends a builtin: of what may change asked for anew, where it was made by a test."""
+        if self._content is _NOTHING:
+            self._refuse()
+        if self._kind != _MADE or not _is_changeable(self._content):
+            return self._content
+        answer = self._ask("plain", "")
+        return self._refuse() if type(answer) in (_Opaque, _Remote) else answer
+
+    def __bool__(self) -> bool:
+        if self._kind == _COMPUTED:
+            self._program.opaque(_NO_VALUE)
+        return self._ask("truth", "") is True
+
+    def __hash__(self) -> int:
+        return hash(self._plain())
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") and name not in _OF_NAMED_TUPLES:
             raise AttributeError(name)
         if name in _PREDICATES and self._kind != _MADE:
             self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
@@ -529,7 +689,23 @@ class _Remote(_Uncompared):
         return self._ask("text", "")
 
     def __repr__(self) -> str:
-        return f"<object {self._number}>"
+        return f"<object {self._number}>" if _telling else self._ask("code", "")
+
+
+def _plainly(value: Any) -> Any:
+    return value._plain() if type(value) is _Remote else value
+
+
+def _compare(name: str) -> None:
+    compared = getattr(operator, name)
+
+    def compare(self: _Remote, other: Any) -> bool:
+        # of two that are alike in everything, only the one being larger would not hold
+        if type(other) is _Remote and (name not in ("lt", "gt") or self._content is other._content is _NOTHING):
+            self._program.unsupported("compares two objects of the program, which only the program could")
+        return compared(self._plain(), _plainly(other))
+
+    setattr(_Remote, f"__{name}__", compare)
 
 
 def _delegate(name: str) -> None:
@@ -543,6 +719,8 @@ def _operate(name: str) -> None:
     setattr(_Remote, name, operate)
 
 
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _compare(_name)
 for _name in _OTHERS:
     _delegate(f"__{_name}__")
 for _name in _OPERATORS:

@@ -15,15 +15,16 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
 LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
 MOST_FILES = 32  # open descriptors
 MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts
-SPARED_PROCESSES = 256  # of what the machine or the container allows
+SPARED_PROCESSES = 256  # of what the machine or the container allows; of little a quarter
 MOST_SIGNALS = 64  # queued; timers count
-_PID_LIMITS = ("/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -100,38 +101,87 @@ def _lower(kind: int, soft: int, hard: int) -> None:
     resource.setrlimit(kind, (soft, hard))
 
 
-def most_processes(user: int) -> int:
-    """How many processes and threads `user` may have, so that programs can not take the last one of anybody."""
-    allowed = [resource.getrlimit(resource.RLIMIT_NPROC)[0], *map(_number_in, _PID_LIMITS)]
-    spared = min((number for number in allowed if number > 0), default=1 << 20) - SPARED_PROCESSES
-    return max(1, min(_threads_of(user) + MOST_THREADS, spared))
+def most_threads(sharers: int) -> int:
+    """How many processes and threads each of so many may have, so that together they can not take the last of any.
+
+    Of this user's, of the container's and of the machine's.
+    """
+    mine = resource.getrlimit(resource.RLIMIT_NPROC)[0] if os.geteuid() else 0  # does not hold for root
+    left = [mine - threads_of(os.geteuid())] if mine > 0 else []
+    for folder in _cgroups("pids"):
+        left += [_numbers(folder / "pids.max", math.inf)[0] - _numbers(folder / "pids.current", 0)[0]]
+    left += [_numbers(Path("/proc/sys/kernel/pid_max"), 1 << 15)[0]]
+    spared = min(SPARED_PROCESSES, min(left) // 4)
+    return int(max(1, min(MOST_THREADS, (min(left) - spared) // sharers)))
+
+
+def cpu_quota() -> float:
+    """How many cores the container may use at a time, infinite without a limit."""
+    quotas = [math.inf]
+    for folder in _cgroups("cpu"):
+        [quota] = _numbers(folder / "cpu.cfs_quota_us", -1)  # below 0: none
+        [period] = _numbers(folder / "cpu.cfs_period_us", 1)
+        most, per = _numbers(folder / "cpu.max", math.inf, 1)
+        quotas += [quota / period if quota > 0 else math.inf, most / per]
+    return min(quotas)
+
+
+def _cgroups(controller: str) -> Iterator[Path]:
+    """The folders of this process's cgroups that may limit something, from its own upwards.
+
+    The first version has a tree for each controller, the second one for all.
+    """
+    try:
+        lines = _OWN_CGROUPS.read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in [*lines, "0::/"]:  # a container may see its own at the root, under another name
+        _, controllers, path = line.split(":", 2)
+        bases = [_CGROUPS / controllers]
+        if not controllers:
+            bases = [_CGROUPS, _CGROUPS / "unified", _CGROUPS / controller]
+        elif controller not in controllers.split(","):
+            continue
+        for base in bases:
+            own = base / path.strip("/")
+            yield from [own, *own.parents][: len(own.parts) - len(base.parts) + 1]
+
+
+def _numbers(path: Path, *otherwise: float) -> list[float]:
+    """What stands in a file, infinite for "max"; `otherwise` where there is none."""
+    try:
+        return [math.inf if word == "max" else float(word) for word in path.read_text().split()]
+    except (OSError, ValueError):
+        return list(otherwise)
+
+
+def counts_from_here(user: int) -> bool:
+    """Whether the limit of processes counts those of this user namespace alone, as since Linux 5.14."""
+    return _forks_within(user, 16)
 
 
 def bounds_processes(user: int) -> bool:
     """Whether the limit of processes holds for `user` here: root is exempt, in a user namespace of its own too."""
+    return not _forks_within(user, 1)
+
+
+def _forks_within(user: int, limit: int) -> bool:
+    """Whether `user` can start a process under a limit of so many."""
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1] == 0
     try:
         drop_user(user)
-        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
         if os.fork() == 0:
             os._exit(0)
-        os._exit(1)
-    except OSError:
         os._exit(0)
+    except OSError:
+        os._exit(1)
 
 
-def _number_in(path: str) -> int:
-    """0 where there is no such file, or "max" in it."""
-    try:
-        with open(path) as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 0
-
-
-def _threads_of(user: int) -> int:
+def threads_of(user: int) -> int:
+    """Processes and threads of a user, as far as they can be seen here."""
     count = 0
     for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
         try:

@@ -9,8 +9,10 @@ import json
 import math
 import operator
 import os
+import re
+import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +21,7 @@ from typing import Any
 LARGEST_SOURCE = 256 << 10  # bytes, of a program
 LARGEST_VALUE = 4 << 20  # bytes of JSON, about: all arguments of a call, its result, or what it changed
 LARGEST_FRAME = 16 << 20
-MOST_NODES = 200_000  # numbers, strings and containers in one value
+MOST_NODES = 500_000  # numbers, strings and containers in one value
 DEEPEST = 60  # levels of containers
 _EXACT = 1 << 53  # larger integers travel as text, because JSON's numbers are doubles elsewhere
 
@@ -80,10 +82,14 @@ def _read_exactly(fd: int, count: int) -> bytes:
 
 
 class Encoder:
-    """Values to JSON. `keep(value)` makes the tagged object for what is not plain data, or raises NotPlain."""
+    """Values to JSON. `keep(value)` makes the tagged object for what is not plain data, or raises NotPlain.
 
-    def __init__(self, keep: Callable[[Any], dict]):
-        self._keep = keep
+    `begin(iterator)` has its next items, and a number by which more can be asked for, None if these are all; it is None
+    for what is not to be iterated over.
+    """
+
+    def __init__(self, keep: Callable[[Any], dict], begin: Callable[[Any], tuple[Iterable, int | None] | None]):
+        self._keep, self._begin = keep, begin
         self._nodes = 0
         self._bytes = 0
 
@@ -95,7 +101,7 @@ class Encoder:
     def _encode(self, value: Any, levels: int) -> Any:
         self._nodes -= 1
         if self._nodes < 0 or levels < 0:
-            raise NotPlain("more than 200,000 parts, or more than 60 levels")
+            raise NotPlain("more than 500,000 parts, or more than 60 levels")
         kind = type(value)
         if kind not in _PLAIN:
             kind = next((base for base in kind.__mro__ if base in _PLAIN), None)
@@ -139,11 +145,14 @@ class Encoder:
     def _other(self, value: Any, levels: int) -> Any:
         kind = type(value)
         if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
-            return self._encode(value.tolist(), levels)
+            if kind.__name__ != "ndarray" or value.dtype.kind not in _KINDS_OF_ARRAYS:
+                return self._encode(value.tolist(), levels)
+            return {"array": [value.dtype.str, list(value.shape), self._items(value.ravel().tolist(), levels)]}
         if kind in _VIEWS:
             return {"view": self._items(value, levels)}
-        if hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools"):  # generators are built in
-            return {"iterator": self._items(value, levels)}
+        begun = self._begin(value) if hasattr(kind, "__next__") else None
+        if begun is not None:
+            return {"iterator": [self._items(begun[0], levels), begun[1]]}
         return self._keep(value)
 
     def _items(self, values: Any, levels: int) -> list:
@@ -178,6 +187,8 @@ _PLAIN: dict[type, Callable] = {
     date: lambda value: date.fromisoformat(date.isoformat(value)),
     timedelta: lambda value: timedelta(value.days, value.seconds, value.microseconds),
 }
+_KINDS_OF_ARRAYS = "biufc"  # truth, numbers
+_KIND_OF_ARRAY = re.compile(f"[<>|=][{_KINDS_OF_ARRAYS}][0-9]{{1,2}}")
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 
 
@@ -199,7 +210,7 @@ class Decoder:
     def _decode(self, body: Any, levels: int) -> Any:
         self._nodes -= 1
         if self._nodes < 0 or levels < 0:
-            raise Broken("a value of more than 200,000 parts, or 60 levels")
+            raise Broken("a value of more than 500,000 parts, or 60 levels")
         kind = type(body)
         if kind is list:
             return [self._decode(item, levels - 1) for item in body]
@@ -219,9 +230,32 @@ class Decoder:
             return _FROM_ITEMS[tag](self._decode(_list(content), levels))
         if tag in _FROM_TEXT and type(content) is str:
             return _FROM_TEXT[tag](content)
-        if tag in ("iterator", "view"):
+        if tag == "view":
             return self._revive(tag, self._decode(_list(content), levels))
+        if tag == "iterator":
+            items, more = _list(content)
+            if type(more) not in (int, type(None)):
+                raise Broken("an iterator with something that is no number")
+            return self._revive(tag, (self._decode(_list(items), levels), more))
+        if tag == "array":
+            return self._array(*_list(content), levels)
         raise Broken("an unknown tag")
+
+    def _array(self, kind: Any, shape: Any, items: Any, levels: int) -> Any:
+        numpy = sys.modules.get("numpy")  # whoever sends one has it, but one may say so who has not
+        if numpy is None or type(kind) is not str or not _KIND_OF_ARRAY.fullmatch(kind):
+            raise Broken("an array of nothing known")
+        if any(type(size) is not int or size < 0 for size in _list(shape)):
+            raise Broken("an array of no shape")
+        numbers = self._decode(_list(items), levels)
+        if any(type(each) not in (int, float, complex, bool) for each in numbers):
+            raise Broken("an array of other things than numbers")
+        return numpy.array(numbers, dtype=numpy.dtype(kind)).reshape(shape)
+
+
+def extends_plain(value: Any) -> bool:
+    """Whether a value is of a class of its own that extends a plain type."""
+    return type(value) not in _PLAIN and isinstance(value, tuple(_PLAIN))
 
 
 def _list(content: Any) -> list:

@@ -4,6 +4,7 @@ It is executed, never forked from the trainer: a fork of a process with gigabyte
 this process takes one. What the children may need is imported before they exist.
 """
 
+import _thread
 import array
 import contextlib
 import gc
@@ -18,26 +19,19 @@ import sys
 import time
 from collections.abc import Callable
 
-from lib.jail import candidate, examiner, kernel, wire
+from lib.jail import candidate, examiner, kernel, library, wire
 
 EXAMINER_MEMORY = 256 << 20  # bytes beside the program's own
 EXAMINER_SECONDS = 0.4  # what is left to the examiner once the program's time is over
-WALL_FACTOR = 5  # on a machine so busy that the clock below hardly moves
+THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a program's memory
+WALL_FACTOR = 5  # on a machine so busy that the clock below hardly moves; more where a quota leaves less than a core
+LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
+GLANCE = 0.05  # seconds between two looks at that
 
 # Loaded beforehand: a module here costs every program a little, one that is not costs its importer much more.
 COMMON = """
 abc ast bisect cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions functools
 heapq io itertools json math numbers operator random re statistics string textwrap time traceback types typing
-"""
-# Loaded too where a program can not read the library.
-OTHERS = """
-_strptime argparse array asyncio atexit base64 binascii bz2 calendar cmd code codecs colorsys concurrent.futures.thread
-configparser contextvars csv ctypes difflib dis doctest email faulthandler fcntl fnmatch getopt gettext glob gzip
-hashlib hmac html http importlib inspect keyword linecache locale logging lzma mmap multiprocessing.connection
-multiprocessing.managers multiprocessing.queues opcode pathlib pdb pickle pkgutil platform pprint pty queue reprlib
-resource sched secrets select selectors shlex shutil signal socket sqlite3 ssl stat struct subprocess symtable sysconfig
-tempfile termios threading timeit token tokenize trace tracemalloc unicodedata unittest unittest.case unittest.mock
-urllib.parse urllib.request uuid warnings weakref webbrowser xml.etree.ElementTree zipfile zlib zoneinfo
 """
 
 
@@ -49,7 +43,8 @@ def main() -> None:
     kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors were for the owner
-    wire.write_frame(owner.fileno(), {"bounds_threads": zygote.bounds_threads})
+    told = {"bounds_threads": zygote.bounds_threads, "shares_threads": zygote.shares_threads}
+    wire.write_frame(owner.fileno(), told)
     with contextlib.suppress(EOFError, ConnectionError):
         zygote.serve()
 
@@ -62,15 +57,23 @@ class Zygote:
         sys.path[:] = settings["path"] + settings["path_beforehand"]
         for name in settings["modules"]:
             importlib.import_module(name)
-        for name in settings["optional_modules"]:  # not every version or build of Python has all of them
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
+        if settings["in_memory"]:
+            for name in library.extensions(settings["path"]):
+                with contextlib.suppress(ImportError):  # of a library that is not installed
+                    importlib.import_module(name)
+            sys.meta_path.insert(0, library.Library(settings["path"]))
         sys.path[:] = settings["path"]
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
         self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
-        self._user, self._processes = settings["user"], settings["processes"]
+        self._user = settings["user"]
+        _thread.stack_size(THREAD_STACK)
         self.bounds_threads = kernel.bounds_processes(self._user)
+        # the limit counts all of a user's: each worker of root has a user of its own, others a namespace at best
+        own = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
+        self.shares_threads = not own and self.bounds_threads
+        self._processes = settings["threads"] + (0 if own else settings["others"])
+        self._wall_factor = settings["wall_factor"]
         self._wakes, wakes = os.pipe()
         os.set_blocking(self._wakes, False)
         os.set_blocking(wakes, False)
@@ -83,8 +86,12 @@ class Zygote:
         """Jobs until the owner's end is closed: EOFError, or ConnectionError."""
         while True:
             job, fds = self._receive()
-            children = self._scripted(job, fds) if job["mode"] == "script" else self._examined(job, fds)
-            report = self._watch(children, job["cpu"])
+            begun, begins = os.pipe()  # which a program closes once it is set up, before its first byte runs
+            made = self._scripted if job["mode"] == "script" else self._examined
+            children = made(job, fds, begins)
+            os.close(begins)
+            report = self._watch(children, job["cpu"], begun)
+            os.close(begun)
             wire.write_frame(self._owner.fileno(), report)
 
     def _receive(self) -> tuple[dict, list[int]]:
@@ -96,30 +103,30 @@ class Zygote:
             numbers.frombytes(content[: len(content) - len(content) % numbers.itemsize])
         return wire.unframed(data[4:]), list(numbers)
 
-    def _examined(self, job: dict, fds: list[int]) -> "dict[str, Child]":
+    def _examined(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
         program, tests, verdict = fds
         requests_out, requests_in = os.pipe()
         replies_out, replies_in = os.pipe()
 
         def answer() -> None:
-            candidate.answer_calls(program, requests_out, replies_in, job["stateful"])
+            candidate.answer_calls(program, requests_out, replies_in, begins, job["stateful"])
 
         def examine() -> None:
             examiner.examine(tests, requests_in, replies_out, verdict)
 
         children = {
-            "program": self._fork(job, [program, requests_out, replies_in], answer),
+            "program": self._fork(job, [program, requests_out, replies_in, begins], answer),
             "examiner": self._fork(job, [tests, requests_in, replies_out, verdict], examine, EXAMINER_MEMORY),
         }
         for fd in (*fds, requests_out, requests_in, replies_out, replies_in):
             os.close(fd)
         return children
 
-    def _scripted(self, job: dict, fds: list[int]) -> "dict[str, Child]":
+    def _scripted(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
         def run() -> None:
-            candidate.run_script(fds[0])
+            candidate.run_script(fds[0], begins)
 
-        children = {"program": self._fork(job, fds[:1], run, standard=fds[1:])}
+        children = {"program": self._fork(job, [fds[0], begins], run, standard=fds[1:])}
         for fd in fds:
             os.close(fd)
         return children
@@ -135,8 +142,6 @@ class Zygote:
         try:
             self._enter(me, job, keep, more_memory, standard)
             work()
-        except SystemExit:  # of a script: the interpreter ends it, with all that belongs to its end
-            raise
         except BaseException:  # nobody may learn more than that it ended
             os._exit(70)
         os._exit(0)
@@ -164,14 +169,15 @@ class Zygote:
         if self._filter is not None:
             kernel.enter_seccomp(self._filter)
 
-    def _watch(self, children: "dict[str, Child]", limit: float) -> dict:
-        """Waits until the children have ended, kills who is late, and reports."""
-        clock = Clock(list(children.values()))
+    def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
+        """Waits until the children have ended, kills who is late, and reports. Time counts from `begun`, a pipe."""
+        clock = Clock(list(children.values()), self._wall_factor)
         program, last = children["program"], children.get("examiner", children["program"])
-        overdue = False
+        overdue = crowd = False
         poll = select.poll()
         poll.register(self._wakes, select.POLLIN)
         poll.register(self._owner.fileno(), 0)  # its end alone: the next job comes after the report
+        poll.register(begun, 0)
         while last.reap() is None:
             program.reap()
             left = limit + (EXAMINER_SECONDS if overdue else 0) - clock.seconds()
@@ -179,10 +185,20 @@ class Zygote:
                 (last if overdue else program).kill()
                 overdue = True
                 left = EXAMINER_SECONDS
-            if any(fd == self._owner.fileno() for fd, _ in poll.poll(math.ceil(1000 * min(left, 1)) + 1)):
+            pause = GLANCE if self.shares_threads else 1
+            ready = {fd for fd, _ in poll.poll(math.ceil(1000 * min(left, pause)) + 1)}
+            if self.shares_threads and not crowd and program.threads() > LARGEST_CROWD:
+                program.kill()
+                crowd = True
+            if self._owner.fileno() in ready:
                 raise EOFError  # the owner is gone; our children follow us
+            if begun in ready:
+                poll.unregister(begun)
+                clock.restart()  # to enter the jail is nobody's time
             self._drain()
         seconds = clock.seconds()
+        program.reap()
+        struck = not program.killed and program.status is not None and _is_killed(program.status)
         program.kill()
         program.reap(wait=True)
         self._drain()
@@ -192,11 +208,17 @@ class Zygote:
             "cpu": program.cpu_seconds,
             "memory": program.peak_bytes,
             "overdue": overdue,
+            "crowd": crowd,
+            "struck": struck,
         }
 
     def _drain(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
+
+
+def _is_killed(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
 def _close_all_but(keep: set[int]) -> None:
@@ -213,6 +235,7 @@ class Child:
     def __init__(self, pid: int):
         self.pid = pid
         self.status: int | None = None  # as waitpid has it
+        self.killed = False  # by us
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
 
@@ -229,7 +252,16 @@ class Child:
     def kill(self) -> None:
         """Ends it, if it has not ended."""
         if self.status is None:
+            self.killed = True
             os.kill(self.pid, signal.SIGKILL)
+
+    def threads(self) -> int:
+        """How many it has, 0 where that is not known."""
+        try:
+            with open(f"/proc/{self.pid}/stat") as file:
+                return int(file.read().rpartition(")")[2].split()[17])
+        except (OSError, IndexError, ValueError):
+            return 0
 
 
 class Clock:
@@ -240,12 +272,20 @@ class Clock:
     of all threads counts too. A machine without these figures has a fifth of the wall time instead, or the CPU time.
     """
 
-    def __init__(self, children: list[Child]):
-        self._children = children
-        self._started = time.monotonic()
+    def __init__(self, children: list[Child], wall_factor: float = WALL_FACTOR):
+        self._children, self._wall_factor = children, wall_factor
         self._waited = dict.fromkeys((child.pid for child in children), 0.0)
         self._computed = dict(self._waited)
         self._knows_waiting = True
+        self._waited[0] = self._waiting_of("self")
+        self._started = time.monotonic()
+        self._before = self._waited[0], 0.0
+
+    def restart(self) -> None:
+        """Counts from now on."""
+        self.seconds()
+        self._started = time.monotonic()
+        self._before = sum(self._waited.values()), sum(self._computed.values())
 
     def seconds(self) -> float:
         """Since the start, for all children together."""
@@ -253,15 +293,22 @@ class Clock:
         for child in self._children:
             if child.status is None:
                 self._read(child.pid)
-        waited = sum(self._waited.values()) if self._knows_waiting else wall
-        return max(wall - waited, sum(self._computed.values()), wall / WALL_FACTOR)
+        self._waited[0] = self._waiting_of("self")  # who looks at the clock may be late itself
+        waited_before, computed_before = self._before
+        waited = sum(self._waited.values()) - waited_before if self._knows_waiting else wall
+        return max(wall - waited, sum(self._computed.values()) - computed_before, wall / self._wall_factor)
 
     def _read(self, pid: int) -> None:
         with contextlib.suppress(OSError):
             # the CPU clock of another process, as libc makes it
             self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
+        self._waited[pid] = self._waiting_of(pid)
+
+    def _waiting_of(self, pid: int | str) -> float:
+        """Seconds in which a process could have run, but had no core."""
         try:
             with open(f"/proc/{pid}/schedstat") as file:
-                self._waited[pid] = int(file.read().split()[1]) / 1e9
+                return int(file.read().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             self._knows_waiting = False
+            return 0.0

@@ -1,0 +1,73 @@
+"""Python's own library in memory, for programs that can not read its files: on R2, or where it is root's alone.
+
+Modules in Python wait as bytes, each until it is imported; those in C are loaded beforehand, since the loader of the
+system wants a file.
+"""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import marshal
+import re
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+# not for programs: tests, editors, installers, windows
+_LEFT_OUT = {"test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo", "tkinter", "ensurepip", "__pycache__"}
+_NOT_LOADED = re.compile(r"_test|_xx|xx|_ctypes_test|_tkinter|_curses|nis|ossaudiodev|readline|spwd")
+_HEADER = 16  # bytes, of a compiled file: a mark, flags, time and size of its source
+
+
+class Library:
+    """A finder and a loader of modules, for `sys.meta_path`."""
+
+    def __init__(self, folders: Iterable[str]):
+        """Reads all modules beneath these folders."""
+        self._files: dict[str, tuple[Path, bytes, bool]] = {}  # by module; whether it is compiled
+        for folder in folders:
+            for name, path in _modules(Path(folder)):
+                self._files.setdefault(name, (path, *_read(path)))
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """As `importlib.abc.MetaPathFinder` has it."""
+        if name not in self._files:
+            return None
+        file = self._files[name][0]
+        return importlib.util.spec_from_file_location(
+            name, file, loader=self, submodule_search_locations=[str(file.parent)] if file.stem == "__init__" else None
+        )
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """A module as usual."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Executes the module's code."""
+        path, data, compiled = self._files[module.__spec__.name]
+        exec(marshal.loads(data) if compiled else compile(data, path, "exec", dont_inherit=True), module.__dict__)
+
+
+def extensions(folders: Iterable[str]) -> list[str]:
+    """The modules in C that lie in these folders."""
+    names = {path.name.partition(".")[0] for folder in folders for path in Path(folder).glob("*.so")}
+    return sorted(name for name in names if not _NOT_LOADED.match(name))
+
+
+def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:
+    """Names of the modules in a folder of the library, and their files."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".py" and path.stem.isidentifier():
+            yield (prefix.removesuffix(".") if path.stem == "__init__" else prefix + path.stem), path
+        elif path.name.isidentifier() and path.name not in _LEFT_OUT and (path / "__init__.py").exists():
+            yield from _modules(path, f"{prefix}{path.name}.")
+
+
+def _read(path: Path) -> tuple[bytes, bool]:
+    """A module, compiled if that is at hand and of this source."""
+    with contextlib.suppress(OSError, NotImplementedError):
+        data, stat = Path(importlib.util.cache_from_source(path)).read_bytes(), path.stat()
+        of_source = [stat.st_mtime_ns // 10**9 & 0xFFFFFFFF, stat.st_size & 0xFFFFFFFF]
+        found = [int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12)]
+        if data[:4] == importlib.util.MAGIC_NUMBER and found == [0, *of_source]:
+            return data[_HEADER:], True
+    return path.read_bytes(), False
