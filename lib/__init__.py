@@ -33,6 +33,7 @@ outside       text from outside: no control token in it, and the characters that
 chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: code, math, tags; and the judge that calls them
+logits        what a model does around its output layer, measured
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them
@@ -50,6 +51,7 @@ tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out
 rollout       a tree of first and second attempts, judged, as sequences to train on
 groups        several answers to one prompt, judged, as sequences to train on
+probe         whether sampling, scoring and a model's own forward give a token one log-prob
 scoreboard    who solved what: the policy, its opponent, both or neither
 remote        a server that is asked beside the training; an outage is no exception
 selfplay      opponents, games, and the prompts that they choose

@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lib.llama import Attend, Llama, Merged
+from lib.logits import backbone_of
 from lib.memory import container_room
 
 ATTENTION = "rematch_slab"
@@ -56,13 +57,13 @@ class Decoder:
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, _slab_attention)
-        self.backbone = getattr(model, model.base_model_prefix)
+        self.backbone = backbone_of(model)
         self.config = model.config
         self._written_out = forward
         self.columns = columns
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
-        self._slab = _Slab(self.config.num_hidden_layers, rows, columns)
+        self._slab = _Slab(rows, columns)
         self.fixed_sizes = self.device.type == "cuda" and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
@@ -168,11 +169,12 @@ class _Slab:
     """What a model of transformers sees as its cache: `update` writes new keys and values, and returns all of them."""
 
     is_compileable = False
+    is_initialized = True  # asked by models that read a prompt's beginning in another way; ours has no such beginning
 
-    def __init__(self, layers: int, rows: int, columns: int):
+    def __init__(self, rows: int, columns: int):
         self._shape = rows, columns
-        self._keys: list[torch.Tensor | None] = [None] * layers  # (rows, heads, columns, head_dim) each
-        self._values: list[torch.Tensor | None] = [None] * layers
+        self._keys: dict[int, torch.Tensor] = {}  # by layer, or pass through it: (rows, heads, columns, head_dim)
+        self._values: dict[int, torch.Tensor] = {}
 
     def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
         """The next `update` of every layer writes to columns `at` (n, q) of the rows from `first` on."""
@@ -185,10 +187,10 @@ class _Slab:
         """keys and values (n, heads, q, head_dim) of new tokens -> those of the whole rows, (n, heads, widest, .)."""
         return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
 
-    def _store(self, layers: list, index: int, new: torch.Tensor) -> torch.Tensor:
+    def _store(self, layers: dict[int, torch.Tensor], index: int, new: torch.Tensor) -> torch.Tensor:
         rows, columns = self._shape
         heads, width = new.shape[1], new.shape[3]
-        if layers[index] is None:
+        if index not in layers:
             layers[index] = new.new_zeros(rows, heads, columns, width)
         if heads not in self._flat:
             begin = torch.arange(self._rows.start * heads, self._rows.stop * heads, device=new.device) * columns
@@ -199,9 +201,8 @@ class _Slab:
 
     def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
         """Row to[i] gets the first `columns` of row source[i]; the two may overlap."""
-        for slab in (*self._keys, *self._values):
-            if slab is not None:
-                slab[to, :, :columns] = slab[source, :, :columns]
+        for slab in (*self._keys.values(), *self._values.values()):
+            slab[to, :, :columns] = slab[source, :, :columns]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Asked by models that are not given positions; ours always are."""

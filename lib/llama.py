@@ -16,6 +16,7 @@ from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_
 from torch.utils.checkpoint import checkpoint
 
 from lib.head import product
+from lib.logits import backbone_of
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with these very layers
 
@@ -27,7 +28,7 @@ class Llama:
     """The forward of one model, its adapter included, on or off as it is at each call."""
 
     def __init__(self, model: nn.Module):
-        self._backbone = getattr(model, model.base_model_prefix)
+        self._backbone = backbone_of(model)
         self._layers = list(self._backbone.layers)
 
     @classmethod
@@ -35,7 +36,7 @@ class Llama:
         """The forward of a causal language model of transformers; None if its layers are of another kind."""
         if model.config.model_type not in FAMILY or not type(model).__module__.startswith("transformers."):
             return None
-        backbone = getattr(model, model.base_model_prefix)
+        backbone = backbone_of(model)
         linears = [part for layer in backbone.layers for part in _projections(layer)]
         norms = [module for name, module in backbone.named_modules() if name.endswith("norm")]
         is_bare = type(backbone.embed_tokens) is nn.Embedding

@@ -4,7 +4,9 @@ Heavy packages are imported inside functions, because Unsloth must come before t
 """
 
 import contextlib
+import functools
 import importlib.util
+import inspect
 import logging
 import os
 import tempfile
@@ -20,6 +22,7 @@ from lib.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
+from lib.logits import backbone_of, measure
 from lib.memory import one_error
 from lib.registry import did_you_mean
 
@@ -27,6 +30,8 @@ VOCABULARIES = (  # files, one of which every tokenizer has
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
 )  # fmt: skip
 WIDTH_4_BITS = 64
+CACHES = ("past_key_values", "cache_params", "state")  # names of what models keep of what they have read
+PADDED_TOKENS = 8  # of the text, and of the padding before it, by which `takes_padding` is measured
 
 
 def start_backend(config: Model) -> str:
@@ -243,8 +248,8 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
             model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
     except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name its linear layers, "
-            "or set lora.targets=all-linear"
+            f"lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name some of its linear "
+            f"layers{'' if targets == 'all-linear' else ', or set lora.targets=all-linear'}"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -312,9 +317,11 @@ class Policy(nn.Module):
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
         self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
+        model.eval()
+        self._around = measure(self.language_model)
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
         self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
-        self.llama = Llama.of(self.language_model) if self._masks_are_quick else None
+        self.llama = Llama.of(self.language_model) if self.masks_are_quick else None
         self.train_mode()
 
     @property
@@ -325,10 +332,10 @@ class Policy(nn.Module):
     @property
     def backbone(self) -> nn.Module:
         """The language model without its output layer."""
-        return getattr(self.language_model, self.language_model.base_model_prefix)
+        return backbone_of(self.language_model)
 
     @property
-    def _masks_are_quick(self) -> bool:
+    def masks_are_quick(self) -> bool:
         """Whether masks are taken, and by the attention that both forwards then use."""
         return self.takes_masks and self.language_model.config._attn_implementation == "sdpa"
 
@@ -353,14 +360,7 @@ class Policy(nn.Module):
 
     def head_at(self, temperature: float) -> Head:
         """The frozen output layer at another temperature."""
-        output, config = self.language_model.get_output_embeddings(), self.language_model.config.get_text_config()
-        return Head(
-            weight=output.weight,
-            bias=getattr(output, "bias", None),
-            scale=_logit_scale(config),
-            softcap=getattr(config, "final_logit_softcapping", None),
-            temperature=temperature,
-        )
+        return self._around.head(self.language_model.get_output_embeddings(), temperature)
 
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
         """Whether one forward of a trunk with these branches, in tokens, costs less than one of each with its trunk.
@@ -368,7 +368,7 @@ class Policy(nn.Module):
         Fewer tokens pass the matrices, but the branches attend to each other too, masked or not, where plain causal
         attention skips one half.
         """
-        if not self._masks_are_quick:
+        if not self.masks_are_quick:
             return False
         config = self.language_model.config
         heads = config.num_attention_heads
@@ -389,10 +389,72 @@ class Policy(nn.Module):
         if self.llama and not torch.is_autocast_enabled(self.device.type):
             attend = attend_within(mask, inputs.trunk, self.language_model.dtype)
             return self.llama(inputs.ids, inputs.positions, attend, inputs.predictors)
-        output = self.backbone(
-            input_ids=inputs.ids, attention_mask=mask, position_ids=inputs.positions, use_cache=False
+        hidden = self._read(inputs.ids, inputs.positions, mask).last_hidden_state
+        return hidden.flatten(0, 1)[inputs.predictors]
+
+    def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: object) -> object:
+        """The backbone's output; what its forward has no name for, it finds out by itself."""
+        arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
+        known = inspect.signature(self.backbone.forward).parameters.values()
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
+        names = {each.name for each in known}
+        return self.backbone(
+            **{name: value for name, value in arguments.items() if takes_all or name in names}, **cache
         )
-        return output.last_hidden_state.flatten(0, 1)[inputs.predictors]
+
+    def next_logits(
+        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: object, temperature: float
+    ) -> tuple[torch.Tensor, object]:
+        """float32 logits (B, V) behind new tokens (B, Q), and the model's own cache, which has taken them in.
+
+        mask (B, T) says which tokens, those in the cache included, are no padding. In generation mode. ConfigError
+        where the model keeps no cache.
+        """
+        head = self.head_at(temperature)
+        if self.backend == "unsloth":  # only its whole model knows how to go on from its cache
+            arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "logits_to_keep": 1}
+            with _hidden_states_for_logits():
+                output = self.language_model(**arguments, past_key_values=cache, use_cache=True)
+            last = output.logits[:, -1]
+            if last.shape[-1] != head.weight.shape[1]:  # a model of Unsloth's that gives nothing but its logits
+                return last.float() / temperature, output.past_key_values
+            return head.logits(last), output.past_key_values
+        if self._cache_name != CACHES[0]:  # a state, which has no place for every token: the mask is of the new ones
+            mask = mask[:, -ids.shape[1] :]
+        output = self._read(ids, positions, mask, **{self._cache_name: cache})
+        cache = getattr(output, self._cache_name, None)
+        if cache is None:
+            raise ConfigError(
+                f"model.name: a model of type {self.language_model.config.model_type} keeps no cache of what it has "
+                "read, so that it can not write token by token; take a decoder"
+            )
+        return head.logits(output.last_hidden_state[:, -1]), cache
+
+    @property
+    def _cache_name(self) -> str:
+        """What the backbone calls its memory of what it has read."""
+        names = inspect.signature(self.backbone.forward).parameters
+        return next((name for name in CACHES if name in names), CACHES[0])
+
+    @functools.cached_property
+    def takes_padding(self) -> bool:
+        """Whether padding on the left changes nothing, as it does where recurrent layers read it, or count it.
+
+        Measured on a short text, of which the last token is read from the cache.
+        """
+        if self.backend == "unsloth":
+            return True
+        text = torch.arange(PADDED_TOKENS, device=self.device)[None] % len(self.head.weight)
+        seen, padding = torch.ones_like(text), torch.zeros_like(text)
+        logits = []
+        for ids, mask in ((text, seen), (torch.cat([padding, text], 1), torch.cat([padding, seen], 1))):
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)
+            with torch.no_grad():
+                _, cache = self.next_logits(ids[:, :-1], positions[:, :-1], mask[:, :-1], None, 1.0)
+                logits.append(self.next_logits(ids[:, -1:], positions[:, -1:], mask, cache, 1.0)[0].log_softmax(-1))
+        bare, padded = logits
+        tolerance = 1e-3 if self.language_model.dtype == torch.float32 else 0.1  # rounding
+        return bool((padded - bare).abs().mean() <= tolerance)
 
     def forward(
         self, inputs: Inputs, ref_hidden: torch.Tensor | None = None
@@ -451,12 +513,13 @@ class Policy(nn.Module):
                 layer._disable_adapters = was
 
     def train_mode(self) -> None:
-        """Ready for scoring with gradient. Dropout is zero everywhere, so train() matters to checkpointing alone."""
+        """Ready for scoring with gradient. In eval() but for checkpointing, which needs train(): dropout is zero
+        everywhere, but some models also draw the experts of a token, or rescale weights."""
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel
 
             FastLanguageModel.for_training(self.model, use_gradient_checkpointing=self._checkpointing)
-        self.model.train()
+        self.model.train(self.backend == "unsloth" or self._checkpointing)
 
     @contextlib.contextmanager
     def generation_mode(self) -> Iterator[nn.Module]:
@@ -480,6 +543,7 @@ class Policy(nn.Module):
         """W + scaling B A in the place of W, so that sampling pays nothing for the adapter, where that is exact.
 
         Exact means float32: in bfloat16 the sum would be rounded, and the sampled policy would not be the trained one.
+        Nor is it where a model reads W itself, past the adapter, as the state-space layers of stateful ones do.
         W itself is only put aside, never written to, so it can not drift.
         """
         from peft.tuners.lora import Linear
@@ -488,6 +552,7 @@ class Policy(nn.Module):
         is_exact = all(
             isinstance(layer, Linear) and layer.get_base_layer().weight.dtype == torch.float32 for layer in layers
         )
+        is_exact = is_exact and not getattr(self.language_model, "_is_stateful", False)
         is_on = not any(layer.disable_adapters for layer in layers)
         if self.backend != "plain" or self.llama or not layers or not is_exact or not is_on:
             yield
@@ -532,13 +597,19 @@ def attends_to_everything(model: nn.Module) -> bool:
     )
 
 
-def _logit_scale(config: object) -> float:
-    """What the architecture multiplies its logits by: Cohere multiplies, Granite divides, others leave them."""
-    if getattr(config, "logit_scale", None):
-        return float(config.logit_scale)
-    if getattr(config, "logits_scaling", None):
-        return 1.0 / float(config.logits_scaling)
-    return 1.0
+@contextlib.contextmanager
+def _hidden_states_for_logits() -> Iterator[None]:
+    """Models of Unsloth's give hidden states in the place of logits meanwhile, which would be rounded to bfloat16."""
+    name = "UNSLOTH_RETURN_HIDDEN_STATES"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def stop_ids(model: nn.Module, tokenizer: object) -> frozenset[int]:

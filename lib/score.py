@@ -61,6 +61,12 @@ class Credit:
     advantage2: torch.Tensor
     weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
     weight2: torch.Tensor
+    sampled_logp: torch.Tensor  # (M,) of every token: attempt 1 of all rollouts, then attempt 2
+    start: torch.Tensor  # (2, n) where in them those of an attempt begin
+
+    def sampled(self, batch: MicroBatch) -> torch.Tensor:
+        """The log-probs (N,) with which the scored tokens of a micro-batch were sampled."""
+        return self.sampled_logp[self.start[batch.attempt - 1, batch.rollout] + batch.token]
 
 
 class Score(Trainer):
@@ -166,7 +172,13 @@ class Score(Trainer):
         mine = share(list(range(len(r1))), self.accelerator)
         advantage1, advantage2 = advantage1[mine], advantage2[mine]
         shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
-        return Credit(shared1 * by_policy, advantage2.reshape(-1), weights[0], weights[1])
+        completions = [y for own in attempts for y, _ in own]
+        counts = torch.tensor([len(y.ids) for y in completions], device=device)
+        return Credit(
+            shared1 * by_policy, advantage2.reshape(-1), weights[0], weights[1],
+            sampled_logp=of([logp for y in completions for logp in y.logps]),
+            start=(counts.cumsum(0) - counts).view(2, -1),
+        )  # fmt: skip
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """One optimizer step on the rollouts, and its row in metrics.jsonl."""
@@ -246,21 +258,23 @@ class Score(Trainer):
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
         """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
-        sums = torch.zeros(6, device=self.accelerator.device)
+        sums = torch.zeros(7, device=self.accelerator.device)
         for batch in self._batches(rollouts):
             sums += self._backward(batch, credit, betas, leaves)
-        loss, kl1, tokens1, kl2, tokens2, entropy = total(sums, self.accelerator).tolist()
+        loss, kl1, tokens1, kl2, tokens2, entropy, gap = total(sums, self.accelerator).tolist()
         return {
             "loss": loss / leaves,
             "kl_attempt1": kl1 / max(tokens1, 1),
             "kl_attempt2": kl2 / max(tokens2, 1),
             "entropy": entropy / max(tokens1 + tokens2, 1),
+            "sampler_gap": gap / max(tokens1 + tokens2, 1),
             "beta_attempt1": betas[0],
             "beta_attempt2": betas[1],
         }
 
     def _backward(self, batch: MicroBatch, credit: Credit, betas: tuple[float, float], leaves: int) -> torch.Tensor:
-        """Adds a micro-batch's gradients; its loss, KL and tokens of attempts 1 and 2, and entropy: sums, (6,)."""
+        """Adds a micro-batch's gradients; its loss, KL and tokens of attempts 1 and 2, entropy and how far sampling was
+        off: sums, (7,)."""
         kind = self.config.train.kl
         with phase("reference"):
             ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
@@ -276,8 +290,9 @@ class Score(Trainer):
             self.accelerator.backward(loss / leaves)
         with torch.no_grad():
             shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
+            gap = (logp - credit.sampled(batch)).abs()
             return torch.stack(
-                [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum()]
+                [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum(), gap.sum()]
             ).detach()
 
     @torch.no_grad()

@@ -10,11 +10,13 @@ from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
 from lib.groups import Asked, Limits, Referee
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
+from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
 from lib.rewards import Judge, judge_of
 from lib.rollout import Sampling
 
+PROBED_ROWS = 100  # the longest of so many prompts is the one that a policy is probed with
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and what to tell
 
 
@@ -102,7 +104,9 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
     backend, base, tokenizer = _start(config, splits, say)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     rows_and_notes = fitting(splits, prompts, config)
-    return Task(config, splits, judge, tokenizer, prompts, _policy(config, base, backend), *rows_and_notes)
+    texts = [prompts.first(row) for row in rows_and_notes[0][:PROBED_ROWS]]
+    policy = _policy(config, base, backend, texts, tokenizer)
+    return Task(config, splits, judge, tokenizer, prompts, policy, *rows_and_notes)
 
 
 def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
@@ -111,7 +115,8 @@ def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -
     backend, base, tokenizer = _start(config, splits, say)
     prompts = chat_renderer(config, tokenizer)
     rows_and_notes = fitting_chats(splits, prompts, config)
-    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend), *rows_and_notes)
+    texts = [prompts.ids(chat_of(row, config.prompts)) for row in rows_and_notes[0][:PROBED_ROWS]]
+    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend, texts, tokenizer), *rows_and_notes)
 
 
 def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
@@ -120,9 +125,15 @@ def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[
     return (backend, *load_base(config.model, backend))
 
 
-def _policy(config: ScoreConfig | SelfPlayConfig, base: object, backend: str) -> Policy:
+def _policy(
+    config: ScoreConfig | SelfPlayConfig, base: object, backend: str, prompts: list[list[int]], tokenizer: object
+) -> Policy:
+    """A policy whose log-probs have been probed. Raises ConfigError."""
     adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
-    return Policy(adapted, config.generation.temperature, backend)
+    with readable(base, config.model.name):
+        policy = Policy(adapted, config.generation.temperature, backend)
+    probe(policy, max(prompts, key=len), tokenizer.pad_token_id, config.model.name)
+    return policy
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:

@@ -392,6 +392,7 @@ OTHERS = {
     "gemma2": {**WINDOW, "head_dim": 8}, "qwen2": {**WINDOW, "use_sliding_window": True, "max_window_layers": 1},
     "bloom": {"n_head": 4}, "llama": {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}},
     "lfm2": {"layer_types": ["conv", "full_attention"]}, "qwen3_5_text": LINEAR,
+    "minimax": {"layer_types": ["linear_attention", "full_attention"], "num_local_experts": 4, "head_dim": 8},
     "gpt_oss": {"layer_types": ["full_attention"] * 2, "num_local_experts": 4, "head_dim": 8},  # attention sinks
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from architectures import built
 from conftest import SCRATCH, TEMPLATE, inputs_of
 from peft.tuners.lora import Linear
 
@@ -126,7 +127,8 @@ def test_the_reference_is_the_base_and_adapters_come_back(make_policy, tiny):
 
 
 def test_generation_mode_is_left_on_exceptions(make_policy):
-    policy = make_policy()
+    policy = make_policy(gradient_checkpointing=True)  # which works in train() alone
+    assert policy.model.training
     with pytest.raises(KeyboardInterrupt), policy.generation_mode() as model:
         assert not model.training
         assert not torch.is_grad_enabled()
@@ -335,7 +337,8 @@ def test_no_dropout_is_left_in_a_model_that_trains(tmp_path, kind, fields):
         part.save_pretrained(tmp_path)
     base, _ = load_base(Model(name=str(tmp_path)), "plain")
     policy = Policy(base.requires_grad_(False), temperature=1.0)
-    assert policy.model.training
+    assert not policy.model.training
+    base.train()
     rows = [[3, 4, 5, 6, 7, 8], [9, 10]]
     first, again = policy(inputs_of(rows))[0], policy(inputs_of(rows))[0]
     base.eval()
@@ -424,13 +427,24 @@ def test_unsloth_that_is_missing_is_one_sentence(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fields", "scale"), [({"logit_scale": 0.25}, 0.25), ({"logits_scaling": 8.0}, 0.125), ({}, 1.0)]
+    ("kind", "scale", "softcap"), [("hyperclovax", 3.0, None), ("minicpm3", 0.25, None), ("gemma2", 1.0, 20.0)]
 )
-def test_the_head_knows_what_an_architecture_does_to_its_logits(make_policy, fields, scale):
-    policy = make_policy(temperature=2.0)
-    for name, value in fields.items():
-        setattr(policy.language_model.config, name, value)
-    policy.language_model.config.final_logit_softcapping = 30.0
-    head = policy.head
+def test_the_head_knows_what_an_architecture_does_to_its_logits(kind, scale, softcap):
+    head = Policy(built(kind), temperature=2.0).head
     assert isinstance(head, Head)
-    assert (head.scale, head.softcap, head.temperature) == (scale, 30.0, 2.0)
+    assert (head.scale, head.softcap, head.temperature) == (scale, softcap, 2.0)
+
+
+def test_bfloat16_logits_are_not_what_a_token_is_drawn_by(make_policy, monkeypatch):
+    """The model's own forward rounds them; the head sums in float32, with or without a slab."""
+    monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+    policy = make_policy()
+    policy.language_model.to(torch.bfloat16)
+    ids = torch.tensor(ROWS[:1])
+    with policy.generation_mode() as model:
+        logits, cache = policy.next_logits(ids, torch.arange(ids.shape[1])[None], torch.ones_like(ids), None, 1.0)
+        own = model(input_ids=ids).logits[:, -1]
+    assert cache.get_seq_length() == ids.shape[1]
+    assert logits.dtype == torch.float32
+    assert not torch.equal(logits, logits.bfloat16().float())
+    assert torch.equal(logits.bfloat16(), own)

@@ -17,6 +17,7 @@ import train
 from lib import score as module
 from lib.config import Optimizer, ScoreConfig, load
 from lib.errors import ConfigError, NumericError, OutOfMemory, run_script
+from lib.logits import Around
 from lib.model import Policy
 from lib.rollout import sequences
 from lib.sampler import Sampler
@@ -127,6 +128,7 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     ]
     assert [row["global_step"] for row in rows] == list(range(1, 19))
     assert rows[0]["kl_attempt1"] == rows[0]["kl_attempt2"] == 0
+    assert all(0 < row["sampler_gap"] < 1e-4 for row in rows)
     for attempt in ("attempt1", "attempt2"):
         first, last = rows[0][f"reward_{attempt}"], rows[-1][f"reward_{attempt}"]
         assert last > first + 0.2
@@ -512,6 +514,30 @@ def test_first_attempts_of_the_base_are_context_alone(folder):
         assert not torch.allclose(other, torch.tensor(r.y1.logps), atol=1e-3)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(folder, monkeypatch, shared):
+    """Those of the base are none of them, and a first attempt of several revisions counts once."""
+    run = make_run("train.base_first_attempts=0.5", moved=0.4)
+    monkeypatch.setattr(run.policy, "sharing_pays", lambda trunk, branches: shared)
+    rollouts = run.sample(run.stages[1])
+    off = [
+        replace(
+            r,
+            y1=replace(r.y1, logps=[logp + 0.25 for logp in r.y1.logps]),
+            y2=replace(r.y2, logps=[logp - 0.5 * (i == 5) for logp in r.y2.logps]),
+        )
+        for i, r in enumerate(rollouts)
+    ]
+    own = [len(r.y1.ids) for r in rollouts if r.revision == 0 and not r.y1_by_base]
+    tokens = sum(own) + sum(len(r.y2.ids) for r in rollouts)
+    with run.open():
+        sound, wrong = (run._accumulate(run.stages[1], each, run.credit(run.stages[1], each), 16)
+                        for each in (rollouts, off))  # fmt: skip
+    assert 0 < sound["sampler_gap"] < 1e-5
+    expected = (0.25 * sum(own) + 0.5 * len(rollouts[5].y2.ids)) / tokens
+    assert wrong["sampler_gap"] == pytest.approx(expected, abs=1e-5)
+
+
 def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
     """All attempts 2 earn the same, and attempts 1 differ, but the base wrote them: an idle step, not a broken one."""
     run = make_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
@@ -526,6 +552,19 @@ def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
 
 
 # -- what stops a run
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_model_whose_log_probs_differ_is_refused_before_there_is_a_run(folder, monkeypatch, capsys, resume):
+    if resume:
+        assert command(monkeypatch, capsys)[0] == 0
+    before = sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
+    monkeypatch.setattr("lib.model.measure", lambda model: Around(after=1.5))
+    code, _, err = command(monkeypatch, capsys, *(["--resume"] if resume else []))
+    assert code == 2
+    assert "of type qwen3, gives the tokens that it samples other log-probs than its own forward does" in err
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
+
 
 FAILURES = {
     "reward.fn=test_score.not_a_number": (3, "reward 'test_score.not_a_number' returned nan for sample 0"),

@@ -92,6 +92,7 @@ def test_score_takes_the_same_steps(outputs):
     for plain, unsloth in rows:
         for name in ("loss", "kl_attempt1", "kl_attempt2", "grad_norm", "entropy", "reward_attempt2"):
             assert unsloth[name] == pytest.approx(plain[name], abs=1e-4), (plain["global_step"], name)
+        assert max(plain["sampler_gap"], unsloth["sampler_gap"]) < 1e-4
     assert {row[f"kl_attempt{attempt}"] for row in rows[0] for attempt in (1, 2)} == {0}
     assert rows[-1][0]["kl_attempt2"] > 1e-4
     assert max(abs(plain["loss"]) for plain, _ in rows) > 1e-3  # so agreement to 1e-4 says something

@@ -7,18 +7,19 @@ id of `stop_ids`, whatever the pad id is.
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
 prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
 waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for Unsloth,
-sliding windows and recurrent layers.
+sliding windows and recurrent layers. Where those would read padding, the prompts of a batch are of one length.
 """
 
 import contextlib
 import dataclasses
 import math
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn.functional import pad
 
 from lib.clock import phase
@@ -61,7 +62,7 @@ def generate(
         stack.enter_context(phase("generate"))
         if not policy.takes_masks:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
-            return _by_batches(model, turns, decoding, follow_up)
+            return _by_batches(policy, turns, decoding, follow_up)
         decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
         decoder = Decoder(model, decoding.rows, decoding.columns, forward)
         return _Continuous(policy, decoder, decoding, follow_up).run(turns)
@@ -263,7 +264,7 @@ def _compact(alive: list[bool]) -> list[int]:
 
 
 @torch.no_grad()
-def _by_batches(model: nn.Module, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp):
+def _by_batches(policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp):
     """The same by the model's own forward and cache, turn after turn: every row is read anew, padded on the left."""
     done: dict[Path, Completion] = {}
     level = list(turns.items())
@@ -271,9 +272,8 @@ def _by_batches(model: nn.Module, turns: dict[Path, Turn], decoding: Decoding, f
         copies = [((*path, k), turn) for path, turn in level for k in range(turn.copies)]
         copies.sort(key=lambda each: len(each[1].ids))  # so that padding stays small
         level = []
-        for start in range(0, len(copies), decoding.rows):
-            batch = copies[start : start + decoding.rows]
-            for (path, _), completion in zip(batch, _decode(model, batch, decoding), strict=True):
+        for batch in _batches(copies, decoding.rows, policy):
+            for (path, _), completion in zip(batch, _decode(policy, batch, decoding), strict=True):
                 done[path] = completion
                 turn = follow_up(path, completion)
                 if turn is not None:
@@ -281,9 +281,19 @@ def _by_batches(model: nn.Module, turns: dict[Path, Turn], decoding: Decoding, f
     return done
 
 
-def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
+def _batches(copies: list[tuple[Path, Turn]], rows: int, policy: Policy) -> Iterator[list[tuple[Path, Turn]]]:
+    """Up to `rows` turns at a time, in their order, and of one length where the policy takes no padding."""
+    lengths = {len(turn.ids) for _, turn in copies}
+    pads = len(lengths) == 1 or policy.takes_padding
+    groups = [copies] if pads else [list(own) for _, own in groupby(copies, key=lambda each: len(each[1].ids))]
+    for group in groups:
+        for start in range(0, len(group), rows):
+            yield group[start : start + rows]
+
+
+def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
     """One completion of each turn; once half the rows have ended they leave, where the cache can select rows."""
-    device = next(model.parameters()).device
+    device = policy.device
     stops = torch.tensor(sorted(decoding.stop_ids), device=device)
     ids, mask = left_padded([turn.ids for _, turn in batch], decoding.pad_id, device)  # (B, T)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
@@ -293,12 +303,7 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
     cache = None
     while True:
         give_way()
-        output = model(
-            input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True,
-            logits_to_keep=1,
-        )  # fmt: skip
-        cache = output.past_key_values
-        logits = output.logits[:, -1].float() / (decoding.temperature or 1.0)
+        logits, cache = policy.next_logits(ids, positions, mask, cache, decoding.temperature or 1.0)
         everyone = slice(0, len(owners))
         tokens, logps = choose(logits, rows.drawn(everyone) if decoding.temperature else None)
         done |= {owners[row]: completion for row, completion in rows.write(everyone, tokens, logps, stops)}
@@ -316,9 +321,13 @@ def _decode(model: nn.Module, batch: list[tuple[Path, Turn]], decoding: Decoding
 
 
 def _selects_rows(cache: object) -> bool:
-    """Whether rows can be taken out of a model's cache; those of recurrent layers can not."""
-    layers = getattr(cache, "layers", None) or [cache]
-    return all(hasattr(layer, "batch_select_indices") for layer in layers)
+    """Whether rows can be taken out of a model's cache: nobody does it for states of recurrent layers, or those that a
+    cache of a model's own keeps beside its layers."""
+    from transformers import Cache
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+    known = isinstance(cache, Cache) and type(cache).batch_select_indices is Cache.batch_select_indices
+    return known and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
 
 
 def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:

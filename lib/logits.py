@@ -1,0 +1,122 @@
+"""What a model's own forward does around its output layer: factors and a soft-cap, measured.
+
+Every architecture has a name of its own for them (`logit_scale`, `logits_scaling`, by which one multiplies and another
+divides, `lm_head_multiplier`, `output_logit_soft_cap`, ...), so no list of names is ever whole.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from lib.errors import ConfigError
+from lib.head import Head
+
+SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap bends, and one that all of them flatten
+CLOSE = 0.02  # of a number: more than bfloat16 rounds away
+
+
+def backbone_of(model: nn.Module) -> nn.Module:
+    """A causal language model without its output layer; the model itself where it has no such part."""
+    named = getattr(model, model.base_model_prefix, None)  # for some, of another model that they are a part of
+    return getattr(model, "model", model) if named is None else named
+
+
+class Around(NamedTuple):
+    """logits = softcap * tanh(after * (W (before * h) + bias) / softcap), or without the cap."""
+
+    before: float = 1.0
+    after: float = 1.0
+    softcap: float | None = None
+
+    def head(self, output: nn.Module, temperature: float) -> Head:
+        """The head that an output layer (V, d) makes with this around it."""
+        bias = getattr(output, "bias", None)
+        if bias is not None and self.before != 1.0:
+            bias = bias / self.before
+        return Head(output.weight, bias, self.before * self.after, self.softcap, temperature)
+
+
+@torch.no_grad()
+def measure(model: nn.Module) -> Around:
+    """Runs the forward of a causal language model over two tokens, with known numbers in the place of the hidden
+    states, and of what the output layer makes of them. ConfigError where that shows no factor and no soft-cap."""
+    output, backbone = model.get_output_embeddings(), backbone_of(model)
+    kind = model.config.model_type
+    if output is None or backbone is model:
+        raise ConfigError(f"model.name: a model of type {kind} has no output layer on a backbone; take a decoder")
+    device, (vocabulary, width) = output.weight.device, output.weight.shape
+    half = vocabulary // 2
+    curve = torch.linspace(-40, 40, vocabulary - half - 1)
+    raw = torch.cat([SMALL * _ramp(half), curve, torch.tensor([LARGE])]).double().to(device)
+    hidden = _ramp(width).to(device, model.dtype)
+    inputs: list[torch.Tensor] = []
+    replaced: list[bool] = []
+
+    def give_hidden(_module: nn.Module, _arguments: tuple, found: object) -> object:
+        replaced.append(True)
+        states = hidden.expand(1, 2, -1)
+        if isinstance(found, tuple):
+            return (states, *found[1:])
+        found["last_hidden_state"] = states
+        return found
+
+    def note_input(_module: nn.Module, arguments: tuple) -> tuple[torch.Tensor]:
+        inputs.append(arguments[0])
+        return (arguments[0].to(output.weight.dtype),)
+
+    def give_raw(_module: nn.Module, _arguments: tuple, found: torch.Tensor) -> torch.Tensor:
+        return raw.expand(*found.shape[:-1], -1).clone()
+
+    hooks = [
+        backbone.register_forward_hook(give_hidden), output.register_forward_pre_hook(note_input),
+        output.register_forward_hook(give_raw),
+    ]  # fmt: skip
+    try:
+        logits = model(input_ids=torch.tensor([[0, 1]], device=device), use_cache=False).logits[0, -1].double()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    around = None
+    if inputs and logits.shape == raw.shape:
+        # a backbone that was not asked leaves only the probe to tell what happens to its hidden states
+        before = _factor(hidden, inputs[-1].flatten(0, -2)[-1]) if replaced else 1.0
+        around = before and _bend(raw, logits, half, before)
+    if not around:
+        raise ConfigError(
+            f"model.name: a model of type {kind} does more to its hidden states or its logits than to multiply and to "
+            "cap them, and log-probs are computed from hidden states here; take another model"
+        )
+    return around
+
+
+def _ramp(count: int) -> torch.Tensor:
+    """Numbers from 1 to 2 that bfloat16 has, too: multiplied and rounded, they tell the factor in their mean."""
+    return 1 + torch.arange(count) % 64 / 64
+
+
+def _factor(numbers: torch.Tensor, multiplied: torch.Tensor) -> float | None:
+    """By what all numbers (n,) were multiplied, rounding apart; None where that is not one factor."""
+    if numbers.shape != multiplied.shape:
+        return None
+    ratios = multiplied.double() / numbers.double()
+    factor = float(ratios.mean())
+    if not factor or not bool(((ratios - factor).abs() <= CLOSE * abs(factor)).all()):  # or not finite
+        return None
+    return float(f"{factor:.12g}")
+
+
+def _bend(raw: torch.Tensor, logits: torch.Tensor, small: int, before: float) -> Around | None:
+    """What makes logits (V,) of raw ones (V,), the first `small` of which are small, and the last one large."""
+    after, softcap = _factor(raw[:small], logits[:small]), None
+    if after is None:
+        return None
+    if abs(logits[-1]) < abs(after * raw[-1]) / 2:
+        softcap = float(logits[-1].abs())
+        after = _factor(raw[:small], softcap * (logits[:small] / softcap).atanh())
+        if after is None:
+            return None
+    expected = after * raw
+    if softcap:
+        expected = softcap * (expected / softcap).tanh()
+    return Around(before, after, softcap) if torch.allclose(logits, expected, rtol=CLOSE, atol=0) else None

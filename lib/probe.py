@@ -1,0 +1,149 @@
+"""Whether a token has one log-prob: by sampling, by scoring, and by the model's own forward, compared before training.
+
+Sampling and scoring both go ways of their own around a model's forward: a slab of keys and values, layers written out,
+merged adapters, padded batches, branches, a head that never keeps its logits. An architecture that one of them does not
+fit would train on wrong numbers without a word.
+"""
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from lib.errors import ConfigError, is_out_of_memory
+from lib.generators import Completion, Turn, native
+from lib.groups import Answer, Asked, Group, answer_sequences
+from lib.memory import one_error
+from lib.model import Policy
+from lib.rewards import Score
+from lib.rollout import memory_explained, micro_batches
+
+LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it
+BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others go on
+COPIES = 2
+MOVED = 0.02  # what the adapter's zeros become meanwhile, so that it takes part
+NOTHING = frozenset([-1])  # no answer ends early
+FOREIGN = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
+
+
+class Gaps(NamedTuple):
+    """How far log-probs are from those of the model's own forward: of the answer where that is worst, the mean."""
+
+    sampled: float
+    scored: float
+
+
+@torch.no_grad()
+def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
+    """Samples answers to a prompt and to its first half, and compares their log-probs. Draws from no generator of the
+    run. ConfigError beyond LIMIT, or where the model fails in it; `name` is what the config calls the model."""
+    prompts = [prompt, prompt[: max(1, len(prompt) // 2)]]
+    devices = [policy.device] if policy.device.type == "cuda" else []
+    with torch.random.fork_rng(devices), policy.wearing(_moved(policy)), readable(policy.language_model, name):
+        answers = _sampled(policy, prompts, pad_id)
+        own = [[_own_logps(policy, prompt + y.ids, len(y.ids)) for y in group]
+               for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
+        scored = _scored(policy, prompts, answers, pad_id)
+        sampled = [[torch.tensor(y.logps) for y in group] for group in answers]
+        gaps = Gaps(_worst(sampled, own), _worst(scored, own))
+        if not max(gaps) <= LIMIT:  # nor where it is no number
+            kind = policy.language_model.config.model_type
+            raise ConfigError(
+                f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
+                f"forward does: {gaps.sampled:.3g} nats off as sampled, {gaps.scored:.3g} as scored for training, "
+                f"expected at most {LIMIT}; {_reason(policy, prompts, answers, own, gaps, pad_id)}. Training would "
+                "follow wrong numbers: take another model, model.backend or model.attn_implementation"
+            )
+    return gaps
+
+
+@contextlib.contextmanager
+def readable(model: object, name: str) -> Iterator[None]:
+    """Turns what a model's own code raises into one sentence: an architecture that can not be sampled or scored."""
+    try:
+        with one_error():
+            yield
+    except FOREIGN as error:
+        if is_out_of_memory(error):
+            raise
+        reason = (str(error).strip() or "no details").splitlines()[0]
+        raise ConfigError(
+            f"model.name: '{name}', of type {model.config.model_type}, can not be sampled and scored here "
+            f"({type(error).__name__}: {reason}); take another model, or other layers in lora.targets"
+        ) from error
+
+
+def _moved(policy: Policy) -> list[torch.Tensor]:
+    """The adapter's weights with small numbers in the place of zeros."""
+    draw = torch.Generator().manual_seed(0)
+    return [
+        weight if weight.any() else MOVED * torch.randn(weight.shape, generator=draw).to(weight.dtype)
+        for weight in policy.snapshot()
+    ]
+
+
+def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int = COPIES) -> list[list[Completion]]:
+    """Some answers to each prompt, as the run samples them."""
+    turns = {(i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))}
+    decoding = native.Decoding(
+        temperature=policy.temperature,
+        stop_ids=NOTHING,
+        pad_id=pad_id,
+        rows=copies * len(turns),
+        columns=max(map(len, prompts)) + max(BUDGETS),
+    )
+    with memory_explained(decoding):
+        written = native.generate(policy, turns, decoding)
+    return [[written[(*path, copy)] for copy in range(copies)] for path in turns]
+
+
+def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], pad_id: int):
+    """Log-probs of the answers' tokens as training scores them: in one batch, in branches where it may have those."""
+    verdict = Score(0.0, {}, False, "")
+    groups = [
+        Group(Asked({}, [], prompt), [Answer(y, "", verdict) for y in own])
+        for prompt, own in zip(prompts, answers, strict=True)
+    ]
+    numbers = [[g * COPIES + k for k in range(len(own))] for g, own in enumerate(answers)]
+    items = answer_sequences(groups, numbers, lambda _trunk, _branches: policy.masks_are_quick)
+    (batch,) = micro_batches(items, sum(len(item.ids) for item in items) * len(items), pad_id, policy.device)
+    logp = policy(batch.inputs)[0].cpu()
+    rollout = batch.rollout.cpu()
+    return [[logp[rollout == number] for number in own] for own in numbers]
+
+
+def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
+    """Log-probs of the last `count` of some tokens by the logits of the model's own forward, without padding."""
+    model = policy.language_model
+    known = inspect.signature(model.forward).parameters
+    kept = {"logits_to_keep": count + 1} if "logits_to_keep" in known else {}
+    text = torch.tensor([ids], device=policy.device)
+    logits = model(input_ids=text, use_cache=False, **kept).logits[0, -count - 1 : -1].float()
+    log_p = (logits / policy.temperature).log_softmax(-1)
+    return log_p.gather(1, text[0, -count:, None])[:, 0].cpu()
+
+
+def _worst(found: list[list[torch.Tensor]], own: list[list[torch.Tensor]]) -> float:
+    pairs = [pair for each in zip(found, own, strict=True) for pair in zip(*each, strict=True)]
+    return float(torch.stack([(mine - theirs).abs().mean() for mine, theirs in pairs]).max())
+
+
+def _reason(
+    policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], own: list[list[torch.Tensor]],
+    gaps: Gaps, pad_id: int,
+) -> str:  # fmt: skip
+    """The likely one, found by scoring and sampling with nothing else in the batch."""
+    if not gaps.scored <= LIMIT:
+        alone = [[_scored(policy, [prompt], [[y]], pad_id)[0][0] for y in group]
+                 for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip
+        if _worst(alone, own) <= LIMIT:
+            return "scored alone they agree, so that what stands beside a text in a batch changes it"
+        return "scored alone they differ, too: its forward makes more of its hidden states than its output layer does"
+    for prompt in prompts:
+        ((y,),) = _sampled(policy, [prompt], pad_id, copies=1)
+        theirs = [[_own_logps(policy, prompt + y.ids, len(y.ids))]]
+        if not _worst([[torch.tensor(y.logps)]], theirs) <= LIMIT:
+            return "sampled alone they differ, too: its cache does not stand for what it has read, or it looks ahead"
+    return "sampled alone they agree, so that it reads the padding, or the other rows, of a batch"
