@@ -41,6 +41,7 @@ IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 # Beside these, or instead of them; None: as the config has it.
 LATENT = {"head_dim": None, "num_key_value_heads": 4}
 MIXED = {"layer_types": ["linear_attention", "full_attention"]}
+SHORT = {"layer_types": ["conv", "full_attention"]}
 PER_LAYER = {"vocab_size_per_layer_input": 60, "hidden_size_per_layer_input": 8, "num_kv_shared_layers": 0}
 EXPERTS = {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1}
 MORE = {
@@ -51,7 +52,7 @@ MORE = {
     "bamba": {"attn_layer_indices": [1]},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
     "granitemoehybrid": MIXED, "qwen3_next": MIXED, "qwen3_5_text": MIXED, "qwen3_5_moe_text": MIXED,
-    "minimax": MIXED, "lfm2": MIXED, "lfm2_moe": MIXED | {"num_dense_layers": 1}, "nemotron_h": {"n_groups": 1},
+    "minimax": MIXED, "lfm2": SHORT, "lfm2_moe": SHORT | {"num_dense_layers": 1}, "nemotron_h": {"n_groups": 1},
     "zamba": {"layers_block_type": ["linear_attention", "hybrid"]},
     "zamba2": {"layers_block_type": ["linear_attention", "hybrid"]},
     "mamba2": {"num_heads": 8, "n_groups": 1}, "recurrent_gemma": {"num_hidden_layers": 3},
