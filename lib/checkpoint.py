@@ -158,9 +158,12 @@ class Checkpoints:
 
     def chosen(self, path: Path | None = None) -> Path | None:
         """The checkpoint that `resume` would load, with nearly all of its errors; nothing is changed."""
-        path = checkpoint_in(self.run_dir, path) if path else self.newest()
         if path is not None:
+            path = checkpoint_in(self.run_dir, path)
             _refuse_broken(path)
+        else:
+            path = self.newest()
+        if path is not None:
             self._refuse_other_run(path, _read_manifest(path))
         elif any(_found(self.run_dir)):
             raise ConfigError(

@@ -91,7 +91,9 @@ def play(options, plan) -> None:
     """What `python sft_train.py --config task.yaml <options>` does, but for the plan.
 
     kill_in    a moment by name and number, such as ["saving 4", 3]: then it gets the `signals`, SIGKILL unless told
-    full_from  the same for a disk that is full from then on
+    kill_at    another way to say this: the first moment that comes at this place in `order`, or behind it
+    order      the names of all moments of a whole run
+    full_from  like kill_in, for a disk that is full from then on
     journal    a file for the names of all moments
     synced     a file for the paths that were synced to the disk
     weights    a file for the weights at the end
@@ -110,11 +112,18 @@ def play(options, plan) -> None:
             torch.save([each.detach() for each in events.trainer.model.parameters()], plan["weights"])
 
 
+COMPUTE_LOSS = trl.SFTTrainer.compute_loss
+
+
 class Moments:
     """Names each moment after what is being done and the step: "train 3", "saving 4", "result 8"."""
 
     def __init__(self, plan: dict):
-        self.plan, self.trainer, self.doing, self.all, self.synced = plan, None, None, [], []
+        self.plan, self.trainer, self.doing, self.step = plan, None, None, 0
+        self.all, self.synced = [], []
+        self.places = {}
+        for place, name in enumerate(plan.get("order", ())):
+            self.places.setdefault(name, []).append(place)
         os.fsync = lambda descriptor: self.synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
         for owner, name in (
             (os, "replace"), (os, "unlink"), (os, "mkdir"), (os, "write"), (os, "fsync"), (torch, "save"),
@@ -141,15 +150,20 @@ class Moments:
     def _counted(self, real):
         def call(*arguments, **options):
             if self.doing:
-                self._count()
+                self._count(begins=real is COMPUTE_LOSS and arguments[0].model.training)
             return real(*arguments, **options)
 
         return call
 
-    def _count(self) -> None:
-        step = self.trainer.state.global_step + (self.doing == "train") if self.doing != "result" else STEPS
-        self.all.append(f"{self.doing} {step}")
+    def _count(self, begins: bool) -> None:
+        """A step begins with a loss; its rows, and the evaluation behind it, belong to it."""
+        if begins:
+            self.step = self.trainer.state.global_step + 1
+        self.all.append(f"{self.doing} {STEPS if self.doing == 'result' else self.step}")
         here = [self.all[-1], self.all.count(self.all[-1])]
+        places = self.places.get(here[0], [-1])
+        if places[min(here[1], len(places)) - 1] >= self.plan.get("kill_at", sys.maxsize):
+            self.plan["kill_in"] = here
         if self.plan.get("full_from") == here:
             resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         if self.plan.get("kill_in") == here:
@@ -165,18 +179,18 @@ def test_killed_at_twenty_moments(mine, straight):
     """At eight of them without WHOLE=1; three are behind the last checkpoint, while the result is written."""
     wanted = {"train": fewer(10, 3), "saving": fewer(7, 2), "result": 3}
     dice, places = random.Random(3), {}
-    for i, name in enumerate(straight.moments):
-        # the first step of a start has fewer moments of its own where the trainer goes on in an epoch
-        places.setdefault(name.partition(" ")[0], []).append([i, name, straight.moments[: i + 1].count(name)])
-    drawn = sorted(each for what, count in wanted.items() for each in dice.sample(places[what], count))
+    for place, name in enumerate(straight.moments):
+        places.setdefault(name.partition(" ")[0] if name != "train 0" else "beginning", []).append(place)
+    drawn = sorted(place for what, count in wanted.items() for place in dice.sample(places[what], count))
     died = []
-    for _, name, number in drawn:
-        said = mine.start("--resume", code=-signal.SIGKILL, kill_in=[name, number])
+    for place in drawn:
+        said = mine.start("--resume", code=-signal.SIGKILL, kill_at=place, order=straight.moments)
         died.append(mine.died())
         assert "nothing to resume" in said or "resumed from" in said
     mine.start("--resume")
-    mine.same_as(straight, drawn)
-    assert died == [name for _, name, _ in drawn]
+    mine.same_as(straight, died)
+    assert len(died) == fewer(20, 8) and {name.partition(" ")[0] for name in died} == {*wanted}, died
+    assert sum(name.startswith("result") for name in died) >= 3
     assert not [*mine.dir.glob("*.tmp"), *mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
 
 
@@ -202,17 +216,21 @@ def test_the_result_is_on_the_disk_before_it_has_its_name(straight):
     assert len(wanted) > 6 and wanted <= {*synced} and synced[-1] == str(straight.dir)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (*ADAPTER, "train.packing=true", "train.gradient_accumulation=1", "train.max_length=42", "train.steps=7"),
-        ("train.steps=null", "train.epochs=2.4", "train.checkpoint_every=0"),
-        ("train.shuffle=false", "train.batch_size=5", "train.gradient_accumulation=2", "optimizer.schedule=cosine"),
-    ],
-    ids=["packed adapter", "epochs", "in order"],
-)
-def test_a_signal_in_any_step_changes_nothing(template, tmp_path, options):
-    """In every third one without WHOLE=1."""
+WAYS = {
+    "packed adapter": (
+        *ADAPTER, "train.packing=true", "train.gradient_accumulation=1", "train.max_length=42", "train.steps=7"
+    ),
+    "epochs": ("train.steps=null", "train.epochs=2.4", "train.checkpoint_every=0"),
+    "in order": (
+        "train.shuffle=false", "train.batch_size=5", "train.gradient_accumulation=2", "optimizer.schedule=cosine"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", part(list(WAYS), every=2))
+def test_a_signal_in_any_step_changes_nothing(template, tmp_path, way):
+    """In every third step without WHOLE=1."""
+    options = WAYS[way]
     whole, stopped = (Run(template, tmp_path / name) for name in ("whole", "stopped"))
     whole.start(*options, journal="journal.json")
     steps = len(whole.rows())
@@ -290,7 +308,7 @@ def test_damage_is_named_and_the_checkpoint_before_is_used(straight, tmp_path, k
     mine.same_as(straight)
 
 
-@pytest.mark.parametrize("kind", RESULT)
+@pytest.mark.parametrize("kind", part(list(RESULT), every=2))
 def test_a_damaged_result_is_written_anew(straight, tmp_path, kind):
     damage, reason = RESULT[kind]
     mine = Run(straight.folder, tmp_path / "work")
@@ -356,7 +374,7 @@ def test_what_an_earlier_version_saved_is_not_overwritten(straight, tmp_path):
 # -- several processes
 
 
-@pytest.mark.parametrize("options", [(), (*ADAPTER, "train.packing=true")], ids=["all weights", "packed adapter"])
+@pytest.mark.parametrize("options", part([(*ADAPTER, "train.packing=true"), ()], every=2))
 def test_two_processes_train_stop_and_resume_together(template, tmp_path, options):
     options = (*options, "train.gradient_accumulation=1", "train.steps=4", "--resume")
     two, again = (Run(template, tmp_path / name) for name in ("two", "again"))
