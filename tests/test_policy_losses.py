@@ -109,6 +109,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
         kl = k3 if weighted is None else k2 + (k3 - k2).detach()  # k3's value and k2's slope
         loss = loss + settings.get("beta", 0.0) * (weight * kl).sum()
         mine = loss / 16  # answers of an optimizer step
+        trainer.model.train()  # a policy scores as it samples, in eval()
         theirs = sum(trainer._compute_loss(trainer.model, part) for part in own)
         theirs = theirs / 2 if name == "rloo" else theirs  # there transformers divides by the accumulation
         close(mine, theirs, atol=5e-6)
