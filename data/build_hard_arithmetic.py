@@ -1,6 +1,6 @@
 """Keeps the questions that a given model fails: each is asked once, greedily, and kept if the answer is wrong.
 
-    python data/build_hard_arithmetic.py --config configs/arithmetic.yaml --out data/generated/hard-arithmetic
+    python data/build_hard_arithmetic.py --config configs/arithmetic.yaml
     python train.py --config configs/arithmetic.yaml dataset.name=data/generated/hard-arithmetic
 
     python data/build_arithmetic.py --train 20000 --digits 6 7 --out data/generated/long    # more questions
@@ -62,7 +62,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     options.add_argument("--train", type=int, default=200, metavar="N", help="rows of train.jsonl (default: 200)")
     options.add_argument("--test", type=int, default=50, metavar="N", help="rows of test.jsonl (default: 50)")
     options.add_argument("--truncated", choices=("exclude", "keep"), default="exclude", help="answers cut off")
-    options.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for both files")
+    options.add_argument("--out", type=Path, metavar="DIR", default=Path("data/generated/hard-arithmetic"))
     args = options.parse_intermixed_args()  # overrides may stand anywhere
     for name in ("train", "test"):
         if getattr(args, name) < 1:
