@@ -488,5 +488,9 @@ def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):
     assert rows[0]["step"] <= 3 and (rows[0]["severity"], rows[0]["action"]) == ("collapse", "stop")
     assert "COLLAPSE at" in capsys.readouterr().out and not (folder / "outputs/tiny/final").exists()
     options = "optimizer.learning_rate=1e4", "optimizer.warmup_steps=0", "train.on_collapse=warn", "run_name=warned"
-    assert run(monkeypatch, *options) == 0
-    assert "\ncollapse " in capsys.readouterr().out and logged("warned", "alarms")[0]["action"] == "warn"
+    try:
+        assert run(monkeypatch, *options) == 0
+        assert "\ncollapse " in capsys.readouterr().out
+    except NumericError as error:  # who trains on may find numbers that no CPU can go on with, and some do
+        assert re.match(r"step [4-6]: .*gradient norm nan", str(error))
+    assert logged("warned", "alarms")[0]["action"] == "warn"
