@@ -466,8 +466,8 @@ _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config
 _nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
 _THREADS = re.compile("thread|concurrent|asyncio|dummy")
 _NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
-_NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma"]
-_NUMPY_IN_MEMORY = ["numpy.testing"]  # loaded late elsewhere, where it can be found
+# all that is used: later its folder may be closed, by the rung or since another user may not read it
+_NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma", "numpy.testing"]
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
     "PYTHONHASHSEED": "0",  # the order of a set is the same in every run
@@ -518,7 +518,7 @@ def _settings(rung: Rung, numpy: bool, among: int) -> dict:
     readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
     private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
     return {
-        "modules": zygote.COMMON.split() + numpy * (_NUMPY + closed * _NUMPY_IN_MEMORY),
+        "modules": zygote.COMMON.split() + numpy * _NUMPY,
         "in_memory": closed or private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
