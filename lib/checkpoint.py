@@ -43,7 +43,7 @@ from safetensors import SafetensorError
 from lib.adapters import ADAPTER_FILES, load_weights, save_weights
 from lib.errors import ConfigError, NumericError, StorageError
 from lib.fingerprints import REWARD
-from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, write_whole
+from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class Checkpoints:
                 if (last / name).exists():
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_tokenizer(folder)
-            self.seal_result(folder, int(last.name.removeprefix("step_")))
+            self.seal_result(folder, step_of(last))
         logger.warning("%s was written anew from %s", folder, last)
 
     def _refuse_strays(self) -> None:

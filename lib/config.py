@@ -1377,7 +1377,8 @@ def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[st
 def _meant(kind: type[BaseModel], path: list[str]) -> str:
     """Where a key that is unknown in its place stands instead, or which one it resembles, or what is known there."""
     name = path[-1]
-    known = list(_owner(kind, path).model_fields)
+    owner = _owner(kind, path)
+    known = list(owner.model_fields) if owner else []
     new = RENAMED.get(".".join(path), RENAMED.get(name))
     elsewhere = " or ".join(key for key in _keys(kind) if f".{key}".endswith(f".{new or name}"))
     resembling = "" if new and elsewhere else did_you_mean(name, known)

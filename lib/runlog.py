@@ -172,6 +172,11 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
     return found
 
 
+def step_of(checkpoint: Path) -> int:
+    """After how many steps of its stage a checkpoint was saved."""
+    return int(checkpoint.name.removeprefix("step_"))
+
+
 def discard(directory: Path) -> None:
     """Remove an earlier run, for those that are only tried out. ConfigError while another process is in it."""
     if os.environ.get("RANK", "0") == "0" and directory.exists():
