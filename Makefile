@@ -52,7 +52,8 @@ demo-selfplay: setup $(CODE_DATA)/sft.jsonl ## a tiny model learns to write prog
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo-selfplay: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
-# the teacher is the demo's base, the student a smaller one; SIGKILL, because a server that is told to stop takes its time
+# The teacher is the demo's base, the student a smaller one. A tenth of the memory is plenty for the server's cache, which
+# would take nearly all there is; and SIGKILL, because a server that is told to stop takes its time.
 demo-distill: export OMP_NUM_THREADS ?= 2
 demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher behind a server, minutes on a laptop; SEED=n
 	@start=$$(date +%s); set -e; \
@@ -61,7 +62,8 @@ demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher be
 	[ -d $(STUDENT)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_student.yaml --resume \
 	    seed=$$(($(SEED) + 1)) run_name=$(notdir $(STUDENT)) dataset.name=$(DATA)/sft.jsonl; \
 	port=$$($(RUN_PYTHON) -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
-	$(VENV)/bin/transformers serve $(BASE)/final --continuous-batching --device cpu --host 127.0.0.1 --port $$port \
+	$(VENV)/bin/transformers serve $(BASE)/final --device cpu --host 127.0.0.1 --port $$port \
+	    --continuous-batching --cb-max-memory-percent 0.1 \
 	    > $(BASE)/server.log 2>&1 & server=$$!; trap "kill -9 $$server" EXIT; \
 	echo "teacher: transformers serve $(BASE)/final at port $$port, see $(BASE)/server.log"; \
 	until $(RUN_PYTHON) -c "import httpx; httpx.get('http://127.0.0.1:$$port/health')" 2> /dev/null; do \

@@ -386,13 +386,15 @@ def test_a_folder_without_a_tokenizer_is_named(tiny, tmp_path):
 
 
 def test_widths_that_do_not_fit_4_bits_are_one_sentence(tiny_folder, tmp_path):
-    pytest.importorskip("bitsandbytes")
-    told = sentence(name=str(tiny_folder), load_in_4bit=True)
-    assert told.startswith("model.load_in_4bit: this model does not work in 4 bits here (")
-    assert (
-        "widths have to be multiples of 64, and layers of 16 to 8 numbers are none; set model.load_in_4bit=false"
-        in told
-    )
+    bitsandbytes = pytest.importorskip("bitsandbytes")
+    if torch.cuda.is_available() or bitsandbytes.functional.has_avx512bf16():  # else any width works
+        told = sentence(name=str(tiny_folder), load_in_4bit=True)
+        assert told.startswith("model.load_in_4bit: this model does not work in 4 bits here (")
+        remedy = "multiples of 64, and layers of 16 to 8 numbers are none; set model.load_in_4bit=false"
+        assert f"widths have to be {remedy}" in told
+    else:
+        model, _ = load_base(Model(name=str(tiny_folder), load_in_4bit=True), "plain")
+        assert model(input_ids=torch.arange(5)[None]).logits.isfinite().all()
     wide = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2,
             "head_dim": 64}  # fmt: skip
     scratch = FromScratch(**{**SCRATCH, "architecture": SCRATCH["architecture"] | wide})
