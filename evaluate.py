@@ -42,7 +42,7 @@ from pathlib import Path
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib import paired
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
-from lib.console import READ, answered, right_ones, samples_of
+from lib.console import READ, answered, fresh_draw, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
@@ -325,8 +325,8 @@ def accuracy_table(rows: list[dict]) -> list[str]:
 
 
 def samples_table(row: dict) -> list[str]:
-    """pass@k and, where asked for, the votes; nothing for one sample."""
-    lines = []
+    """The fresh draw, pass@k and, where asked for, the votes; nothing for one sample."""
+    lines = [f"{answered(row)}: {text}"] if (text := fresh_draw(row)) else []
     for part in row.get("pass_at_k", ()):
         low, high = part["pass_ci95"]
         lines.append(f"{answered(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")

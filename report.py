@@ -35,6 +35,7 @@ from lib.runlog import is_number, read_jsonl
 from lib.stats import mean_interval
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
+DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0
 
 
 def main() -> int:
@@ -260,7 +261,7 @@ def cell(row: dict, key: str) -> str:
     """`0.812` over `[.796 .827]`."""
     if not is_number(row.get(key)):
         return "–"
-    sign = "+" if key in ("delta", "minus_own", "difference") else ""
+    sign = "+" if key in DIFFERENCES else ""
     ends = row.get(f"{key}_ci95") or ()
     interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
     return f"{row[key]:{sign}.3f}" + (f"<small>[{interval}]</small>" if interval else "")
@@ -463,7 +464,7 @@ def mean_rows(runs: list[Run]) -> list[dict]:
             if len(values) == len(runs):
                 means[key] = fmean(values)
             if key in means and len(set(values)) > 1:  # runs from one base share its evaluation: that is no certainty
-                floor = -1 if key == "delta" else 0
+                floor = -1 if key in DIFFERENCES else 0
                 means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
         rows.append(means)
     return rows
@@ -780,15 +781,35 @@ def games(rows: list[dict]) -> list[dict]:
     return pairs
 
 
-SCORE = Kind(
-    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
-    columns=lambda rows: {
+def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
+    """Both attempts, and what else the rows know of them."""
+    looks = {
         "acc_attempt1": ("attempt 1", "one"), "acc_attempt2": ("attempt 2", "two"), "delta": ("delta", "muted"),
         "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
-        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in (1, 2)
-           if any(is_number(row.get(f"well_formed_attempt{i}")) for row in rows)},
-    },
-    legend=lambda row: "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i.",
+    }  # fmt: skip
+    more = {
+        "revised_after_wrong": ("revised", "two"), "fresh_after_wrong": ("fresh", "one"),
+        "revised_minus_fresh": ("revised − fresh", "muted"),
+        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in (1, 2)},
+    }  # fmt: skip
+    return looks | {key: look for key, look in more.items() if any(is_number(row.get(key)) for row in rows)}
+
+
+def legend_of_attempts(row: dict) -> str:
+    """What the columns are called after."""
+    text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
+    if is_number(row.get("revised_minus_fresh")):
+        text += (
+            " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first attempt "
+        )
+        text += "to the same question is."
+    return text
+
+
+SCORE = Kind(
+    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
+    columns=columns_of_attempts,
+    legend=legend_of_attempts,
     charts={"Learning": HELD_OUT, "Training": TRAINING}, speakers=("attempt 1", "attempt 2"),
     outcomes={
         "corrected": (False, True, 3), "broken": (True, False, 2), "kept": (True, True, 1),

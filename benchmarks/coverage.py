@@ -5,7 +5,8 @@
 Answers are drawn, and go through the functions that make the rows of evaluations.jsonl, of scoreboard.json and of a
 collection. Each question has a chance of its own, so that the answers to it are not independent: beta(0.5, 0.5), by
 which most questions are nearly always answered in the same way, or beta(2, 2). Attempt 2, and another policy, have the
-same chance at 7 of 10 questions and a new one at the others: the truth of every difference is 0, and of games one half.
+same chance at 7 of 10 questions and a new one at the others: the truth of every difference is 0, and of games one half;
+but after a wrong answer a new chance is better than a fresh draw.
 `blind` is the same with every answer for itself.
 """
 
@@ -30,7 +31,7 @@ from lib.tally import Progress
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one
-SHAPES = {(100, 1): (0.5, 0.5), (100, 8): (0.5, 0.5), (50, 4): (2.0, 2.0)}
+SHAPES = {(100, 1): (0.5, 0.5), (100, 2): (0.5, 0.5), (100, 8): (0.5, 0.5), (50, 4): (2.0, 2.0)}
 SAME = 0.7  # of the questions
 
 
@@ -76,6 +77,11 @@ def evaluations(dice: np.random.Generator, questions: int, samples: int, shape: 
     yield "i->c", changed, row["i_to_c_ci95"], wilson((~one & two).sum(), n)
     yield "delta", 0, row["delta_ci95"], None
     yield "mcnemar_p > .05", 0, certain(row["mcnemar_p"]), certain(blind_p(one, two))
+    if samples > 1:
+        fresh, new = a / (a + b + 1), (1 - SAME) * (mean - a / (a + b + 1))
+        yield "fresh draw after a wrong one", fresh, row["fresh_after_wrong_ci95"], None
+        yield "revision after a wrong one", fresh + new, row["revised_after_wrong_ci95"], None
+        yield "revision minus fresh draw", new, row["revised_minus_fresh_ci95"], None
     for part in pass_at_k(first, samples)[1:]:
         k = part["k"]
         missed = np.prod((b + np.arange(k)) / (a + b + np.arange(k)))

@@ -44,6 +44,18 @@ def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     return f"{label}{between}{answered(row)}" if len({answered(each) for each in rows}) > 1 else label
 
 
+def fresh_draw(row: dict) -> str:
+    """Says whether a second attempt is worth more than another first one; "" where nothing tells."""
+    if row.get("revised_minus_fresh") is None:
+        return ""
+    parts = []
+    for key, sign in (("revised_after_wrong", ""), ("fresh_after_wrong", ""), ("revised_minus_fresh", "+")):
+        low, high = row[f"{key}_ci95"]
+        parts.append(f"{row[key]:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]")
+    revised, fresh, difference = parts
+    return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
+
+
 def samples_of(rows: list[dict]) -> str:
     """How much was measured for a table of `rows`, for each way of answering, and which of the held-out rows it was."""
     parts = []
@@ -195,13 +207,18 @@ class Screen:
                 f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "
                 "attempt 1, and below it that of attempt 2"
             )
+        for row in rows:
+            if text := fresh_draw(row):
+                self.say(f"{label_of(row, rows).strip()}: {text}")
 
 
 def _two_attempts(row: dict) -> str:
     low, high = row["delta_ci95"]
+    fresh = f", revision - fresh draw {row['revised_minus_fresh']:+.3f}" if "revised_minus_fresh" in row else ""
     return (
         f"attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta {row['delta']:+.3f} "
-        f"[{low:+.3f}, {high:+.3f}], well-formed {row['well_formed_attempt1']:.3f} {row['well_formed_attempt2']:.3f}"
+        f"[{low:+.3f}, {high:+.3f}]{fresh}, well-formed {row['well_formed_attempt1']:.3f} "
+        f"{row['well_formed_attempt2']:.3f}"
     )
 
 

@@ -8,6 +8,10 @@ A question is one witness, however often it is asked: the samples of it, and row
 every interval and of `mcnemar_p`. `per_question` has what was right of each, in the order in which they come first, and
 two evaluations of the same rows are compared by it (lib/paired.py).
 
+A revision is worth something only if it beats another first attempt, which costs as much: after a wrong attempt 1,
+`revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to
+the same question are. Both are there where sampled answers give such others.
+
 Accuracy is exact match of answers that stand in their place, never shaped reward. i->c and c->i are fractions of all
 answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
@@ -143,6 +147,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
     for name, values in (("i_to_c", gained), ("c_to_i", lost)):
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
+    row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy ones would all be the same
     row["per_question"] = _per_question(answers.group, acc_attempt1=one, acc_attempt2=two)
     before, after = (row["per_question"][f"acc_attempt{attempt}"] for attempt in (1, 2))
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
@@ -157,6 +162,25 @@ def summarise(answers: Answers, temperature: float) -> dict:
     for name in sorted({name for parts in answers.components for name in parts}):
         row[f"reward/{name}_attempt2"] = float(np.mean([parts.get(name, 0.0) for parts in answers.components]))
     return row
+
+
+def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
+    """Compares the revision of each wrong first attempt with the other first attempts to its question.
+
+    The wrong one itself is left out: with it, a fresh draw would look worse than it is. Returns nothing where fewer
+    than two questions have a wrong first attempt and another one.
+    """
+    drawn, right = np.bincount(group), np.bincount(group, one)
+    is_wrong = (one == 0) & (drawn[group] > 1)
+    group = group[is_wrong]
+    if len(set(group.tolist())) < 2:
+        return {}
+    revised, fresh = two[is_wrong], right[group] / (drawn[group] - 1)
+    row = {}
+    for name, values in (("revised_after_wrong", revised), ("fresh_after_wrong", fresh)):
+        row |= {name: float(values.mean()), f"{name}_ci95": _interval(values, group)}
+    difference = list(stats.paired_delta_interval(fresh.tolist(), revised.tolist(), group.tolist()))
+    return row | {"revised_minus_fresh": float((revised - fresh).mean()), "revised_minus_fresh_ci95": difference}
 
 
 def _per_question(group: np.ndarray, **right: np.ndarray) -> dict[str, list[int]]:

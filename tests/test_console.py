@@ -33,6 +33,18 @@ def test_what_is_well_formed_is_told_of_both_attempts(told):
     assert max(map(len, table.splitlines()[:-1])) <= 80
 
 
+def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
+    rates = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059}
+    row = EVALUATION | FORMED | rates | {f"{key}_ci95": [value - 0.04, value + 0.04] for key, value in rates.items()}
+    assert ", revision - fresh draw +0.059, well-formed" in told("evaluation", row)
+    table = told("table", [{**EVALUATION, "when": "pretrain"}, row], "a run")
+    assert (
+        "after stage II: after a wrong attempt 1 the revision is right 0.348 [0.308, 0.388], a fresh attempt 1 0.289 "
+        "[0.249, 0.329]: +0.059 [+0.019, +0.099]"
+    ) in table
+    assert table.count("fresh") == 1 and "fresh" not in told("evaluation", EVALUATION | FORMED)
+
+
 def test_what_is_well_formed_is_told_of_single_answers(told):
     step = {"step": 1, "steps": 9, "solved": 0.5, "equal_groups": 0.0, "length": 9.0, "truncated": 0.0,
             "grad_norm": 1.0, "tokens_per_second": 9.0, "well_formed": 0.87}  # fmt: skip

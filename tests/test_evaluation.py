@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -91,6 +93,31 @@ def test_answers_to_one_prompt_are_one_witness():
         assert width(clustered, key) > 1.5 * width(blind, key)
     assert clustered["mcnemar_p"] == alone["mcnemar_p"] == 0.625 and blind["mcnemar_p"] < 0.1
     assert clustered["per_question"]["acc_attempt2"] == [4 * right for right in TWO]
+
+
+def test_a_revision_is_held_against_a_fresh_draw_by_hand():
+    """Of six wrong first attempts two are revised well; others to their questions are right 1/2, 1/2, 1, 0, 0, 0."""
+    one, two = [1, 0, 0] + [0, 1, 1] + [1, 1, 1] + [0, 0, 0], [0, 1, 0] + [0, 1, 0] + [1, 1, 0] + [1, 0, 0]
+    row = summarise(answers(one, two, samples=3), 1.0)
+    assert row["revised_after_wrong"] == row["fresh_after_wrong"] == pytest.approx(2 / 6)
+    assert row["revised_minus_fresh"] == pytest.approx(0)
+    # three questions differ by 0, -1 and 1 answers of six: the error is 3 ** 0.5 / 6, with t(2) = 4.3027
+    assert row["revised_minus_fresh_ci95"] == pytest.approx([-1.2421, 1.2421], abs=1e-4)
+    for others in (summarise(answers(one, two, samples=3), 0.0), summarise(answers(one, two), 1.0)):
+        assert not [key for key in others if "fresh" in key]  # greedy ones are all the same, and single ones alone
+
+
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
+def test_a_fresh_draw_has_no_bias(p):
+    """Enumerated: of three first attempts, n p (1 - p) is what the others of the wrong ones sum up to in the mean."""
+    expected = 0.0
+    for drawn in product((0, 1), repeat=3):
+        chance = np.prod([p if right else 1 - p for right in drawn])
+        other = [0, 1, 0]  # a second question, so that there is an interval; its two wrong ones have 1/2 each
+        row = summarise(answers([*drawn, *other], [0] * 6, samples=3), 1.0)
+        wrong = 5 - sum(drawn)
+        expected += chance * (row["fresh_after_wrong"] * wrong - 1 if sum(drawn) < 3 else 0)
+    assert expected == pytest.approx(3 * p * (1 - p))
 
 
 # -- with a model

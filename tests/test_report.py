@@ -121,6 +121,17 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
 
 
+def test_a_fresh_draw_has_columns_where_it_was_measured(run, monkeypatch):
+    assert "fresh" not in page_of(monkeypatch, run).text
+    fresh = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059,
+             "revised_minus_fresh_ci95": [-0.021, 0.139]}  # fmt: skip
+    rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    write(run, "evaluations", [*rows[:-1], rows[-1] | fresh])
+    page = page_of(monkeypatch, run)
+    assert {"revised", "fresh", "revised − fresh", "0.348", "0.289", "+0.059", "[-.021 +.139]"} <= set(page.text)
+    assert "fresh: how often another first attempt to the same question is." in " ".join(page.text)
+
+
 def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
     rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
     beside = [{**row, "temperature": 0.0, "n": 100, "acc_attempt2": 0.9} for row in rows if row["when"] != "step"]

@@ -255,6 +255,8 @@ def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_pa
     assert list(at) == [1, 2, 4, 8, 16]
     assert at[1] == pytest.approx(sampled["acc_attempt1"])
     assert at[16] == pytest.approx(0.4 + 0.4 * (1 - 0.75**16), abs=0.036)  # 4 sqrt(20 * 0.99 * 0.01) / 50
+    for name in ("revised_after_wrong", "fresh_after_wrong"):  # a second look is as good as another first one here
+        assert sampled[name] == pytest.approx((0.4 + 0.4) * 0.75 * 0.25 / 0.6, abs=0.055) and name not in greedy
     votes = {row["k"]: row for row in sampled["majority"]}
     assert list(votes) == [1, 2, 4, 8]
     assert votes[1]["acc_sequential"] == pytest.approx(sampled["acc_attempt2"])
@@ -262,7 +264,8 @@ def test_evaluate_reports_what_can_be_worked_out_on_paper(inside, sevens, tmp_pa
     assert votes[8]["acc_parallel"] == pytest.approx(0.4, abs=0.056)  # 4 sqrt(40 * 0.012) / 50
     assert votes[8]["gain"] == pytest.approx(votes[8]["acc_sequential"] - votes[8]["acc_parallel"])
     shown = capsys.readouterr().out
-    for text in ("greedy ", "0.400", "n = 800 answers to 50 held-out questions", "pass@16", "K = 8", "base of"):
+    for text in ("greedy ", "0.400", "n = 800 answers to 50 held-out questions", "pass@16", "K = 8", "base of",
+                 "temperature 1: after a wrong attempt 1 the revision is right 0.2"):  # fmt: skip
         assert text in shown
 
 
