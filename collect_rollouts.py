@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.chats import text_of
+from lib.chats import system_notes, text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
@@ -46,7 +46,7 @@ from lib.interrupts import Interrupts
 from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.prompts import chat_columns, chat_of
 from lib.replies import Remembering, Replies, key_of, seed_of
-from lib.rewards import Judge, judge_of, prepare
+from lib.rewards import Judge, judge_of_rows, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
@@ -125,7 +125,8 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
 def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge | None]:
     """Every rollout of the run, the samples of a prompt one after the other, and who judges them."""
     dataset, prompts, reward = config.dataset, config.prompts, config.reward
-    columns = chat_columns(prompts) + ([dataset.target_field] if dataset.target_field else [])
+    target = dataset.target_field
+    columns = chat_columns(prompts) + ([target] if target and not reward else [])
     source = SFTDataset(
         **dataset.model_dump(include={"name", "config_name", "revision", "split"}),
         test_split_size=0,
@@ -134,21 +135,18 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     splits = load_splits(source, columns, lambda row: text_of(chat_of(row, prompts)))
     first = "the first " if len(splits.train) == dataset.max_rows else ""
     screen.say(f"data: {splits.source}, {first}{len(splits.train)} prompts")
-    judge = None
+    judge, notes = None, system_notes((chat_of(row, prompts) for row in splits.train), prompts.system)
     if reward:
-        judge = judge_of(reward, list(splits.train[0]))
-        judge.check(splits.train, splits.train_places)
-        if judge.needs_targets and not dataset.target_field:
-            raise ConfigError(
-                f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column"
-            )
-        if dataset.target_field:
-            judge.check_targets(splits.train, dataset.target_field, "train", splits.train_places)
+        known = len(splits.notes)
+        judge, splits = judge_of_rows(reward, splits, target)
+        notes += splits.notes[known:]
+    for note in notes:
+        screen.say(note)
     seen: Counter[str] = Counter()
     jobs = []
     for row in splits.train:
         messages = chat_of(row, prompts)
-        key = key_of(messages, row.get(dataset.target_field))[:16]
+        key = key_of(messages, row.get(target))[:16]
         seen[key] += 1
         prompt_id = key if seen[key] == 1 else f"{key}-{seen[key]}"  # the same prompt again
         jobs += [Job(prompt_id, sample, row, messages) for sample in range(config.generation.samples_per_prompt)]

@@ -31,7 +31,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
-from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of
+from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
 from lib.config import SFTConfig, SFTDataset, dump, load, parse, resuming_parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
@@ -48,7 +48,7 @@ TRAINER_STATE = "trainer_state.json"  # under this name the trainer looks for it
 def main() -> int:
     """Config, data, model, one example shown, training, the result saved."""
     args, config = command_line()
-    source, train, held_out, notes = load_chats(config.dataset)
+    source, train, held_out, notes = load_chats(config.dataset, config.prompts.system)
     from lib.console import Screen
 
     is_main = int(os.environ.get("RANK", 0)) == 0
@@ -95,7 +95,7 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     return args, config
 
 
-def load_chats(dataset: SFTDataset) -> tuple[str, list[Chat], list[Chat], list[str]]:
+def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], list[Chat], list[str]]:
     """Where the rows are from, the chats to train on and held out, and a sentence on what is not used and why."""
     train, left_out, seen = [], Counter(), set()
 
@@ -103,7 +103,7 @@ def load_chats(dataset: SFTDataset) -> tuple[str, list[Chat], list[Chat], list[s
         """Whether a row is trained; then its chat is one of `train`."""
         reason = NOT_CHOSEN
         if is_chosen(row, dataset, place):
-            chat = as_chat(row, place)
+            chat = as_chat(row, place, system)
             is_new = not (dataset.distinct and chat.key() in seen)
             if chat.turns and is_new:
                 seen.add(chat.key())
@@ -117,11 +117,12 @@ def load_chats(dataset: SFTDataset) -> tuple[str, list[Chat], list[Chat], list[s
     held_out = [
         chat
         for row, place in zip(splits.test, splits.test_places, strict=True)
-        if is_chosen(row, dataset, place) and (chat := as_chat(row, place)).turns
+        if is_chosen(row, dataset, place) and (chat := as_chat(row, place, system)).turns
     ]
     notes = [
         *splits.notes,
         *(f"{number} rows to train on were removed: they {why}" for why, number in left_out.items()),
+        *system_notes((chat.messages for chat in train + held_out), system),
     ]
     if not train:
         key = "dataset.min_reward, dataset.only_matches" if left_out[NOT_CHOSEN] else "dataset.name"
@@ -179,6 +180,7 @@ def examples_of(
     if not chats:
         return []
     labeller = Labeller(tokenizer, stop_ids(model, tokenizer), config.model.chat_template_kwargs)
+    labeller.outside.refuse_controls({"prompts.system": config.prompts.system})
     parts = [labeller.passages(chat) for chat in chats]
     passages = [passage for part in parts for passage in part]
     if config.model.from_scratch:

@@ -16,7 +16,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import compress, count, pairwise, product
 from typing import Any
@@ -27,6 +27,7 @@ from lib.outside import Outside
 UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores
 CUT_OFF = ("truncated", "turns", "tokens")  # a rollout's `ended`, where no answer came to its end
+SYSTEM_ROLES = ("system", "developer")  # the latter is a newer name of the former
 PLAIN = [{"role": "user", "content": "?"}]
 
 
@@ -105,12 +106,13 @@ class Example:
         return replace(self, ids=self.ids[: fitting[-1][1]], trained=fitting) if fitting else None
 
 
-def as_chat(row: dict[str, Any], where: str) -> Chat:
+def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     """A row with `messages`, or with `prompt` and `completion`, of which only the latter is trained; ConfigError else.
 
     Text in `prompt` is what a user says, text in `completion` what the assistant says; what else is no text may be
     given as JSON text. Other columns are ignored, but for `tools`, `chat_template_kwargs`, and those by which a rollout
-    tells that its last answer was cut off: that one is no turn, and the row may have none.
+    tells that its last answer was cut off: that one is no turn, and the row may have none. A `system` prompt stands
+    before a chat that has none.
     """
     if row.get("messages"):
         messages, given = _from_json(row["messages"], list, f"'messages' of {where}") or [], 0
@@ -123,6 +125,8 @@ def as_chat(row: dict[str, Any], where: str) -> Chat:
             "and 'completion', with something in them: rename the columns or remove the row"
         )
     messages = [as_message(message, f"message {number} of {where}") for number, message in enumerate(messages, start=1)]
+    added = len(with_system(messages, system)) - len(messages)
+    messages, given = with_system(messages, system), given + added
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant" and index >= given]
     if not turns:
         raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
@@ -136,6 +140,22 @@ def as_chat(row: dict[str, Any], where: str) -> Chat:
         )
     kwargs = _from_json(row.get("chat_template_kwargs"), dict, f"'chat_template_kwargs' of {where}") or {}
     return Chat(messages, turns[:-1] if is_cut_off else turns, tools, kwargs, where, is_cut_off)
+
+
+def with_system(messages: list[dict[str, Any]], system: str) -> list[dict[str, Any]]:
+    """Returns the chat behind a system prompt ("": none); one that has a system message of its own keeps that alone."""
+    has_own = any(message["role"] in SYSTEM_ROLES for message in messages)
+    return messages if has_own or not system else [{"role": "system", "content": system}, *messages]
+
+
+def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str]:
+    """Returns what to tell where chats kept a system message of their own beside that of the config."""
+    kept = [{"role": "system", "content": system} not in messages for messages in chats] if system else []
+    if not any(kept):
+        return []
+    return [
+        f"{sum(kept)} of {len(kept)} chats have a system message of their own, and keep it: no prompts.system there"
+    ]
 
 
 def text_of(messages: list[dict[str, Any]]) -> str:

@@ -540,7 +540,8 @@ class ChatPrompts(Section):
 
     system: str = ""
     user: str = "{prompt}"
-    messages_field: Name | None = None  # a column that holds a chat already, in place of both
+    messages_field: Name | None = None  # a column that holds a chat already, in place of `user`; `system` stands before
+    # chats that have no system message of their own
 
 
 class CollectConfig(RunConfig):
@@ -572,7 +573,6 @@ class CollectConfig(RunConfig):
         if self.model and most >= self.model.max_seq_length:
             keys = ("generation.max_new_tokens", "generation.thinking.budget_tokens", "model.max_seq_length")
             yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
-        yield from _conflicts_of_prompts(self.prompts)
         if self.generation.temperature == 0 and self.generation.samples_per_prompt > 1:
             keys = ("generation.temperature", "generation.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
@@ -618,12 +618,6 @@ def _conflicts_of_endpoint(
         )
     if wrong := _wrong_address(endpoint.base_url):
         yield (f"{key}.base_url",), wrong
-
-
-def _conflicts_of_prompts(prompts: ChatPrompts) -> Iterator[Conflict]:
-    if prompts.messages_field and prompts.system:
-        keys = ("prompts.messages_field", "prompts.system")
-        yield keys, "a column of messages takes the place of both prompts: remove prompts.system, or put it there"
 
 
 def _wrong_address(url: str) -> str:
@@ -851,7 +845,6 @@ class SelfPlayConfig(RunConfig):
                 keys = ("teacher.hint.retries", "teacher.hint.train")
                 yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
             yield from _conflicts_of_endpoint("teacher", self.teacher.endpoint, self.teacher.thinking)
-        yield from _conflicts_of_prompts(self.prompts)
         yield from self.reward.conflicts()
         yield from _conflicts_of_collapse(train)
 
@@ -921,6 +914,12 @@ class SFTDataset(Section):
     distinct: bool = True  # of equal chats the first
 
 
+class SFTPrompts(Section):
+    """What stands before the rows' own turns."""
+
+    system: str = ""  # before chats that have no system message of their own
+
+
 class SFTTrain(Section):
     """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/chats.py finds them."""
 
@@ -944,6 +943,7 @@ class SFTConfig(RunConfig):
     model: SFTModel
     lora: Lora | None = None  # null: all weights are trained
     dataset: SFTDataset
+    prompts: SFTPrompts = SFTPrompts()
     optimizer: Optimizer = Optimizer()
     train: SFTTrain = SFTTrain()
 

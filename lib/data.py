@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held o
 
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
 SHOWN_MISTAKES = 10
+SHOWN_DROPPED = 3  # rows
 CHUNK_ROWS = 4096
 KEY = "dataset.name"
 
@@ -118,6 +119,38 @@ def load_splits(
     train_places, test_places = ([place for place, _ in placed] for placed in (train, test))
     train, test = ([row for _, row in placed] for placed in (train, test))
     return Splits(train, test, train_places, test_places, source, _fingerprint(train, test), notes, group_of)
+
+
+def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Splits:
+    """Returns the rows whose target has no problem (""), and one more note, the last, on those that are left out.
+
+    Raises ConfigError where these are more than half of the train rows, or of the held-out ones: then the config is
+    wrong, and not a few rows.
+    """
+    kept, dropped, counts, mistakes = [], [], [], []
+    sides = ("train", splits.train, splits.train_places), ("held-out", splits.test, splits.test_places)
+    for label, rows, places in sides:
+        problems = [problem_of(*each) for each in zip(rows, places, strict=True)]
+        found = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
+        count = f"{len(found)} of {len(rows)} {label}"
+        if len(found) > len(rows) / 2:
+            cure = "name another column or extractor, or mend these rows"
+            mistakes.append(f"dataset.target_field: {count} rows have no target, first {found[0]}; {cure}")
+        sound = [not problem for problem in problems]
+        kept += [list(compress(rows, sound)), list(compress(places, sound))]
+        counts += [count] if rows else []
+        dropped += found
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    if not dropped:
+        return splits
+    train, train_places, test, test_places = kept
+    more = ", ..." if len(dropped) > SHOWN_DROPPED else ""
+    note = f"{' and '.join(counts)} rows have no target and are left out: {', '.join(dropped[:SHOWN_DROPPED])}{more}"
+    return Splits(
+        train, test, train_places, test_places, splits.source, _fingerprint(train, test), [*splits.notes, note],
+        splits.group_of,
+    )  # fmt: skip
 
 
 def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[list[Row], list[Row]]:

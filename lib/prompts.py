@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lib.chats import PLAIN, switch_thinking
+from lib.chats import PLAIN, switch_thinking, with_system
 from lib.config import ChatPrompts, Generation, Prompts
 from lib.errors import ConfigError
 from lib.generators import Completion
@@ -48,8 +48,8 @@ def chat_columns(prompts: ChatPrompts) -> list[str]:
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
     """The chat that a row begins. ConfigError where its messages are none."""
     if prompts.messages_field is None:
-        system = [{"role": "system", "content": prompts.system}] if prompts.system else []
-        return [*system, {"role": "user", "content": filled(prompts.user, row, "prompts.user")}]
+        asked = {"role": "user", "content": filled(prompts.user, row, "prompts.user")}
+        return with_system([asked], prompts.system)
     messages = row[prompts.messages_field]
     sound = isinstance(messages, list) and all(isinstance(message, dict) and "role" in message for message in messages)
     if not sound or not messages or messages[-1]["role"] == "assistant":
@@ -57,7 +57,7 @@ def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
             f"prompts.messages_field: '{prompts.messages_field}' has {str(messages)[:80]!r}, expected a list of "
             "messages, the last one not by the assistant: name another column, or use prompts.user"
         )
-    return messages
+    return with_system(messages, prompts.system)
 
 
 def filled(template: str, values: Mapping[str, Any], key: str) -> str:
@@ -182,8 +182,7 @@ class TwoTurnPrompts:
         return self._turns(self.question(row))
 
     def _turns(self, user: str) -> list[dict]:
-        system = [{"role": "system", "content": self.prompts.system}] if self.prompts.system else []
-        return [*system, {"role": "user", "content": self.outside.harmless(user)}]
+        return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
 
     def _around_attempt1(self, first: list[dict]) -> tuple[str, str]:
         """What the template writes before and after attempt 1 in a chat that asks for attempt 2."""

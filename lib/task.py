@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lib.chats import text_of
+from lib.chats import system_notes, text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
@@ -13,7 +13,7 @@ from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
-from lib.rewards import Judge, judge_of
+from lib.rewards import Judge, judge_of_rows
 from lib.rollout import Sampling
 
 PROBED_ROWS = 100  # the longest of so many prompts is the one that a policy is probed with
@@ -144,17 +144,10 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     prompts = config.prompts
     splits = load_splits(
         config.dataset,
-        [*columns, *([target] if target else [])],
+        columns,
         lambda row: text_of(chat_of(row, prompts)) if is_chat else filled(prompts.user, row, "prompts.user"),
     )
-    reward = config.reward
-    judge = judge_of(reward, list(splits.train[0]))
-    judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
-    if judge.needs_targets and not target:
-        raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
-    if judge.needs_targets or not is_chat:
-        judge.check_targets(splits.train, target, "train", splits.train_places)
-        judge.check_targets(splits.test, target, "held-out", splits.test_places)
+    judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
     if is_chat:
         _check_templates(config, set(splits.train[0]))
     return splits, judge
@@ -198,7 +191,8 @@ def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig)
         config.generation.max_prompt_length, config.eval,
     )  # fmt: skip
     told = prompts.outside.notes(_said(splits, lambda row: chat_of(row, config.prompts)))
-    return train, test, selection, [*notes, *told]
+    chats = (chat_of(row, config.prompts) for row in splits.train + splits.test)
+    return train, test, selection, [*notes, *system_notes(chats, config.prompts.system), *told]
 
 
 def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:

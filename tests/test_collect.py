@@ -502,12 +502,29 @@ def test_chats_in_a_column(task):
         assert "prompts.messages_field: 'chat' has" in told and "name another column" in told
 
 
+def test_rows_without_a_right_answer_are_left_out_and_named(task):
+    mine = task(rows=[{"question": f"{number}?", "answer": answer} for number, answer in enumerate(["7", "no", "8"])])
+    told = mine.run()
+    assert "1 of 3 train rows have no target and are left out: line 2 of 'data.jsonl' (reward.target_extractor" in told
+    assert sorted(row["target"] for row in mine.rows().values()) == ["7", "7", "8", "8"]
+
+
+def test_a_system_prompt_stands_before_chats_without_one(task):
+    asked, own = [{"role": "user", "content": "a"}], {"role": "system", "content": "b"}
+    rows = [{"chat": chat, "answer": "7"} for chat in (asked, [own, *asked], [*asked, own, *asked])]
+    mine = task(rows=rows, prompts={"messages_field": "chat", "system": "c"}, generation={"samples_per_prompt": 1})
+    assert "2 of 3 chats have a system message of their own, and keep it" in mine.run()
+    systems = [[m["content"] for m in row["messages"] if m["role"] == "system"] for row in mine.rows().values()]
+    assert sorted(systems) == [["b"], ["b"], ["c"]]
+    assert {row["messages"][0]["role"] for row in mine.rows().values()} == {"system", "user"}
+
+
 def test_mistakes_are_told_before_anybody_is_asked(task, log):
     seen = len(notes(log))
     told = task(3, prompts={"user": "{problem}"}).run(code=2)
     assert "column 'problem' is missing from line 1 of" in told and "name the right column in prompts.user" in told
     told = task(rows=[{"question": "x", "answer": ""}]).run(code=2)
-    assert "error: " in told
+    assert "error: dataset.target_field: 1 of 1 train rows have no target, first line 1 of" in told
     told = task(3, reward=None, select={"only_matches": True}).run(code=2)
     assert "there is no reward to select by" in told
     told = task(3, endpoint=None).run(code=2)
@@ -565,7 +582,6 @@ def test_without_a_reward_rows_have_none(task):
             "reward 'exact_match' compares with right",
         ),
         ({"prompts": {"user": "{question:d}"}}, "prompts.user: ValueError"),
-        ({"prompts": {"messages_field": "question", "system": "Be brief."}}, "takes the place of both prompts"),
         ({"generation": {"temperature": 0, "samples_per_prompt": 2}}, "greedy samples of a prompt are all alike"),
         ({"endpoint": {"base_url": "http://me:secret@127.0.0.1:9/v1", "model": "m"}}, "holds a name or password"),
         ({"endpoint": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}, "no address: Port out of range"),

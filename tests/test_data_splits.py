@@ -376,15 +376,66 @@ def test_a_row_whose_prompt_can_not_be_read_is_named(tmp_path):
             load(path, ["chat"], lambda row: text_of(chat_of(row, prompts)), test_split_size=size)
 
 
-@pytest.mark.parametrize("bad", range(0, 40, 7))
-def test_a_target_without_an_answer_is_named_by_its_row(tmp_path, bad):
-    """Train rows and held-out ones; some of either come before it."""
-    content = [{**row, "answer": f"#### {row['answer']}"} for row in rows(0, 40)]
-    content[bad]["answer"] = "nobody knows"
+def answered(path, content, **dataset):
+    """What load_data makes of these rows, whose answers stand behind ####."""
     config = {
         "run_name": "x", "model": {"name": "none"}, "prompts": {"user": "{question}", "self_correction": "R"},
         "reward": {"target_extractor": "gsm8k_hash"},
-        "dataset": {"name": str(written(tmp_path / "a.json", content)), "test_split_size": 15},
+        "dataset": {"name": str(written(path, content)), "test_split_size": 15, **dataset},
     }  # fmt: skip
-    with pytest.raises(ConfigError, match=rf"first entry {bad + 1} of '.*a.json': 'nobody knows'"):
-        load_data(ScoreConfig(**config))
+    return load_data(ScoreConfig(**config))[0]
+
+
+@pytest.mark.parametrize("bad", range(0, 40, 7))
+def test_a_row_without_a_right_answer_is_left_out_and_named(tmp_path, bad):
+    """Train rows and held-out ones; some of either come before it."""
+    path, content = tmp_path / "a.json", [{**row, "answer": f"#### {row['answer']}"} for row in rows(0, 40)]
+    whole = answered(path, content)
+    is_held_out = content[bad] in whole.test
+    content[bad] = {**content[bad], "answer": "nobody knows"}
+    splits = answered(path, content)
+    assert splits.notes[-1] == (
+        f"{1 - is_held_out} of 25 train and {is_held_out + 0} of 15 held-out rows have no target and are left out: "
+        f"entry {bad + 1} of '{path}' (reward.target_extractor 'gsm8k_hash' finds none in 'nobody knows')"
+    )
+    assert splits.train == [row for row in whole.train if row["question"] != content[bad]["question"]]
+    assert splits.test == [row for row in whole.test if row["question"] != content[bad]["question"]]
+    for row, place in zip(splits.train + splits.test, splits.train_places + splits.test_places, strict=True):
+        assert row == content[place.index]  # those behind it, too
+    assert splits.fingerprint == answered(path, content).fingerprint != whole.fingerprint  # what a resume compares
+
+
+def test_rows_without_a_right_answer_are_counted_and_the_first_are_named(tmp_path):
+    content = [{**row, "answer": f"#### {row['answer']}"} for row in rows(0, 40)]
+    for number, answer in {4: None, 11: " ", 12: "?", 30: "x"}.items():
+        content[number]["answer"] = answer
+    del content[4]["answer"]
+    splits = answered(tmp_path / "a.jsonl", content, test_split_size=1)
+    counts, _, named = splits.notes[-1].partition(": ")
+    assert "4 of 39 train and 0 of 1 held-out" in counts and len(splits.train) == 35
+    name = tmp_path / "a.jsonl"
+    assert named == (
+        f"line 9 of '{name}' (column 'answer' is missing; it has question), "
+        f"line 23 of '{name}' (reward.target_extractor 'gsm8k_hash' finds none in ' '), "
+        f"line 25 of '{name}' (reward.target_extractor 'gsm8k_hash' finds none in '?'), ..."
+    )
+
+
+@pytest.mark.parametrize("without", [12, 13])
+def test_a_column_that_mostly_has_no_right_answers_is_a_mistake(tmp_path, without):
+    """Up to a half of the 25 train rows may be left out."""
+    content = [{**row, "answer": f"#### {row['answer']}"} for row in rows(0, 40)]
+    whole = answered(tmp_path / "a.json", content)
+    bad = [content.index(row) for row in whole.train[:without]]
+    content = [{**row, "answer": None} if number in bad else row for number, row in enumerate(content)]
+    if without == 12:
+        assert len(answered(tmp_path / "a.json", content).train) == 13
+        return
+    with pytest.raises(ConfigError) as caught:
+        answered(tmp_path / "a.json", content)
+    assert str(caught.value) == (
+        f"dataset.target_field: 13 of 25 train rows have no target, first entry {bad[0] + 1} of '{tmp_path / 'a.json'}'"
+        " ('answer' is empty); name another column or extractor, or mend these rows"
+    )
+    with pytest.raises(ConfigError, match=r"(?s)25 of 25 train .*did you mean 'answer'.*\n.*15 of 15 held-out "):
+        answered(tmp_path / "a.json", content, target_field="answr")

@@ -220,10 +220,14 @@ def test_blanks_never_match_whatever_the_matcher_says(shelf):
 
 def test_unusable_targets():
     judge = Judge("exact_match", target_extractor="gsm8k_hash")
-    rows = [{"gold": gold} for gold in ("#### 1", "none", None, 3, "<answer> </answer>")]
-    judge.check_targets([rows[0], rows[3]], "gold", "train")
-    with pytest.raises(ConfigError, match=r"finds no answer in .gold. of 3 of 5 train rows, first row 2: .none."):
-        judge.check_targets(rows, "gold", "train")
+    rows = [{"gold": gold} for gold in ("#### 1", 3, "none", "<answer> </answer>", None)]
+    finds_none = "reward.target_extractor 'gsm8k_hash' finds none in "
+    problems = ["", "", f"{finds_none}'none'", f"{finds_none}'<answer> </answer>'", "'gold' is empty"]
+    assert [judge.target_problem(row, "gold", "a row") for row in rows] == problems
+    assert [judge.target_problem(row, "gold", "a row", compares=False) for row in rows] == [*[""] * 4, problems[4]]
+    assert judge.target_problem({"golf": 1}, "gold", "a row") == "column 'gold' is missing; did you mean 'golf'?"
+    with pytest.raises(ConfigError, match=r"^dataset.target_field: 'gold' of row 7: got a bytes as text"):
+        judge.target_problem({"gold": b"3"}, "gold", "row 7")
 
 
 # --- math-verify

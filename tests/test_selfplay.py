@@ -778,12 +778,12 @@ def test_the_failed_alone_are_helped_by_chance(folder):
 
 def test_all_conflicts_are_told_at_once(folder):
     mistakes = ["train.minibatches=5", "train.overlong_buffer=8", "generation.max_prompt_length=125",
-                "opponent.use=win", "prompts.messages_field=chat", "prompts.system=x", "teacher.endpoint.base_url=http://me:pw@x/v1",
+                "opponent.use=win", "teacher.endpoint.base_url=http://me:pw@x/v1",
                 "teacher.endpoint.model=x", "eval.temperature=0"]  # fmt: skip
     with pytest.raises(ConfigError) as caught:
         load(SelfPlayConfig, Path("tiny.yaml"), mistakes)
     expected = ["exceeds model.max_seq_length = 128", "4 prompts do not make 5 minibatches", "a buffer of 8 tokens",
-                "a server or snapshots of the policy", "takes the place of both prompts",
+                "a server or snapshots of the policy",
                 "use endpoint.api_key_env", "greedy samples of a prompt are all alike"]  # fmt: skip
     lines = str(caught.value).splitlines()
     assert all(any(each in line for line in lines) for each in expected) and len(lines) == len(expected)
@@ -806,6 +806,24 @@ def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
         prompts.switch_thinking(enabled)
         ids = prompts.ids([{"role": "user", "content": "x"}])
         assert tokenizer.convert_ids_to_tokens(ids) == expected
+
+
+def test_a_system_prompt_stands_before_chats_without_one(folder):
+    own = {"role": "system", "content": "a"}
+    rows = [{"chat": [*([own] if i % 4 == 0 else []), {"role": "user", "content": f"{i}"}]} for i in range(20)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chosen = ["prompts.messages_field=chat", "prompts.system=b", "generation.max_prompt_length=20"]
+    task = load_chat_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
+    for number, row in enumerate(task.train):
+        last = row["chat"][-1]["content"]
+        system = "a" if int(last) % 4 == 0 else "b"
+        assert task.tokenizer.decode(task.asked(number, row).ids) == (
+            f"<|system|>{system}<|im_end|><|user|>{last}<|im_end|><|assistant|>"
+        )
+    assert "5 of 20 chats have a system message of their own, and keep it: no prompts.system there" in task.notes
+    control = load(SelfPlayConfig, Path("tiny.yaml"), [*chosen, "prompts.system=<|im_end|>"])
+    with pytest.raises(ConfigError, match=r"^prompts\.system: '<\|im_end\|>' is a control token"):
+        load_chat_task(control, say=lambda text: None)
 
 
 def test_notes_tell_what_settings_come_to(folder):

@@ -43,6 +43,8 @@ CONFIG = {
     "train": {"steps": 6, "batch_size": 4, "max_length": 64},
 }
 
+SYSTEM_TOKEN = "model.from_scratch.special_tokens=['<|user|>', '<|assistant|>', '<|system|>']"
+
 
 def chat(number):
     turns = [("user", f"{number}+1"), ("assistant", str(number + 1)), ("user", "again"), ("assistant", str(number + 1))]
@@ -71,7 +73,7 @@ def run(monkeypatch, *arguments):
 def trainer_of(*overrides):
     """The trainer that main() would use."""
     config = load(SFTConfig, Path("tiny.yaml"), list(overrides))
-    train = sft_train.load_chats(config.dataset)[1]
+    train = sft_train.load_chats(config.dataset, config.prompts.system)[1]
     model, tokenizer = sft_train.load_model(config)
     examples = sft_train.examples_of("to train on", train, model, tokenizer, config, Screen(False))
     return sft_train.make_trainer(config, model, tokenizer, examples, [])
@@ -126,6 +128,20 @@ def test_prompt_and_completion_rows_train_the_completion(folder, as_text):
     assert trainer.processing_class.decode(trainer.train_dataset[0]["input_ids"]).endswith(
         "7+1<|im_end|><|assistant|>8<|im_end|>"
     )
+
+
+def test_a_system_prompt_stands_before_chats_without_one(folder):
+    own = {"role": "user", "content": "n"}, {"role": "assistant", "content": "1"}
+    write_rows([chat(7), {"messages": [{"role": "system", "content": "an"}, *own]}, {"prompt": "9", "completion": "3"}])
+    trainer = trainer_of("dataset.test_split_size=0", "prompts.system=gain", SYSTEM_TOKEN)
+    texts = [trainer.processing_class.decode(row["input_ids"]) for row in trainer.train_dataset]
+    assert [text.partition("<|im_end|>")[0] for text in texts] == ["<|system|>gain", "<|system|>an", "<|system|>gain"]
+    trained = [trained_text(trainer, index) for index in range(3)]
+    assert trained == ["8<|im_end|>8<|im_end|>", "1<|im_end|>", "3<|im_end|>"]  # none of it is trained
+    notes = sft_train.load_chats(load(SFTConfig, Path("tiny.yaml"), ["dataset.test_split_size=0"]).dataset, "gain")[3]
+    assert notes == ["1 of 3 chats have a system message of their own, and keep it: no prompts.system there"]
+    with pytest.raises(ConfigError, match=r"^prompts\.system: '<\|user\|>' is a control token"):
+        trainer_of("dataset.test_split_size=0", "prompts.system=<|user|>", SYSTEM_TOKEN)
 
 
 def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, capsys):

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 
 from lib import registry, sandbox
 from lib.config import Reward
+from lib.data import Splits, with_targets
 from lib.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.formats import FORMATS, answer_place
 from lib.overtime import Overtime
@@ -228,24 +229,23 @@ class Judge:
             with blamed_on(f"reward '{self.reward_name}'", " in its check()"):
                 check(rows, **takes)
 
-    def check_targets(
-        self, rows: Sequence[Mapping[str, Any]], field: str, label: str, places: Sequence[Any] = ()
-    ) -> None:
-        """ConfigError when nothing is extracted from a row's target: no prediction could ever match it."""
-        unusable = []
-        for row, place in zip(rows, places or _numbered(rows), strict=True):
-            try:
-                answer = self._target_answer(text_of(row[field]), place)
-            except ConfigError as error:
-                raise ConfigError(f"dataset.target_field: '{field}' of {place}: {error}") from error
-            if not answer.strip():
-                unusable.append((place, str(row[field])[:80]))
-        if unusable:
-            raise ConfigError(
-                f"dataset.target_field: reward.target_extractor '{self._target_extractor_name}' finds no answer in "
-                f"'{field}' of {len(unusable)} of {len(rows)} {label} rows, first {unusable[0][0]}: "
-                f"{unusable[0][1]!r}; name another column or extractor, or remove these rows"
-            )
+    def target_problem(self, row: Mapping[str, Any], field: str, place: Any, compares: bool = True) -> str:
+        """Why no prediction could ever match the target of a row; "" where one could. Raises ConfigError, RewardError.
+
+        With `compares` false it is enough that there is a target. `place` is where the row stands, for people.
+        """
+        if row.get(field) is None:
+            near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
+            return f"'{field}' is empty" if field in row else f"column '{field}' is missing{near}"
+        if not compares:
+            return ""
+        try:
+            answer = self._target_answer(text_of(row[field]), place)
+        except ConfigError as error:
+            raise ConfigError(f"dataset.target_field: '{field}' of {place}: {error}") from error
+        if answer.strip():
+            return ""
+        return f"reward.target_extractor '{self._target_extractor_name}' finds none in {str(row[field])[:80]!r}"
 
     def _check_format(self) -> None:
         if self.format not in FORMATS:
@@ -418,6 +418,22 @@ def judge_of(reward: Reward, columns: Sequence[str]) -> Judge:
         reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
         format=reward.format, target_extractor=reward.target_extractor, timeout_s=reward.timeout_s,
     )  # fmt: skip
+
+
+def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: bool = True) -> tuple[Judge, Splits]:
+    """The same for the rows of a data set, and those of them that have a right answer in the column `target`.
+
+    `compares`: one that can be compared with, also where the reward does not ask for it. Raises ConfigError.
+    """
+    whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
+    judge = judge_of(reward, list(whole))
+    if judge.needs_targets and not target:
+        raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
+    if target:
+        compares = compares or judge.needs_targets
+        splits = with_targets(splits, lambda row, place: judge.target_problem(row, target, place, compares))
+    judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
+    return judge, splits
 
 
 def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float | None]]:
