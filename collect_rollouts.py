@@ -98,7 +98,7 @@ def main() -> int:
         log.sync()
         entries = index(jobs, config.run_dir)
         refuse_losses(progress, len(entries), config)
-        selected, left_out = select([entries[job.id] for job in jobs if job.id in entries], config.select)
+        selected, left_out = select([entries[job.id] for job in jobs if job.id in entries], config.selection)
         write_whole(config.run_dir / SELECTED, lines(config.run_dir / "rollouts.jsonl", selected))
     screen.say(f"{config.run_dir / SELECTED}: {len(selected)} rollouts{left_out}")
     if config.upload:
@@ -164,12 +164,32 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     screen.say(f"at most {most} tokens written in each, {most * len(jobs):,} in all")
     if endpoint and endpoint.output_price:
         screen.say(f"that would cost at most {endpoint.cost(0, most * len(jobs)):.2f}, prompts not counted")
-    screen.say("the first prompt:")
-    for message in jobs[0].messages:
-        screen.say(f"  {message['role']}: {message.get('content') or ''}")
-    for schema in Toolbox(config.tools, None).schemas():
-        screen.say(f"tool: {json.dumps(schema['function'])}")
+    if config.selection.only_matches:
+        screen.say(f"{SELECTED} will have right answers alone; select.only_matches=false keeps wrong ones too")
+    show_prompt(config, jobs[0].messages, screen)
     return FINISHED
+
+
+def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: Screen) -> None:
+    """What would be asked first: of a model in this process as its chat template writes it, else as it is sent."""
+    template = None
+    if config.model:
+        from lib.local import load_template
+
+        try:
+            template = load_template(config)
+        except ConfigError as error:
+            screen.warn(f"the prompt is shown without the chat template: {error}")
+    loop = make_loop(config, None, Toolbox(config.tools, None), template)
+    messages = loop.prompt(messages)
+    if template:
+        screen.say(f"the first prompt, as the chat template writes it:\n{template.render(messages, loop.schemas())}")
+        return
+    screen.say("the first prompt, without what the chat template adds to it, such as a system prompt of its own:")
+    for message in messages:
+        screen.say(f"  {message['role']}: {message.get('content') or ''}")
+    for schema in loop.schemas():
+        screen.say(f"tool: {json.dumps(schema['function'])}")
 
 
 async def collect(
@@ -191,7 +211,7 @@ async def collect(
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
-        loop = make_loop(config, generator, toolbox)
+        loop = make_loop(config, generator, toolbox, None if config.endpoint else generator.template)
         log.write_config(dump(config), now=False)  # what can not start leaves no run behind
         judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools want their turn, too
         verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
@@ -247,12 +267,14 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
             yield local
 
 
-def make_loop(config: CollectConfig, generator: ChatGenerator, toolbox: Toolbox) -> ToolLoop:
-    """The loop with the protocol that the config names, or that the model knows."""
+def make_loop(
+    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: object | None
+) -> ToolLoop:
+    """The loop with the protocol that the config names, or that a local model's chat template knows."""
     protocol = config.tools.protocol
     if protocol == "auto":
-        protocol = "native" if config.endpoint or generator.knows_tools else "json"
-    role = "tool" if not config.endpoint and toolbox and generator.knows_results else "user"
+        protocol = "native" if template is None or template.knows_tools else "json"
+    role = "tool" if template and toolbox and template.knows_results else "user"
     return ToolLoop(generator, config.generation, toolbox, protocol, role)
 
 
@@ -308,8 +330,8 @@ def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, A
         },
         "seed": seed,
     }
-    if loop.toolbox and loop.protocol == "native":
-        row["tools"] = loop.schemas()
+    if schemas := loop.schemas():
+        row["tools"] = schemas
     return row
 
 

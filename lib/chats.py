@@ -32,8 +32,13 @@ PLAIN = [{"role": "user", "content": "?"}]
 
 
 def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:
-    """Sets a template's `enable_thinking`. ConfigError if it makes no difference to `render(enable_thinking=...)`."""
-    if render(enable_thinking=True) == render(enable_thinking=False):
+    """Sets a template's `enable_thinking`. ConfigError where `render(enable_thinking=...)` does not do as it says.
+
+    Without such a switch nothing can be enabled, and nothing has to be disabled but a block that it always opens.
+    """
+    text = render(enable_thinking=True)
+    thinks = text.rfind("<think>") > text.rfind("</think>")
+    if text == render(enable_thinking=False) and (enabled or thinks):
         raise ConfigError(
             "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
             "set it to null, or give the template's own switch in model.chat_template_kwargs"

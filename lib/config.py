@@ -8,7 +8,7 @@ need several fields stand in `conflicts()`.
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -387,7 +387,7 @@ class ScoreConfig(RunConfig):
         yield from _conflicts_of_rows(self)
 
     def smoke(self, examples: int) -> "ScoreConfig":
-        """At most `examples` rows, 2 steps a stage, small groups and budgets, both evaluation and checkpoints on."""
+        """At most `examples` rows, 2 steps a stage that has any, small groups, evaluations and checkpoints."""
         train, gen, ev = self.train, self.generation, self.eval
         batch = min(examples, 4)
         budgets = {key: min(getattr(gen, key), 64) for key in ("max_new_tokens_attempt1", "max_new_tokens_attempt2")}
@@ -400,8 +400,8 @@ class ScoreConfig(RunConfig):
                 "generation": gen.model_copy(update=budgets),
                 "train": train.model_copy(
                     update={
-                        "stage1_steps": 2,
-                        "stage2_steps": 2,
+                        "stage1_steps": 0 if train.stage1_steps == 0 else 2,
+                        "stage2_steps": 0 if train.stage2_steps == 0 else 2,
                         "stage1_batch_size": batch,
                         "stage2_batch_size": batch,
                         "attempts_per_prompt": min(train.attempts_per_prompt, 2),
@@ -511,7 +511,7 @@ class Collection(Section):
     """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
 
     min_reward: float | None = None
-    only_matches: bool = False  # exact matches alone
+    only_matches: bool | None = None  # right answers alone; null: where a `reward` is given
     best_of: Count | None = None  # the best so many of each prompt, by reward, then by length
     distinct: bool = True  # of equal completions of a prompt the first
     truncated: bool = False  # true keeps answers that were cut off by a budget
@@ -590,6 +590,12 @@ class CollectConfig(RunConfig):
         if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
             keys = ("reward", "select.min_reward", "select.only_matches")
             yield keys, "there is no reward to select by: give `reward`, or remove the threshold"
+
+    @property
+    def selection(self) -> Collection:
+        """What is kept, `only_matches` decided."""
+        chosen = self.select.only_matches
+        return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
 
     def smoke(self, examples: int) -> "CollectConfig":
         """At most `examples` rows, two samples each."""
@@ -1111,9 +1117,13 @@ KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
 
 
 def load(
-    kinds: type[Config] | tuple[type[Config], ...], path: Path, overrides: list[str] = (), smoke: int | None = None
+    kinds: type[Config] | tuple[type[Config], ...],
+    path: Path,
+    overrides: list[str] = (),
+    smoke: int | None = None,
+    say: Callable[[str], None] = print,
 ) -> Config:
-    """The validated config of `path`, with overrides and then `--smoke` applied.
+    """The validated config of `path`, with overrides and then `--smoke` applied, which says what it changes.
 
     Of several kinds it is the one that knows most of the file's keys, and of equals the first. Raises ConfigError: one
     line per mistake, with file and line, dotted key, what was got and what to do; or one for the config of a script
@@ -1130,7 +1140,29 @@ def load(
         where = [f"{line if isinstance(line, str) else f'{path}:{line}'}" for line, _ in mistakes]
         text = "\n".join(f"{at or path}: {message}" for at, (_, message) in zip(where, mistakes, strict=True))
         raise ConfigError(text)
-    return config.smoke(smoke) if smoke else config
+    if not smoke:
+        return config
+    small = config.smoke(smoke)
+    changes = differences(config.model_dump(mode="json"), small.model_dump(mode="json"))
+    say(f"--smoke {smoke} changes {', '.join(f'{key} {change}' for key, change in changes)}")
+    return small
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The dotted keys whose values differ in two trees, each with `before -> now`."""
+    old, new = (dict(_flat(tree)) for tree in (before, now))
+    for key in {**old, **new}:
+        pair = old.get(key, "absent"), new.get(key, "absent")
+        if pair[0] != pair[1]:
+            yield key, f"{pair[0]!r} -> {pair[1]!r}"
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def dump(config: Outputs) -> str:

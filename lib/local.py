@@ -12,12 +12,57 @@ from lib.config import CollectConfig, Thinking
 from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.generators.native import Decoding, generate
-from lib.model import Policy, load_base, start_backend, stop_ids
+from lib.model import Policy, load_base, load_skeleton, start_backend, stop_ids
 from lib.outside import Outside
 from lib.parsing import native_calls, opening_of, split_reasoning
 
 GATHER_SECONDS = 0.01  # until those who were answered together have asked again
 PROBE = "REMATCH PROBE"
+
+
+class Template:
+    """How a model reads chats and tools: its tokenizer's chat template, with its thinking switched."""
+
+    def __init__(self, tokenizer: object, thinking: Thinking, settings: dict[str, Any]):
+        self.tokenizer, self.settings = tokenizer, dict(settings)
+        self.outside = Outside(tokenizer, self.settings)
+        if thinking.enabled is not None:
+            switch_thinking(self.settings, thinking.enabled, partial(self.render, PLAIN, []))
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether it tells the model of tools."""
+        tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
+        try:
+            return PROBE in self.render([{"role": "user", "content": "x"}], [tool])
+        except ReplyError:
+            return False
+
+    @property
+    def knows_results(self) -> bool:
+        """Whether it has a role for what tools say, also without native calls."""
+        chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
+        try:
+            return PROBE in self.render([{"role": role, "content": content} for role, content in chat], [])
+        except ReplyError:
+            return False
+
+    def render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
+        """The chat as text, up to where the assistant answers. ReplyError where the template refuses it."""
+        from jinja2 import TemplateError
+
+        uniform = [as_message(message, "the chat") for message in messages]
+        uniform = [each if each["role"] == "assistant" else self.outside.harmless(each) for each in uniform]
+        try:
+            return self.tokenizer.apply_chat_template(
+                uniform,
+                tools=self.outside.harmless(tools) or None,
+                tokenize=False,
+                add_generation_prompt=True,
+                **{**self.settings, **more},
+            )
+        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and what is no text
+            raise ReplyError("refused", f"the chat template refuses this chat ({error})") from error
 
 
 class LocalModel:
@@ -26,11 +71,8 @@ class LocalModel:
     def __init__(self, policy: Policy, tokenizer: object, thinking: Thinking, name: dict[str, Any], batch_size: int):
         self.policy, self.tokenizer, self.thinking = policy, tokenizer, thinking
         self.batch_size = batch_size
-        self.template_kwargs: dict[str, Any] = dict(name["chat_template_kwargs"])
-        self.outside = Outside(tokenizer, self.template_kwargs)
-        if thinking.enabled is not None:
-            switch_thinking(self.template_kwargs, thinking.enabled, partial(self._render, PLAIN, []))
-        self.name = {**name, "chat_template_kwargs": self.template_kwargs}
+        self.template = Template(tokenizer, thinking, name["chat_template_kwargs"])
+        self.name = {**name, "chat_template_kwargs": self.template.settings}
         self._stops = stop_ids(policy.language_model, tokenizer)
         self._waiting: list[tuple[Request, list[int], asyncio.Future]] = []
 
@@ -52,42 +94,8 @@ class LocalModel:
         self._wake.set()
         return self._read(request, len(ids), await future)
 
-    @property
-    def knows_tools(self) -> bool:
-        """Whether the chat template tells the model of tools."""
-        tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
-        try:
-            return PROBE in self._render([{"role": "user", "content": "x"}], [tool])
-        except ReplyError:
-            return False
-
-    @property
-    def knows_results(self) -> bool:
-        """Whether the chat template has a role for what tools say, also without native calls."""
-        chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
-        try:
-            return PROBE in self._render([{"role": role, "content": content} for role, content in chat], [])
-        except ReplyError:
-            return False
-
-    def _render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
-        from jinja2 import TemplateError
-
-        uniform = [as_message(message, "the chat") for message in messages]
-        uniform = [each if each["role"] == "assistant" else self.outside.harmless(each) for each in uniform]
-        try:
-            return self.tokenizer.apply_chat_template(
-                uniform,
-                tools=self.outside.harmless(tools) or None,
-                tokenize=False,
-                add_generation_prompt=True,
-                **{**self.template_kwargs, **more},
-            )
-        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and what is no text
-            raise ReplyError("refused", f"the chat template refuses this chat ({error})") from error
-
     def _encode(self, request: Request) -> list[int]:
-        text = self._render(request.messages, request.tools)
+        text = self.template.render(request.messages, request.tools)
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         limit = self.name["max_seq_length"]
         if len(ids) + request.max_tokens > limit:
@@ -165,8 +173,7 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
     backend = start_backend(config.model)
     say(f"model {config.model.name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
     base, tokenizer = load_base(config.model, backend)
-    written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
-    Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
+    _refuse_controls(tokenizer, config)
     model = _with_adapter(base, config.adapter) if config.adapter else base
     policy = Policy(model, config.generation.temperature or 1.0, backend)
     name = {
@@ -179,6 +186,18 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
         "max_seq_length": config.model.max_seq_length,
     }
     return LocalModel(policy, tokenizer, config.generation.thinking, name, config.generation.batch_size)
+
+
+def load_template(config: CollectConfig) -> Template:
+    """How the config's model reads chats, without its weights. Raises ConfigError."""
+    _, tokenizer = load_skeleton(config.model)
+    _refuse_controls(tokenizer, config)
+    return Template(tokenizer, config.generation.thinking, config.model.chat_template_kwargs)
+
+
+def _refuse_controls(tokenizer: object, config: CollectConfig) -> None:
+    written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
+    Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
 
 
 def _with_adapter(base: object, adapter: str) -> object:

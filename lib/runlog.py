@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from lib.config import read_tree
+from lib.config import differences, read_tree
 from lib.errors import ConfigError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -192,7 +192,7 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
     """
     path = run_dir / "config.yaml"
     try:
-        before = dict(_flatten(read_tree(path)))
+        before = read_tree(path)
     except ConfigError as error:
         damage = f"the config of this run is damaged ({error})"
         if allow_change:
@@ -201,12 +201,10 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
         raise ConfigError(
             f"{damage}: restore it from a backup, or go on with the one that is given by --allow-config-change"
         ) from error
-    now = dict(_flatten(yaml.safe_load(text)))
     changed = [
-        f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}"
-        for key in {**before, **now}
-        if before.get(key, "absent") != now.get(key, "absent")
-        and not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
+        f"{key}: {change}"
+        for key, change in differences(before, yaml.safe_load(text))
+        if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
     ]
     if changed and not allow_change:
         raise ConfigError(
@@ -383,14 +381,6 @@ def _refuse_existing(directory: Path, resume: bool) -> None:
             f"{directory} already holds a run: continue it with --resume, choose another run_name=..., or delete the "
             "folder"
         )
-
-
-def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _lock(directory: Path) -> int:

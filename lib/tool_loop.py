@@ -62,7 +62,7 @@ class ToolLoop:
     async def run(self, messages: list[dict[str, Any]], seed_of: Callable[[int], int]) -> Episode:
         """One episode; `seed_of(turn)` makes its replies. UserErrors; ReplyError, but for a later refusal."""
         limits = self.toolbox.settings
-        episode = Episode(self._prompt(messages))
+        episode = Episode(self.prompt(messages))
         budget = limits.max_total_tokens if self.toolbox else self.sampling.most_tokens
         for turn in range(limits.max_turns if self.toolbox else 1):
             room = budget - episode.usage.completion_tokens
@@ -86,7 +86,7 @@ class ToolLoop:
             episode.ended = "turns"
         return episode
 
-    def _prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The chat to begin with; in the JSON protocol its system message ends with the tools."""
         if not self.toolbox or self.protocol == "native":
             return list(messages)
@@ -103,12 +103,12 @@ class ToolLoop:
             temperature=self.sampling.temperature,
             top_p=self.sampling.top_p,
             seed=seed,
-            tools=self.schemas() if self.protocol == "native" else [],
+            tools=self.schemas(),
         )
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools as they are told to a model that makes native calls."""
-        schemas = self.toolbox.schemas()
+        """The tools as they are told to a model that makes native calls; none in the JSON protocol."""
+        schemas = self.toolbox.schemas() if self.protocol == "native" else []
         for schema in schemas:
             schema["function"]["name"] = wire_name(schema["function"]["name"])
         return schemas

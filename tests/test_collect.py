@@ -173,8 +173,8 @@ def test_every_rollout_is_a_row_with_all_that_is_known_of_it(whole):
     assert 0.5 < right / len(rows) < 0.7
     assert f"500 of 500 rollouts  reward {right / 500:.3f}" in whole.told
     selected = [row["id"] for row in whole.read("selected.jsonl")]
-    first = {(row["prompt_id"], row["answer"]): row["id"] for row in reversed(sorted_like_data(whole))}
-    assert selected == list(first.values())[::-1]  # by prompt, in the order of the data, none twice
+    first = {(row["prompt_id"], row["answer"]): row["id"] for row in reversed(sorted_like_data(whole)) if row["match"]}
+    assert selected == list(first.values())[::-1]  # right ones, by prompt, in the order of the data, none twice
 
 
 def sorted_like_data(task):
@@ -444,18 +444,35 @@ def test_it_says_what_it_does_without_doing_it(task, log):
     assert "at most 60 tokens written in each, 360 in all" in told and "at most 360.00" in told
     assert "user: What is 0?" in told and not (mine.folder / "outputs").exists()
     told = mine.run("--dry-run", "tools.names=[python.run]")
-    assert '"name": "python.run"' in told and "at most 360 tokens" in told  # six turns of 60
+    assert '"name": "python_run"' in told and "at most 360 tokens" in told  # six turns of 60
     assert "nothing is asked twice" in mine.run("--help")
     told = mine.run(code=2)
     assert "endpoint.api_key_env: the environment variable NO_KEY is not set" in told
     assert seen == []
 
 
+def test_a_dry_run_shows_what_the_template_of_a_local_model_adds(task, talker):
+    template = "{% if messages[0].role != 'system' %}<|system|>Be kind.<|im_end|>{% endif %}" + TEMPLATE
+    model = {"name": str(talker), "backend": "plain", "max_seq_length": 256, "chat_template": template}
+    mine, tool = task(3, endpoint=None, model=model), ["tools.names=[python.run]"]
+    for options, prompt in (
+        ([], "<|system|>Be kind.<|im_end|><|user|>What is 0?<|im_end|><|assistant|>\n"),
+        (["prompts.system=Be brief."], "<|system|>Be brief.<|im_end|><|user|>What is 0?<|im_end|><|assistant|>\n"),
+        ([*tool, "tools.protocol=native"], "<|system|>Be kind.<|im_end|><|user|>What is 0?<|im_end|><|assistant|>t\n"),
+        (tool, "<|system|>You can use tools. End every message with exactly one JSON object,"),
+    ):
+        assert f"the first prompt, as the chat template writes it:\n{prompt}" in mine.run("--dry-run", *options)
+    told = mine.run("--dry-run", "model.name=nowhere")
+    assert "WARNING: the prompt is shown without the chat template" in told and "  user: What is 0?" in told
+    assert "selected.jsonl will have right answers alone" in told
+    assert "right answers alone" not in mine.run("--dry-run", "select.only_matches=false")
+
+
 def test_smoke_is_a_small_run_beside_the_other(task):
     mine = task(50, generation={"samples_per_prompt": 5, "max_new_tokens": 60})
     for _ in range(2):
         told = mine.run("--smoke", "4")
-        assert "8 of 8 rollouts" in told
+        assert "8 of 8 rollouts" in told and "generation.samples_per_prompt 5 -> 2" in told
     rows, _ = read_jsonl(mine.folder / "outputs/run-smoke/rollouts.jsonl")
     assert len(rows) == 8 and not mine.run_dir.exists()
 
@@ -469,8 +486,7 @@ def test_a_resume_may_change_some_things_and_asks_for_what_is_missing(task, log)
     told = mine.run("--resume", "generation.temperature=0.5", code=2)
     assert "generation.temperature: 1.0 -> 0.5" in told and "--allow-config-change" in told
     seen = len(notes(log))
-    select = ["select.best_of=1", "select.only_matches=true"]
-    mine.run("--resume", "dataset.max_rows=10", *select, f"endpoint.base_url={NOBODY}")
+    mine.run("--resume", "dataset.max_rows=10", "select.best_of=1", f"endpoint.base_url={NOBODY}")
     assert len(notes(log)) == seen
     best = mine.read("selected.jsonl")
     assert best and len(best) == len({row["prompt_id"] for row in best}) and all(row["match"] for row in best)
@@ -482,7 +498,7 @@ def test_a_resume_may_change_some_things_and_asks_for_what_is_missing(task, log)
 
 def test_the_same_prompt_twice_is_answered_twice(task):
     row = {"question": "What?", "answer": "7"}
-    mine = task(rows=[row, {**row, "answer": "8"}, row], select={"distinct": False})
+    mine = task(rows=[row, {**row, "answer": "8"}, row], select={"distinct": False, "only_matches": False})
     mine.run()
     ids = Counter(row["prompt_id"] for row in mine.rows().values())
     assert len(ids) == 3 and set(ids.values()) == {2}
@@ -685,7 +701,7 @@ def test_who_asks_a_server_loads_no_torch(task):
 
 def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory):
     """Rollouts of a server, the right ones selected, SFT on them, rollouts again: .6 right before, nearly all after."""
-    taught = task(100, select={"only_matches": True})
+    taught = task(100)
     taught.run()
     learned = taught.read("selected.jsonl")
     assert learned and all("<answer>7</answer>" in row["answer"] for row in learned)

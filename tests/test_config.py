@@ -426,6 +426,22 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
         assert small.eval.every_steps == 1
 
 
+def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
+    config = loaded(tmp_path, GOOD, "train.stage2_steps=0", "generation.max_new_tokens_attempt1=5", smoke=3)
+    (told,) = capsys.readouterr().out.splitlines()
+    changed = {
+        "run_name 'demo' -> 'demo-smoke'", "dataset.max_train_rows None -> 3", "dataset.test_split_size 200 -> 3",
+        "generation.max_new_tokens_attempt2 512 -> 64", "train.stage1_steps None -> 2", "train.checkpoint_every 0 -> 1",
+        "train.stage1_batch_size 16 -> 3", "train.stage2_batch_size 16 -> 3", "train.attempts_per_prompt 4 -> 2",
+        "eval.max_examples 200 -> 3", "eval.every_steps 0 -> 1",
+    }  # fmt: skip
+    assert told.startswith("--smoke 3 changes ")
+    assert set(told.removeprefix("--smoke 3 changes ").split(", ")) == changed
+    assert config.train.stage2_steps == 0
+    loaded(tmp_path)
+    assert capsys.readouterr().out == ""
+
+
 def test_smoke_does_not_raise_what_is_small_already(tmp_path):
     config = loaded(tmp_path, GOOD, "generation.max_new_tokens_attempt1=5", "eval.max_examples=3", smoke=1)
     assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 64)

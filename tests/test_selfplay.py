@@ -800,6 +800,7 @@ def test_a_smoke_run_of_a_sound_config_is_sound(folder, examples):
 def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
     with pytest.raises(ConfigError, match=r"generation\.thinking\.enabled: the chat template writes the same"):
         ChatRenderer(tokenizer, {}).switch_thinking(True)
+    ChatRenderer(tokenizer, {}).switch_thinking(False)  # nothing is to be disabled
     monkeypatch.setattr(tokenizer, "chat_template", "{% if enable_thinking %}<think>{% endif %}1")
     for enabled, expected in ((True, ["<think>", "1"]), (False, ["1"])):
         prompts = ChatRenderer(tokenizer, {})

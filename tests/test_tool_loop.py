@@ -597,8 +597,8 @@ ADDING = "{% if tools %}{{ 'tools: ' + tools }}{% endif %}" + BARE
     ],
 )
 def test_what_a_template_knows(make_policy, tokenizer, template, knows_tools, knows_results):
-    model = local(make_policy(), tokenizer, template)
-    assert (model.knows_tools, model.knows_results) == (knows_tools, knows_results)
+    known = local(make_policy(), tokenizer, template).template
+    assert (known.knows_tools, known.knows_results) == (knows_tools, knows_results)
 
 
 def test_a_chat_that_the_template_refuses_is_no_reply(make_policy, tokenizer):
@@ -616,13 +616,15 @@ def test_thinking_is_switched_or_the_config_is_wrong(make_policy, tokenizer):
     prompts = {}
     for enabled in (True, False, None):
         model = local(policy, tokenizer, QWEN3, Thinking(enabled=enabled))
-        prompts[enabled] = model._render(QUESTION, [])
+        prompts[enabled] = model.template.render(QUESTION, [])
         assert model.name["chat_template_kwargs"] == ({} if enabled is None else {"enable_thinking": enabled})
     assert prompts[False].endswith("<think>\n\n</think>\n\n")
     assert prompts[True] == prompts[None] != prompts[False]
-    for enabled in (True, False):
+    local(policy, tokenizer, None, Thinking(enabled=False))  # this template does not think: nothing is to be disabled
+    opening = TEMPLATE + "{% if add_generation_prompt %}<think>{% endif %}"
+    for enabled, template in ((True, None), (True, opening), (False, opening)):
         with pytest.raises(ConfigError, match=r"generation\.thinking\.enabled"):
-            local(policy, tokenizer, None, Thinking(enabled=enabled))
+            local(policy, tokenizer, template, Thinking(enabled=enabled))
     assert CHAT["chat_template_kwargs"] == {}
 
 
@@ -746,7 +748,7 @@ STEPS = 350
 
 def specification():
     box = Toolbox(Tools(names=["python.run"]), None)
-    return ToolLoop(None, ChatSampling(), box, "json")._prompt([])[0]["content"]
+    return ToolLoop(None, ChatSampling(), box, "json").prompt([])[0]["content"]
 
 
 def lessons():
