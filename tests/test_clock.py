@@ -19,6 +19,8 @@ def clock(monkeypatch):
 
 
 def test_phases_nest_exclusively_and_sum_to_the_lap(clock):
+    before = time.perf_counter()
+    clock.start()
     begin = time.perf_counter()
     time.sleep(0.01)
     with phase("generate"):
@@ -30,14 +32,15 @@ def test_phases_nest_exclusively_and_sum_to_the_lap(clock):
         time.sleep(0.02)
     with phase("generate"):
         time.sleep(0.01)
+    end = time.perf_counter()
     seconds = clock.lap()
-    whole = time.perf_counter() - begin
+    after = time.perf_counter()
     assert list(seconds) == [f"seconds_{name}" for name in PHASES]
     least = {"generate": 0.05, "sync": 0.04, "reward": 0.01, "other": 0.01}
     for name in PHASES:
         assert seconds[f"seconds_{name}"] >= least.get(name, 0.0)
         assert name in least or seconds[f"seconds_{name}"] == 0
-    assert sum(seconds.values()) == pytest.approx(whole, abs=2e-3)
+    assert end - begin <= sum(seconds.values()) <= after - before
 
 
 def test_a_phase_ends_on_an_exception_and_a_lap_starts_anew(clock):
