@@ -6,6 +6,7 @@ need several fields stand in `conflicts()`.
 """
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -108,10 +109,35 @@ class Prompts(Section):
     # answer_only: the think block is left out
 
 
+def weights_of(fn: Any) -> dict[str, float]:
+    """The rewards that `reward.fn` names, each with its weight. ConfigError with every mistake in it."""
+    if isinstance(fn, str) and fn:
+        rewards.get(fn)
+        return {fn: 1.0}
+    if not isinstance(fn, Mapping) or not fn:
+        example = "{exact_match: 1.0, my_rewards.brief: 0.2}"
+        raise ConfigError(f"got {_short(fn)}, expected the name of a reward, or several with weights: {example}")
+    mistakes = []
+    for name, weight in fn.items():
+        try:
+            rewards.get(str(name))
+        except ConfigError as error:
+            mistakes.append(str(error))
+        if weight is None:
+            mistakes.append(f"'{name}' has no weight: give it a number, such as {name}: 1.0")
+        elif isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+            mistakes.append(f"the weight of '{name}' is {_short(weight)}, expected a number of at least 0")
+    if not mistakes and not any(fn.values()):
+        mistakes.append("every weight is 0, so that nothing would be paid: raise one")
+    if mistakes:
+        raise ConfigError("; ".join(mistakes))
+    return dict(fn)
+
+
 class Reward(Section):
     """How a completion is judged. Names come from the registry; dotted paths work."""
 
-    fn: Name = "exact_match"
+    fn: Name | dict[Name, Weight] = "exact_match"  # one, or the weights of several: {exact_match: 1, code: 0.5}, summed
     format: Literal["free", "answer", "think_answer", "boxed"] = "free"
     # what a text must look like, and where in it the answer stands (lib/formats.py); elsewhere it is never right:
     # answer: one <answer> block, at the end; think_answer: that and one <think> block before it, nothing else;
@@ -120,13 +146,22 @@ class Reward(Section):
     target_extractor: Name | None = None  # reads targets; null: identity, in free texts the same as answer_extractor
     match: Name = "exact"  # what "accuracy" and the bonus count as the same answer:
     # exact: the same text or the same number; math: besides, equivalent formulae, worked out as far as the target
-    options: dict[str, Any] = {}  # keyword parameters of the reward
+    options: dict[str, Any] = {}  # keyword parameters of the reward; of several {reward: {parameter: value}}
     timeout_s: Annotated[float, Field(gt=0)] | None = None  # for one batch of answers; beyond it the run ends
 
-    @field_validator("fn", "answer_extractor", "target_extractor", "match")
+    @field_validator("fn", mode="before")
+    @classmethod
+    def _are_rewards(cls, fn: Any) -> Any:
+        try:
+            weights_of(fn)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return fn
+
+    @field_validator("answer_extractor", "target_extractor", "match")
     @classmethod
     def _is_known(cls, name: str | None, info) -> str | None:
-        known = {"fn": rewards.get, "answer_extractor": extractor_of_predictions, "target_extractor": extractors.get,
+        known = {"answer_extractor": extractor_of_predictions, "target_extractor": extractors.get,
                  "match": matchers.get}[info.field_name]  # fmt: skip
         try:
             if name is not None:
@@ -137,9 +172,10 @@ class Reward(Section):
 
     def conflicts(self) -> Iterator[Conflict]:
         """A reward for a format without one."""
-        if self.format == "free" and getattr(rewards.get(self.fn), "pays_format", False):
+        paying = [name for name in weights_of(self.fn) if getattr(rewards.get(name), "pays_format", False)]
+        if self.format == "free" and paying:
             keys = ("reward.format", "reward.fn")
-            yield keys, f"'{self.fn}' pays for a format, and none is declared: set think_answer, answer or boxed"
+            yield keys, f"'{paying[0]}' pays for a format, and none is declared: set think_answer, answer or boxed"
 
 
 class Sandbox(Section):

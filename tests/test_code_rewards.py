@@ -14,6 +14,7 @@ import train
 from lib import sandbox
 from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
+from lib.registry import register_reward
 from lib.rewards import Judge
 from lib.score import Score
 from lib.task import load_task
@@ -24,6 +25,12 @@ ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "asse
 RIGHT = "def add(a, b):\n    return a + b\n"
 HALF = "def add(a, b):\n    return a * b\n"  # 2 * 2 is 2 + 2
 SLOW = "def add(a, b):\n    while True:\n        pass\n"
+WEIGHTS = {"code": 2, "code_tests": 1, "code_rewards_thorough": 0.5}
+
+
+@register_reward("code_rewards_thorough")
+def thorough(predictions):
+    return [float(len(text) > 20) for text in predictions]
 
 
 def block(program, before="", after=""):
@@ -157,6 +164,18 @@ def test_tests_that_can_not_be_relied_on_are_found_before_training():
     assert "check_code_tasks.py FILE --clean" in str(told.value) and "\n" not in str(told.value)
 
 
+def test_programs_and_texts_are_paid_together():
+    """The tests decide what is right; a text that the gate refuses earns nothing for being boxed, nor for its tests."""
+    judge = Judge(WEIGHTS, "code", "exact", list(ROW), {"code": {"conciseness": 0.1}})
+    texts = [block(RIGHT, after="final answer:"), block(HALF, after="final answer:"), block(RIGHT)]
+    scores = judge(texts, [""] * 3, {name: [value] * 3 for name, value in ROW.items()})
+    assert [score.match for score in scores] == [True, False, False]
+    assert [score.well_formed for score in scores] == [True, True, False]
+    assert [score.reward for score in scores] == [pytest.approx(each) for each in (2 + 1 + 0.5, 0.9 + 0.5 + 0.5, -0.14)]
+    assert scores[0].components["code/tests"] == pytest.approx(1.8) and scores[0].components["code_tests/tests"] == 1
+    assert judge.begin is not None and not judge.needs_targets
+
+
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
     faulty = Verdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
     monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
@@ -164,6 +183,8 @@ def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
         [score] = judged([text], reward)
         assert (score.scored, score.match, score.components) == (False, False, {})
         assert score.about == "R3: infra_error (4 workers were lost)"
+    [score] = judged([block(RIGHT, after="final answer:")], WEIGHTS)
+    assert (score.scored, score.reward) == (False, 0)
     assert judged([RIGHT], "code")[0].scored  # no program, so nothing that could go wrong
 
 

@@ -187,6 +187,10 @@ WRONG = {
     "train.kl=k1": "train.kl: should be 'k3', 'k2', 'k1_in_reward' or 'exact', got 'k1'",
     "optimizer.betas=[0.9]": "optimizer.betas: ",
     "reward.fn=exact_mach": "reward.fn: unknown reward 'exact_mach'; did you mean 'exact_match'?",
+    "reward.fn={}": "reward.fn: got {}, expected the name of a reward, or several with weights: {exact_match: 1.0, ",
+    "reward.fn=[exact_match]": "reward.fn: got ['exact_match'], expected the name of a reward, or several with weights",
+    "reward.fn={exact_match: 0, format_and_match: 0.0}": "reward.fn: every weight is 0, so that nothing would be paid",
+    "reward.fn={format_and_match: 1}": "reward.format: 'format_and_match' pays for a format, and none is declared: set",
     "reward.match=no_module.f": "reward.match: match 'no_module.f': no module 'no_module' here",
     "train.micro_batch_tokens=2.5": "train.micro_batch_tokens: should be a valid integer",
     "train.micro_batch_size=8": "train.micro_batch_size: unknown key; did you mean 'micro_batch_tokens'?",
@@ -194,6 +198,15 @@ WRONG = {
     "nonsense": "expected section.key=value",
     "=3": "expected section.key=value",
 }
+
+
+def test_all_that_is_wrong_with_weights_is_told_at_once(tmp_path):
+    fn = "{exact_mach: 1, format_and_match: null, exact_match: -1, code: true, code_tests: .nan}"
+    (line,) = mistakes(tmp_path, GOOD, f"reward.fn={fn}")
+    for told in ("unknown reward 'exact_mach'; did you mean 'exact_match'?", "'format_and_match' has no weight: give",
+                 "the weight of 'exact_match' is -1, expected a number of at least 0", "the weight of 'code' is True",
+                 "the weight of 'code_tests' is nan"):  # fmt: skip
+        assert told in line
 
 
 @pytest.mark.parametrize(("override", "text"), WRONG.items())

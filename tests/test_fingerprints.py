@@ -124,7 +124,7 @@ def code(tmp_path, monkeypatch):
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode  # two versions within a second
         try:
             judge = Judge("my_rewards.judge.paid")
-            judge._reward(["x"])
+            judge.functions[0](["x"])
         finally:
             sys.dont_write_bytecode = before
         return fingerprints.of_code(judge.functions)

@@ -15,13 +15,26 @@ import pytest
 import reward_function  # noqa: F401
 from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
 from lib.formats import FORMATS
-from lib.registry import LENIENT
+from lib.registry import LENIENT, register_reward
 from lib.rewards import Judge, judge_of
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]
 MATCHERS = ("exact", "math")
 FOR_FORMATS = ("format_and_match", "strict_format_and_match")
+
+
+@register_reward("gaming_is_written")
+def is_written(predictions):
+    """A reward that knows nothing of formats, nor of answers."""
+    return [1.0] * len(predictions)
+
+
+SUMS = (  # the last one pays for anything more than a right answer earns with the others
+    {"exact_match": 1, "strict_format_and_match": 0.5},
+    {"format_and_match": 1, "gaming_is_written": 0.2},
+    {"strict_format_and_match": 0.1, "exact_match": 0.1, "gaming_is_written": 3},
+)
 
 
 def corpus(name):
@@ -56,13 +69,14 @@ def test_no_gaming_text_is_paid(format, match):
 @pytest.mark.parametrize("match", MATCHERS)
 @pytest.mark.parametrize("format", DECLARED)
 def test_malformed_never_earns_what_well_formed_earns(format, match):
-    for reward in FOR_FORMATS:
+    for reward in (*FOR_FORMATS, *SUMS):
         judged = scores(GAMING + HONEST, reward, format=format, match=match)
         wrong = [score.reward for score in judged if score.well_formed and not score.match]
         right = [score.reward for score in judged if score.match]
         malformed = [score for score in judged if not score.well_formed]
         assert max(score.reward for score in malformed) < min(wrong) <= max(wrong) < min(right)
-        assert all(score.components["match"] == 0 for score in malformed)
+        assert all(score.components.get("match", 0) == 0 for score in malformed)
+        assert reward in FOR_FORMATS or not any(score.reward for score in malformed)
 
 
 @pytest.mark.parametrize("match", MATCHERS)

@@ -14,9 +14,10 @@ from time import perf_counter
 import pytest
 
 from lib import registry
+from lib.config import Reward, Sandbox, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.rewards import Judge, as_trl_reward, text_of
+from lib.rewards import Judge, as_trl_reward, prepare, text_of
 from lib.rewards.math import gsm8k_hash, math_final_answer
 from lib.rewards.math import math as math_match
 
@@ -443,6 +444,93 @@ def test_a_reward_that_raises_about_no_sample_alone(shelf):
 
     with pytest.raises(RewardError, match=r"ZeroDivisionError.* for 2 samples together$"):
         judged(fake)
+
+
+# --- several rewards
+
+
+@pytest.fixture
+def brief(shelf):
+    @register_reward("brief")
+    def brief(predictions, *, most=50, price=0.0):
+        return [{"short": float(len(text) <= most), "price": -price} for text in predictions]
+
+    return brief
+
+
+TEXTS = [GOOD, "<think>a</think><answer>7</answer>", "18", "<think>a</think><answer>18</answer>" + " " * 40]
+
+
+def summed(*texts, weights, targets="18", **reading):
+    judge = Judge(weights, format="think_answer", **reading)
+    return judge(texts, [targets] * len(texts), {})
+
+
+def test_several_rewards_are_summed_with_their_weights_and_parts_bear_their_names(brief):
+    scores = summed(*TEXTS, weights={"exact_match": 2, "brief": 0.5}, options={"brief": {"price": 0.2}})
+    parts = [list(score.components.values()) for score in scores]
+    assert list(scores[0].components) == ["exact_match", "brief/short", "brief/price"]
+    assert parts == [[2, 0.5, -0.1], [0, 0.5, -0.1], [0, 0, -0.1], [2, 0, -0.1]]  # the third one is malformed
+    assert [score.reward for score in scores] == [pytest.approx(sum(own)) for own in parts]
+    assert [score.match for score in scores] == [True, False, False, True]  # as the config says, whatever is paid
+    assert [score.well_formed for score in scores] == [True, True, False, True]
+
+
+def test_a_single_reward_with_a_weight_is_that_reward_and_no_more(shelf):
+    one, other = (summed(*TEXTS, "<answer>1</answer>", weights=fn)
+                  for fn in ("format_and_match", {"format_and_match": 3}))  # fmt: skip
+    assert [score.reward for score in other] == [pytest.approx(3 * score.reward) for score in one]
+    assert one[4].reward == pytest.approx(0.1)  # on the way to the format
+    assert list(one[0].components) == list(other[0].components)
+
+
+def test_who_decides_the_match_of_a_sum(shelf):
+    """All that decide must agree; who refuses a text refuses it for all; who can not judge leaves it out for all."""
+    for name, kinds in {"left": "rwrrmu", "right_too": "rrwrrr"}.items():
+        says = {
+            "r": Judged({"a": 1.0}, True, name), "w": Judged({"a": 1.0}, False),
+            "m": Judged({"a": -0.25}, malformed="m"), "u": Judged({}, scored=False, about="lost"),
+        }  # fmt: skip
+        register_reward(name)(lambda predictions, kinds=kinds, says=says: [says[kind] for kind in kinds])
+    scores = Judge({"left": 1, "right_too": 1, "exact_match": 1})(["a"] * 6, ["a", "a", "a", "b", "a", "a"], {})
+    assert [score.match for score in scores] == [True, False, False, True, False, False]
+    assert [score.reward for score in scores] == [3, 3, 3, 2, -0.25, 0]
+    assert [score.malformed for score in scores] == ["", "", "", "", "m", ""]
+    assert [score.scored for score in scores] == [True] * 5 + [False]
+    assert [score.about for score in scores][::5] == ["left; right_too", "lost; right_too"]
+
+
+def test_options_of_several_rewards_stand_under_their_names(brief):
+    wrong = {"brief": {"mots": 3}, "breif": {"most": 1}, "exact_match": 3}
+    with pytest.raises(ConfigError) as told:
+        Judge({"exact_match": 1, "brief": 1}, options=wrong)
+    lines = str(told.value).splitlines()
+    assert len(lines) == 3
+    assert "reward.options.brief.mots: reward 'brief' has no such option; did you mean 'most'?" in lines
+    assert any(line.startswith("reward.options.breif: ") and "did you mean 'brief'?" in line for line in lines)
+    assert any(line.startswith("reward.options.exact_match: got 3, expected") for line in lines)
+
+
+def test_every_reward_of_a_sum_is_prepared_checked_and_begun(shelf):
+    seen = []
+    for name in ("one", "two", "three"):
+        register_reward(name)(reward := lambda predictions, **columns: [1.0] * len(predictions))
+        reward.begin = lambda text, row, name=name: seen.append((name, "begin", text))
+        reward.check = lambda rows, name=name: seen.append((name, "check", len(rows)))
+        reward.prepare = lambda name=name: f"{name} is ready"
+    del reward.begin, reward.check, reward.prepare
+    judge = Judge({"one": 1, "three": 1, "two": 1})
+    judge.begin("text", {})
+    judge.check([{}, {}])
+    assert seen == [("one", "begin", "text"), ("two", "begin", "text"), ("one", "check", 2), ("two", "check", 2)]
+    assert len(judge.functions) == 6
+    config, told = ScoreConfig.model_construct(sandbox=Sandbox(), reward=Reward(fn={"one": 1, "two": 1})), []
+    prepare(config, told.append)
+    assert told == ["one is ready", "two is ready"]
+    assert Judge({"three": 1}).begin is None
+    with pytest.raises(RewardError, match=r"^reward 'two' raised ZeroDivisionError.* for sample 0"):
+        registry.rewards._entries["two"] = lambda predictions: [1 / 0]
+        Judge({"one": 1, "two": 1})(["a"], ["a"], {})
 
 
 def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch):

@@ -20,6 +20,11 @@ the loss. A malformed prediction is never right. Where a column has the name of 
 of the model that cannot be read earns zero; anything else that goes wrong raises, and the run stops: with a RewardError
 that says which sample it was about, for which a reward that raised is asked again, sample by sample.
 
+Several rewards with weights are summed: each is asked the same, and its parts bear its name (`code/tests`). Right is
+what format, extractor and equality of the config say, unless rewards decide the match: then all that do must agree.
+Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
+one reward pays for can not make up for the form that another asks for.
+
 A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
 `check(rows)` is called with all rows before anything is trained, to find what is wrong with them; a parameter `places`
@@ -37,7 +42,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from lib import registry, sandbox
-from lib.config import Reward
+from lib.config import Reward, weights_of
 from lib.data import Splits, with_targets
 from lib.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.formats import FORMATS, answer_place
@@ -92,25 +97,136 @@ def text_of(value: Any) -> str:
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the reward of a config with `reward` and `sandbox` needs. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
-    start = config.reward and getattr(registry.rewards.get(config.reward.fn), "prepare", None)
-    if start:
-        with blamed_on(f"reward '{config.reward.fn}'", " in its prepare()"):
+    names = weights_of(config.reward.fn) if config.reward else ()
+    starts = {getattr(registry.rewards.get(name), "prepare", None): name for name in names}
+    for start, name in starts.items():
+        if start is None:
+            continue
+        with blamed_on(f"reward '{name}'", " in its prepare()"):
             note = start()
         if os.environ.get("RANK", "0") == "0":  # one of all processes tells
             say(note)
 
 
+class _Reward:
+    """One reward by name, with its options: what it takes, and what it says, checked."""
+
+    def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
+        self.name, self.columns, self.options = name, columns, dict(options)
+        self.function = registry.rewards.get(name)
+        self.named, self.required, self._takes_all = self._read_signature()
+
+    def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
+        """What it says of each prediction."""
+        absent = [name for name in self.required if name not in lists]
+        if absent:
+            raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
+        taken = self.named | set(columns) if self._takes_all else self.named
+        arguments = {name: value for name, value in lists.items() if name in taken}
+        try:
+            with blamed_on(f"reward '{self.name}'"):
+                returned = self.function(**(arguments | self.options))
+        except RewardError as error:
+            raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
+        if not isinstance(returned, list) or len(returned) != len(texts):
+            got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
+            raise ConfigError(
+                f"reward '{self.name}' returned {got} for {len(texts)} predictions: expected a list with one "
+                "number, or one dict of numbers, for each"
+            )
+        return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
+
+    def begin(self, text: str, row: dict) -> None:
+        """Lets it begin with a prediction, where it can."""
+        if begin := getattr(self.function, "begin", None):
+            with blamed_on(f"reward '{self.name}'", f" in its begin() for {text[:80]!r}"):
+                begin(text, row)
+
+    def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any]) -> None:
+        """Lets it look at all rows, where it wants to."""
+        if check := getattr(self.function, "check", None):
+            takes = {"places": places} if "places" in inspect.signature(check).parameters else {}
+            with blamed_on(f"reward '{self.name}'", " in its check()"):
+                check(rows, **takes)
+
+    def option_mistakes(self, key: str) -> list[str]:
+        """What is wrong with its options, which stand at `key` of the config."""
+        parameters = inspect.signature(self.function).parameters
+        known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+        mistakes = []
+        for name, value in self.options.items():
+            if name not in known:
+                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                mistakes.append(f"{key}.{name}: reward '{self.name}' has no such option{near}")
+            elif not _is_alike(value, known[name]):
+                like = f"a {type(known[name]).__name__} such as {known[name]!r}"
+                mistakes.append(f"{key}.{name}: got {value!r}, expected {like}")
+        return mistakes
+
+    def _read_signature(self) -> tuple[set[str], list[str], bool]:
+        """The reward's parameters, those of them without a default, and whether `**kwargs` takes every column."""
+        parameters = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        available = {*_SUPPLIED, *self.columns}
+        if "extractor" in required and "extractor" not in available:
+            raise ConfigError(
+                f"reward '{self.name}' needs `extractor`, which would read a malformed text too: take `right`, "
+                "a bool for each prediction, or `prediction_answers` and `target_answers` (lib/rewards/__init__.py)"
+            )
+        missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
+        if missing:
+            raise ConfigError(
+                f"reward '{self.name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
+                f"it. Available: {', '.join(sorted(available))}"
+            )
+        return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
+        """For which sample a reward that has raised raises too when it is asked about that one alone."""
+        index, end = 0, time.monotonic() + _SEARCH_SECONDS
+        while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
+            one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
+            try:
+                with blamed_on("it"):
+                    self.function(**(one | self.options))
+            except RewardError:
+                break
+            index += 1
+        if not texts:
+            return "when it was asked about nothing, to check reward.options"
+        if index == len(texts) or time.monotonic() >= end:
+            return f"for {len(texts)} samples together"
+        return f"for sample {index} of {len(texts)} ({texts[index][:80]!r})"
+
+    def _judged(self, value: Any, index: int, text: str) -> Judged:
+        if isinstance(value, Judged):
+            return replace(value, components=self._components(value.components, index, text))
+        return Judged(self._components(value, index, text))
+
+    def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
+        parts = value if isinstance(value, Mapping) else {self.name: value}
+        for name, part in parts.items():
+            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
+            wrong = f"reward '{self.name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
+            if not isinstance(part, Real):
+                raise ConfigError(wrong)
+            if not _is_finite(part):
+                raise NumericError(wrong)
+        return {name: float(part) for name, part in parts.items()}
+
+
 class Judge:
     """A reward, a format, extractors and an equality by name, checked against the columns of a data set.
 
-    The keys of `reward` in YAML say what each of them is (lib/config.py). Raises ConfigError at construction for an
-    unknown name, a parameter of the reward that nothing can fill, an option that it does not have, or a package that
-    the equality lacks.
+    `reward` may be several by name, each with its weight. The keys of `reward` in YAML say what each of them is
+    (lib/config.py). Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can
+    fill, an option that it does not have, or a package that the equality lacks.
     """
 
     def __init__(
         self,
-        reward: str,
+        reward: str | Mapping[str, float],
         answer_extractor: str = "identity",
         match: str = "exact",
         columns: Sequence[str] = (),
@@ -120,21 +236,21 @@ class Judge:
         target_extractor: str | None = None,
         timeout_s: float | None = None,
     ):
-        self.reward_name = reward
+        self._weights = weights_of(reward)
+        self.reward_name = " + ".join(self._weights)
         self.columns = tuple(columns)
         self.format = format
         self._extractor_name = answer_extractor
         self._target_extractor_name = target_extractor or (answer_extractor if format == "free" else "identity")
-        self._timeout, self._overtime = timeout_s, Overtime(f"reward '{reward}'", timeout_s)
-        self._reward = registry.rewards.get(reward)
+        self._timeout, self._overtime = timeout_s, Overtime(f"reward '{self.reward_name}'", timeout_s)
         self._extractor = registry.extractor_of_predictions(answer_extractor)
         self._target_extractor = registry.extractors.get(self._target_extractor_name)
         self._matcher_name = match
         self._matcher = registry.matchers.get(match)
-        self._options = dict(options or {})
+        options = dict(options or {}) if isinstance(reward, Mapping) else {reward: options or {}}
+        self._rewards = [_Reward(name, self.columns, _own(options, name)) for name in self._weights]
         self._check_format()
-        self._named, self._required, self._takes_all = self._read_signature()
-        self._check_options()
+        self._check_options(options, isinstance(reward, Mapping))
         self._match("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
 
     def __call__(
@@ -169,7 +285,8 @@ class Judge:
         for name, values in lists.items():
             if len(values) != len(texts):
                 raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
-        if "rows" in self._named:
+        named = set().union(*(reward.named for reward in self._rewards))
+        if "rows" in named:
             lists["rows"] = _rows(columns, len(texts))
         read = [self._read(text, index) for index, text in enumerate(texts)]
         answers = [answer for answer, _ in read]
@@ -178,12 +295,13 @@ class Judge:
             "well_formed": [not malformed for _, malformed in read],
             "prediction_answers": answers,
             "target_answers": gold_answers,
+            "match": self._match,
         }
         same: list[bool | None] = [None] * len(texts)  # None: nobody has asked yet, and formulae cost time
-        if "right" in self._named:
+        if "right" in named:
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
-        judged = self._call(lists, columns, texts)
-        return [self._score(*each) for each in zip(judged, read, gold_answers, same, strict=True)]
+        said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
+        return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
 
     def answer_of(self, target: Any) -> str:
         """What the extractor of targets finds in a target."""
@@ -198,36 +316,32 @@ class Judge:
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""
-        begin = getattr(self._reward, "begin", None)
-        if begin is None:
-            return None
+        able = [reward for reward in self._rewards if hasattr(reward.function, "begin")]
 
-        def blamed(text: str, row: dict) -> None:
-            with blamed_on(f"reward '{self.reward_name}'", f" in its begin() for {text[:80]!r}"):
-                begin(text, row)
+        def begin(text: str, row: dict) -> None:
+            for reward in able:
+                reward.begin(text, row)
 
-        return blamed
+        return begin if able else None
 
     @property
     def functions(self) -> list[Callable]:
-        """What it calls: the reward, both extractors, the equality."""
-        return [self._reward, self._extractor, self._target_extractor, self._matcher]
+        """What it calls: the rewards, both extractors, the equality."""
+        return [*(reward.function for reward in self._rewards), self._extractor, self._target_extractor, self._matcher]
 
     @property
     def needs_targets(self) -> bool:
-        """Whether the reward compares with right answers."""
-        return not _NEEDS_TARGETS.isdisjoint(self._required)
+        """Whether a reward compares with right answers."""
+        return any(not _NEEDS_TARGETS.isdisjoint(reward.required) for reward in self._rewards)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any] = ()) -> None:
         """Lets the reward look at all rows before anything is trained. Raises its ConfigError, or RewardError.
 
         `places` are where the rows stand, for people; () counts them from 1.
         """
-        check = getattr(self._reward, "check", None)
-        if check is not None:
-            takes = {"places": places or _numbered(rows)} if "places" in inspect.signature(check).parameters else {}
-            with blamed_on(f"reward '{self.reward_name}'", " in its check()"):
-                check(rows, **takes)
+        for check, reward in {getattr(each.function, "check", None): each for each in self._rewards}.items():
+            if check is not None:
+                reward.check(rows, places or _numbered(rows))
 
     def target_problem(self, row: Mapping[str, Any], field: str, place: Any, compares: bool = True) -> str:
         """Why no prediction could ever match the target of a row; "" where one could. Raises ConfigError, RewardError.
@@ -251,98 +365,66 @@ class Judge:
         if self.format not in FORMATS:
             near = did_you_mean(self.format, FORMATS) or ":"
             raise ConfigError(f"reward.format: got '{self.format}'{near} expected one of {', '.join(FORMATS)}")
-        if self.format == "free" and getattr(self._reward, "pays_format", False):
-            raise ConfigError(
-                f"reward.format: '{self.reward_name}' pays for a format, and none is declared: give one of "
-                f"{', '.join(FORMATS[1:])}"
-            )
+        for reward in self._rewards:
+            if self.format == "free" and getattr(reward.function, "pays_format", False):
+                raise ConfigError(
+                    f"reward.format: '{reward.name}' pays for a format, and none is declared: give one of "
+                    f"{', '.join(FORMATS[1:])}"
+                )
 
-    def _read_signature(self) -> tuple[set[str], list[str], bool]:
-        """The reward's parameters, those of them without a default, and whether `**kwargs` takes every column."""
-        parameters = [p for p in inspect.signature(self._reward).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-        named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-        required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-        available = {*_SUPPLIED, *self.columns}
-        if "extractor" in required and "extractor" not in available:
-            raise ConfigError(
-                f"reward '{self.reward_name}' needs `extractor`, which would read a malformed text too: take `right`, "
-                "a bool for each prediction, or `prediction_answers` and `target_answers` (lib/rewards/__init__.py)"
-            )
-        missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
-        if missing:
-            raise ConfigError(
-                f"reward '{self.reward_name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
-                f"it. Available: {', '.join(sorted(available))}"
-            )
-        return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
-
-    def _check_options(self) -> None:
-        """All mistakes in `reward.options`; of its own ones the reward complains when it is asked about nothing."""
-        parameters = inspect.signature(self._reward).parameters
-        known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+    def _check_options(self, options: Mapping[str, Any], by_name: bool) -> None:
+        """All mistakes in `reward.options`; of its own ones a reward complains when it is asked about nothing."""
         mistakes = []
-        for name, value in self._options.items():
-            if name not in known:
-                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-                mistakes.append(f"reward.options.{name}: reward '{self.reward_name}' has no such option{near}")
-            elif not _is_alike(value, known[name]):
-                like = f"a {type(known[name]).__name__} such as {known[name]!r}"
-                mistakes.append(f"reward.options.{name}: got {value!r}, expected {like}")
+        for name, own in options.items():
+            if name not in self._weights:
+                near = did_you_mean(name, self._weights) or f"; these are {', '.join(self._weights)}"
+                mistakes.append(f"reward.options.{name}: got this, expected the name of a reward of reward.fn{near}")
+            elif not isinstance(own, Mapping):
+                mistakes.append(
+                    f"reward.options.{name}: got {own!r}, expected options of the reward: {{option: value}}"
+                )
+        for reward in self._rewards:
+            mistakes += reward.option_mistakes(f"reward.options.{reward.name}" if by_name else "reward.options")
         if mistakes:
             raise ConfigError("\n".join(mistakes))
-        if self._options:
-            self._call({name: [] for name in (*_SUPPLIED, *self.columns)}, {}, [])
+        nothing = {name: [] for name in (*_SUPPLIED, *self.columns)} | {"match": self._match}
+        for reward in self._rewards:
+            if reward.options:
+                reward(nothing, {}, [])
 
-    def _score(self, judged: Judged, read: tuple[str, str], gold: str, same: bool | None) -> Score:
+    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Score:
+        """What all rewards said of a prediction, as one verdict."""
         answer, malformed = read
-        if judged.malformed is not None:
-            malformed = judged.malformed
+        refusals = [each.malformed for each in said if each.malformed is not None]
+        if refusals:  # of a single reward what it says counts, and not the format; of several anybody's refusal
+            malformed = next(filter(None, refusals if len(said) == 1 else [malformed, *refusals]), "")
             answer = "" if malformed else answer  # as of what the format refuses: it has no vote
-        if not judged.scored:
-            return Score(0.0, {}, False, answer, False, judged.about, malformed)
-        match = judged.match
-        if match is None:
+        about = "; ".join(filter(None, (each.about for each in said)))
+        if not all(each.scored for each in said):
+            return Score(0.0, {}, False, answer, False, about, malformed)
+        matches = [each.match for each in said if each.match is not None]
+        if matches:
+            match = all(matches)
+        else:
             match = self._match(answer, gold) if same is None else same
-        reward = sum(judged.components.values())
-        return Score(reward, judged.components, match and not malformed, answer, True, judged.about, malformed)
+        components = self._summed(said, malformed) if len(said) > 1 else self._weighted(said[0], *self._weights)
+        return Score(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
-    def _call(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
-        """What the reward says of each prediction, checked."""
-        supplied = {**lists, "match": self._match}
-        absent = [name for name in self._required if name not in supplied]
-        if absent:
-            raise ConfigError(f"reward '{self.reward_name}' needs {', '.join(absent)}, which this batch lacks")
-        taken = self._named | set(columns) if self._takes_all else self._named
-        arguments = {name: value for name, value in supplied.items() if name in taken}
-        try:
-            with blamed_on(f"reward '{self.reward_name}'"):
-                returned = self._reward(**(arguments | self._options))
-        except RewardError as error:
-            raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
-        if not isinstance(returned, list) or len(returned) != len(texts):
-            got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
-            raise ConfigError(
-                f"reward '{self.reward_name}' returned {got} for {len(texts)} predictions: expected a list with one "
-                "number, or one dict of numbers, for each"
-            )
-        return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
+    def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
+        """What a reward says, times its weight."""
+        return {part: self._weights[name] * value for part, value in judged.components.items()}
 
-    def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
-        """For which sample a reward that has raised raises too when it is asked about that one alone."""
-        index, end = 0, time.monotonic() + _SEARCH_SECONDS
-        while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
-            one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
-            try:
-                with blamed_on("it"):
-                    self._reward(**(one | self._options))
-            except RewardError:
-                break
-            index += 1
-        if not texts:
-            return "when it was asked about nothing, to check reward.options"
-        if index == len(texts) or time.monotonic() >= end:
-            return f"for {len(texts)} samples together"
-        return f"for sample {index} of {len(texts)} ({texts[index][:80]!r})"
+    def _summed(self, said: Sequence[Judged], malformed: str) -> dict[str, float]:
+        """The weighted parts of several rewards, by reward; of a malformed text those alone that are below zero.
+
+        One reward may know nothing of the form that another asks for: what it pays must not make up for that.
+        """
+        parts = {
+            name if part == name else f"{name}/{part}": value
+            for name, judged in zip(self._weights, said, strict=True)
+            for part, value in self._weighted(judged, name).items()
+        }
+        return {name: min(value, 0.0) for name, value in parts.items()} if malformed else parts
 
     def _match(self, prediction: str, target: str) -> bool:
         if not (prediction.strip() and target.strip()):
@@ -373,21 +455,10 @@ class Judge:
             )
         return answer
 
-    def _judged(self, value: Any, index: int, text: str) -> Judged:
-        if isinstance(value, Judged):
-            return replace(value, components=self._components(value.components, index, text))
-        return Judged(self._components(value, index, text))
 
-    def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
-        parts = value if isinstance(value, Mapping) else {self.reward_name: value}
-        for name, part in parts.items():
-            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
-            wrong = f"reward '{self.reward_name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
-            if not isinstance(part, Real):
-                raise ConfigError(wrong)
-            if not _is_finite(part):
-                raise NumericError(wrong)
-        return {name: float(part) for name, part in parts.items()}
+def _own(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The options of one reward; what is none is told later, with the others."""
+    return options[name] if isinstance(options.get(name), Mapping) else {}
 
 
 def _is_finite(number: Real) -> bool:
@@ -428,7 +499,9 @@ def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: 
     whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
     judge = judge_of(reward, list(whole))
     if judge.needs_targets and not target:
-        raise ConfigError(f"dataset.target_field: reward '{reward.fn}' compares with right answers; name their column")
+        raise ConfigError(
+            f"dataset.target_field: reward '{judge.reward_name}' compares with right answers; name their column"
+        )
     if target:
         compares = compares or judge.needs_targets
         splits = with_targets(splits, lambda row, place: judge.target_problem(row, target, place, compares))
@@ -454,5 +527,5 @@ def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float 
         scores = judge(completions, columns[target_column], known, prompts)
         return [score.reward if score.scored else None for score in scores]  # TRL leaves None out, too
 
-    reward.__name__ = judge.reward_name.rpartition(".")[2]
+    reward.__name__ = "+".join(name.rpartition(".")[2] for name in judge.reward_name.split(" + "))
     return reward
