@@ -156,7 +156,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
 def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     """Who would be asked what, and what that costs at most."""
     sampling, endpoint = config.generation, config.endpoint
-    who = f"{endpoint.model} at {endpoint.base_url}" if endpoint else f"{config.model.name}, in this process"
+    who = f"{endpoint.model} at {endpoint.base_url}" if endpoint else f"{config.model.full_name}, in this process"
     most = sampling.most_tokens
     if config.tools.names:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)

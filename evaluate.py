@@ -8,6 +8,7 @@
     python evaluate.py --config configs/gsm8k.yaml --temperature 0.7 --samples 16 --majority
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --swap-attempts
     python evaluate.py --config outputs/my-run/config.yaml --run outputs/my-run --samples 8      # of self-play: pass@8
+    python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --merge models/corrector
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
     python evaluate.py --compare outputs/a@after_stage1 outputs/a@stage2/step_40
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
@@ -18,10 +19,13 @@ exact match, never shaped reward. `--majority` asks whether an attempt is better
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/swaps.py); its rows go into the run's swaps.jsonl too.
+`--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
+dtype of `model.dtype`, which has its name once it was read back and compared (lib/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
 runs or files of `--output` (the last ones), or of one (its first and its last); lib/paired.py says what and how.
 
-Exit codes: 0 finished, 2 config, data or adapter, 5 sandbox, 7 a reward that raises.
+Exit codes: 0 finished, 2 config, data or adapter, 3 numbers of a merged model, 5 sandbox, 7 a reward that raises, 74
+disk.
 """
 
 if __name__ == "__main__":
@@ -46,7 +50,9 @@ from lib.console import READ, answered, fresh_draw, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
+from lib.runlog import adapter_in
 
+MERGE_PROMPTS = 8  # by which a merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
 
 
@@ -76,6 +82,9 @@ def main() -> int:
         load_adapter(task.policy.model, adapter)
     for note in task.notes:
         screen.say(note)
+    if args.merge:
+        screen.say(merge(task, args.merge, adapter) if accelerator.is_main_process else "")
+        return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
     for temperature in args.temperature:
@@ -87,7 +96,7 @@ def main() -> int:
         rows.append(row)
         for path in outputs(args, config) if accelerator.is_main_process else ():
             append(path, row)
-    screen.heading(f"{adapter or 'base'} of {config.model.name}")
+    screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     return FINISHED
 
@@ -146,6 +155,15 @@ def single_answers(
     return evaluate_groups(questions, answers, [], settings, accelerator)
 
 
+def merge(task: object, out: Path, adapter: Path | None) -> str:
+    """Writes the model with its adapter merged in, and returns what was found when it was read back."""
+    from lib.merging import write_merged
+
+    prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
+    what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
+    return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
+
+
 def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | None, Path | None]:
     """The options, the config with its overrides, and the adapter's folder. ConfigError for every mistake in them."""
     options = parser(__doc__, smoke=False, required=False)
@@ -164,6 +182,9 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | N
     extra = options.add_mutually_exclusive_group()
     extra.add_argument("--majority", action="store_true", help="votes: more first attempts, or corrections?")
     extra.add_argument("--swap-attempts", action="store_true", help="attempt 2 after first attempts of others")
+    extra.add_argument(
+        "--merge", type=Path, metavar="OUT", help="write base and adapter as one model into a new folder"
+    )
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
     args = options.parse_args()
@@ -185,8 +206,8 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | N
         raise ConfigError(
             "--majority needs answers that can differ: give --samples 2 or more, and a --temperature above 0"
         )
-    if args.adapter and not (args.adapter / "adapter_config.json").is_file():
-        raise ConfigError(f"--adapter {args.adapter}: no adapter_config.json there; give the folder of a saved adapter")
+    if args.adapter:
+        adapter_in(args.adapter, "--adapter")
     if args.output:
         try:
             args.output.parent.mkdir(parents=True, exist_ok=True)
@@ -194,9 +215,25 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | N
         except OSError as error:
             raise ConfigError(f"--output {args.output}: can not be written ({error.strerror}); give another") from error
     adapter = newest_adapter(args.run) if args.run else args.adapter
+    if args.merge:
+        config = mergeable(config, args.merge, adapter)
     if adapter and adapter.is_symlink():  # best: the table says which one that is
         adapter = Path(os.path.relpath(adapter.resolve()))
     return args, config, adapter
+
+
+def mergeable(config: ScoreConfig | SelfPlayConfig, out: Path, adapter: Path | None) -> ScoreConfig | SelfPlayConfig:
+    """The config with plain transformers as its backend. ConfigError where nothing can be merged, or not to there."""
+    if out.exists():
+        raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
+    if adapter is None and config.model.adapter is None:
+        raise ConfigError("--merge: there is nothing to merge; give --adapter DIR, --run RUN or model.adapter=DIR")
+    if config.model.load_in_4bit:
+        raise ConfigError(
+            "--merge: weights of 4 bits are too coarse to hold what an adapter adds; add model.load_in_4bit=false: the "
+            "adapter then stands on whole weights, not on the rounded ones it was trained on, so evaluate the result"
+        )
+    return config.model_copy(update={"model": config.model.model_copy(update={"backend": "plain"})})
 
 
 def _temperature(text: str) -> float:
@@ -268,7 +305,7 @@ def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settin
         "when": label if where else "pretrain" if base else "adapter",
         "stage": stage,
         "step": None if step == math.inf else int(step),
-        "model": config.model.name,
+        "model": config.model.full_name,
         "adapter": None if base else str(adapter),
         "dataset": config.dataset.name,
         "reward": config.reward.fn,

@@ -57,7 +57,7 @@ def main() -> int:
     report = {
         "schema": 1,
         "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-        "run_name": config.run_name, "model": config.model.name, "dataset": config.dataset.name,
+        "run_name": config.run_name, "model": config.model.full_name, "dataset": config.dataset.name,
         "n": len(rollouts), "seed": args.seed, "temperature": config.generation.temperature,
         "prompts": prompts, "attempts": attempts, "notes": task.notes,
         "recommendations": recommendations(config, prompts, attempts, len(task.prompts.retry_ids), len(rollouts)),

@@ -31,7 +31,7 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.config import SelfPlayConfig, dump, load, parse, training_parser
 from lib.errors import FINISHED, run_script
 from lib.rewards import prepare
-from lib.runlog import check_directory, discard
+from lib.runlog import adapter_in, check_directory, discard
 
 
 def main() -> int:
@@ -73,6 +73,8 @@ def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
     args = parse(training_parser(__doc__))
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
+    if args.resume_adapter:
+        adapter_in(args.resume_adapter)
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config.run_dir)

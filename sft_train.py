@@ -574,6 +574,7 @@ def reporter(
 
 def save(trainer: object, checkpoints: object, step: int) -> None:
     """Weights (or the adapter) and the tokenizer in `final`, renamed into place when complete. Raises StorageError."""
+    from lib.adapters import say_ground
     from lib.checkpoint import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
@@ -583,6 +584,7 @@ def save(trainer: object, checkpoints: object, step: int) -> None:
     with storage_errors(final):
         shutil.rmtree(whole, ignore_errors=True)
         trainer.save_model(str(whole))
+        say_ground(trainer.model, whole)
         trainer.model.generation_config.to_json_file(whole / "generation_config.json")  # adapters come without it
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
         checkpoints.seal_result(whole, step)

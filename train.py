@@ -29,7 +29,7 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.config import ScoreConfig, dump, load, parse, training_parser
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.rewards import prepare
-from lib.runlog import check_directory, discard
+from lib.runlog import adapter_in, check_directory, discard
 
 
 def main() -> int:
@@ -72,6 +72,8 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     if args.start_stage == 2 and not args.resume_adapter:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)
+    if args.resume_adapter:
+        adapter_in(args.resume_adapter)
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config.run_dir)

@@ -46,7 +46,7 @@ def main() -> int:
         write(args.out / name, rows)
     stats = {
         "about": "questions that this model fails in this setting; not hard in general",
-        "model": config.model.name, "dataset": config.dataset.name, "temperature": 0.0,
+        "model": config.model.full_name, "dataset": config.dataset.name, "temperature": 0.0,
         "max_new_tokens": config.generation.max_new_tokens_attempt1, "system": config.prompts.system,
         "format": config.reward.format, "truncated_answers": args.truncated, "train": train_stats, "test": test_stats,
     }  # fmt: skip

@@ -10,12 +10,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lib.errors import ConfigError
+from lib.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 
-ADAPTER = "adapter_model.safetensors"
-ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, "README.md")
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
+STANDS_ON = "stands_on"  # of a base, and of adapters trained on it: which adapter was merged into it (lib/merging.py)
 
 
 def save_weights(model: torch.nn.Module, directory: Path) -> None:
@@ -29,7 +29,7 @@ def save_weights(model: torch.nn.Module, directory: Path) -> None:
 def load_weights(model: torch.nn.Module, directory: Path) -> None:
     """Loads what `save_weights` wrote, and nothing else. Raises ConfigError when it does not fit the model."""
     if has_adapter(model):
-        load_adapter(model, directory)
+        _load_adapter(model, directory)  # on another ground, too: a resume has compared fingerprints
         return
     saved = {name: value for file in sorted(directory.glob("*.safetensors")) for name, value in load_file(file).items()}
     here = model.state_dict()
@@ -57,13 +57,53 @@ def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     extra = _extra_parameters(peft_model)
     if extra:
         save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)
+    say_ground(peft_model, directory)
+
+
+def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
+    """Has a saved adapter tell what else its base needs, where an adapter was merged into that one.
+
+    On the bare base PEFT would load it without a word, and be wrong: so its task type is made one that PEFT refuses,
+    and shows.
+    """
+    ground = getattr(peft_model, STANDS_ON, None)
+    if ground is None:
+        return
+    path = directory / ADAPTER_CONFIG
+    told = {
+        STANDS_ON: ground,
+        "base_model_name_or_path": f"{ground['base']} + {ground['adapter']}",
+        "task_type": f"CAUSAL_LM on {ground['base']} with {ground['adapter']} merged into it; evaluate.py --merge "
+        "writes a model that needs neither",
+    }
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | told, indent=2, sort_keys=True), "utf-8")
 
 
 def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     """Load the weights of a saved adapter, and nothing else, into the one that the model trains.
 
-    Raises ConfigError, and changes nothing, when the folder is no adapter, or one for other shapes, modules or ranks.
+    Raises ConfigError, and changes nothing, when the folder is no adapter, one for other shapes, modules or ranks, or
+    one that was trained on another ground.
     """
+    refuse_other_ground(peft_model, _read_adapter(directory)[2], directory)
+    _load_adapter(peft_model, directory)
+
+
+def refuse_other_ground(model: torch.nn.Module, config: Mapping[str, Any], directory: Path) -> None:
+    """ConfigError for an adapter that was trained on a base with another adapter merged into it, or with none."""
+    here, there = getattr(model, STANDS_ON, None), config.get(STANDS_ON)
+    if (here and here["fingerprint"]) == (there and there["fingerprint"]):
+        return
+    if there is None:
+        reason = f"on the base alone, and here it has model.adapter={here['adapter']}: set model.adapter=null"
+    elif here is None:
+        reason = f"on its base with {there['adapter']} merged into it: set model.adapter={there['adapter']}"
+    else:
+        reason = f"on {there['adapter']} as it was then, and model.adapter={here['adapter']} holds other weights"
+    raise ConfigError(f"{directory}: this adapter was trained {reason}, or choose another folder")
+
+
+def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
 
     directory = Path(directory)
@@ -84,6 +124,15 @@ def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
             parameter.copy_(extra[name])
     here = {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}
     _refuse_missing(directory, here, {**tensors, **extra})
+
+
+def base_named(folder: Path) -> str:
+    """The base that a saved adapter names, as words that a config takes."""
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+    except (OSError, ValueError):
+        return "BASE"
+    return str((config.get(STANDS_ON) or {}).get("base") or config.get("base_model_name_or_path") or "BASE")
 
 
 def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
@@ -111,12 +160,7 @@ def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Paramet
 
 
 def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], dict[str, Any]]:
-    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (directory / name).is_file()]
-    if missing:
-        raise ConfigError(
-            f"{directory}: no adapter here, {' and '.join(missing)} missing; "
-            f"give the folder that holds them, such as outputs/<run_name>/stage1/step_200"
-        )
+    adapter_in(directory)
     try:
         extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
         return load_file(directory / ADAPTER), extra, json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))

@@ -422,7 +422,9 @@ class Checkpoints:
 
 
 @contextlib.contextmanager
-def storage_errors(target: Path) -> Iterator[None]:
+def storage_errors(
+    target: Path, then: str = "older checkpoints are untouched: free some space, then --resume"
+) -> Iterator[None]:
     """Turns a failed write of `target` into a StorageError; other exceptions pass."""
     try:
         yield
@@ -431,10 +433,7 @@ def storage_errors(target: Path) -> Iterator[None]:
             raise
         there = next(folder for folder in (target, *target.parents) if folder.exists())
         free = _megabytes(shutil.disk_usage(there).free)
-        raise StorageError(
-            f"{target}: cannot be saved with {free} free ({_why_not(error)}); older checkpoints are untouched: free "
-            "some space, then --resume"
-        ) from error
+        raise StorageError(f"{target}: cannot be saved with {free} free ({_why_not(error)}); {then}") from error
 
 
 def _why_not(error: Exception) -> str:
@@ -484,6 +483,14 @@ def set_aside(folder: Path) -> None:
         aside = folder.with_name(folder.name + ".aside")
         shutil.rmtree(aside, ignore_errors=True)
         os.replace(folder, aside)
+
+
+def inputs_of(folder: Path) -> dict[str, str]:
+    """The fingerprints of what a checkpoint or a result was made of; none where no manifest tells."""
+    try:
+        return _read_manifest(folder).get("inputs", {})
+    except (OSError, ValueError):
+        return {}
 
 
 def _refuse_broken(folder: Path) -> None:

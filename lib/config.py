@@ -63,6 +63,7 @@ class Model(Section):
 
     name: Name  # hub id or local folder
     revision: str | None = None
+    adapter: Name | None = None  # folder of a saved LoRA adapter that becomes part of the frozen base (lib/merging.py)
     backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth where it is installed and a GPU is there
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that has it, else float32
     load_in_4bit: bool = False
@@ -72,6 +73,20 @@ class Model(Section):
     gradient_checkpointing: bool = False
     attn_implementation: str | None = None
     trust_remote_code: bool = False
+
+    @property
+    def full_name(self) -> str | None:
+        """Its name, with the adapter that is part of it."""
+        return f"{self.name} + {self.adapter}" if self.adapter else self.name
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Values of the section that do not fit together."""
+        if self.adapter and self.load_in_4bit:
+            yield (
+                ("model.adapter", "model.load_in_4bit"),
+                "nothing can be merged into weights of 4 bits, which are too coarse to hold it: merge once, by "
+                "evaluate.py --merge OUT model.load_in_4bit=false, then set model.name=OUT and remove model.adapter",
+            )
 
 
 class Lora(Section):
@@ -366,6 +381,7 @@ class ScoreConfig(RunConfig):
     def conflicts(self) -> Iterator[Conflict]:
         """Values that do not fit together, each with the keys involved and the cure."""
         gen, train, limit = self.generation, self.train, self.model.max_seq_length
+        yield from self.model.conflicts()
         for attempt in (1, 2):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
             need = getattr(gen, prompt_key) + getattr(gen, new_key)
@@ -599,6 +615,8 @@ class CollectConfig(RunConfig):
         """Values that do not fit together, each with the keys involved and the cure."""
         if (self.endpoint is None) == (self.model is None):
             yield ("endpoint", "model"), "give one of the two: a server to ask, or a model to load"
+        if self.model:
+            yield from self.model.conflicts()
         if self.adapter and self.model is None:
             yield ("adapter", "model"), "an adapter needs a local model: give `model`, or remove it"
         if self.model and self.generation.top_p < 1:
@@ -851,6 +869,7 @@ class SelfPlayConfig(RunConfig):
     def conflicts(self) -> Iterator[Conflict]:
         """Values that do not fit together, each with the keys involved and the cure."""
         gen, train, limit = self.generation, self.train, self.model.max_seq_length
+        yield from self.model.conflicts()
         need = gen.max_prompt_length + gen.most_tokens
         if need > limit:
             keys = ("generation.max_prompt_length", "generation.max_new_tokens", "model.max_seq_length")
@@ -991,6 +1010,7 @@ class SFTConfig(RunConfig):
 
     def conflicts(self) -> Iterator[Conflict]:
         """Values that do not fit together, each with the keys involved and the cure."""
+        yield from self.model.conflicts()
         if self.train.max_length > self.model.max_seq_length:
             yield (
                 ("train.max_length", "model.max_seq_length"),
@@ -1001,6 +1021,8 @@ class SFTConfig(RunConfig):
             )
         if (self.model.name is None) == (self.model.from_scratch is None):
             yield ("model.name", "model.from_scratch"), "give one of the two: a model to load, or one to build"
+        if self.model.from_scratch and self.model.adapter:
+            yield ("model.from_scratch", "model.adapter"), "no adapter fits random weights: remove one of the two"
         if self.model.from_scratch and self.lora:
             yield ("model.from_scratch", "lora"), "random weights must all be trained: set lora: null"
         if self.train.packing and not self.train.shuffle:

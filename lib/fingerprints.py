@@ -3,6 +3,7 @@
 base weights    a local folder: its weights, config.json, generation_config.json and code of its own; of a file
                 above 64 MB its size, its header and three blocks of every tensor, or 256 blocks without a header
 tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
+adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use
 reward          the source of reward, extractors and equality, and of the modules of yours that it imports, comments
                 and layout aside; of Rematch's own rewards, that of the file each stands in
@@ -20,14 +21,18 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from lib.adapters import STANDS_ON
+
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; up to there a file is read as a whole
 BLOCK = 4096
 BLOCKS = 256
 TEMPLATE = "chat_template"
+WEIGHTS = "the base weights"
 HEADER_SIZE = 8  # a safetensors file begins with the length of its header
 LARGEST_HEADER = 100_000_000
 BASE = ("*.safetensors", "*.bin", "*.pt", "*.gguf", "config.json", "generation_config.json", "*.py")
+ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
     "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
 )  # fmt: skip
@@ -35,15 +40,26 @@ LIBRARY = Path(__file__).resolve().parent
 
 
 def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, str]:
-    """Those of a model that was loaded by its name, of its tokenizer, and of the chat template."""
+    """Those of a model that was loaded by its name, of an adapter merged into it, its tokenizer and chat template."""
     found = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
-    commit = getattr(model.config, "_commit_hash", None)
-    if name and Path(name).is_dir():
-        found["the base weights"] = _of_files(Path(name), BASE)
-        found["the tokenizer"] = _of_files(Path(name), TOKENIZER)
-    elif commit:
-        found |= {"the base weights": commit, "the tokenizer": commit}
+    if weights := of_weights(name, model):
+        found[WEIGHTS] = weights
+        found["the tokenizer"] = _of_files(Path(name), TOKENIZER) if Path(name).is_dir() else weights
+    if ground := getattr(model, STANDS_ON, None):
+        found["the adapter in model.adapter"] = ground["fingerprint"]
     return found
+
+
+def of_weights(name: str | None, model: object) -> str | None:
+    """That of the weights of a model that was loaded by its name; None where nothing tells."""
+    if name and Path(name).is_dir():
+        return _of_files(Path(name), BASE)
+    return getattr(model.config, "_commit_hash", None)
+
+
+def of_adapter(folder: Path) -> str:
+    """That of a saved adapter."""
+    return _of_files(folder, ADAPTER)
 
 
 def of_code(functions: Iterable[Callable]) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from lib.chats import PLAIN, as_message, switch_thinking
 from lib.config import CollectConfig, Thinking
-from lib.errors import ConfigError
 from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.generators.native import Decoding, generate
+from lib.merging import put_on
 from lib.model import Policy, load_base, load_skeleton, start_backend, stop_ids
 from lib.outside import Outside
 from lib.parsing import native_calls, opening_of, split_reasoning
@@ -171,13 +171,13 @@ class LocalModel:
 def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
     """The config's model, with its adapter. Raises ConfigError."""
     backend = start_backend(config.model)
-    say(f"model {config.model.name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
+    say(f"model {config.model.full_name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
     base, tokenizer = load_base(config.model, backend)
     _refuse_controls(tokenizer, config)
-    model = _with_adapter(base, config.adapter) if config.adapter else base
+    model = put_on(base, Path(config.adapter), "adapter") if config.adapter else base
     policy = Policy(model, config.generation.temperature or 1.0, backend)
     name = {
-        "model": config.model.name,
+        "model": config.model.full_name,
         "revision": config.model.revision,
         "adapter": config.adapter,
         "load_in_4bit": config.model.load_in_4bit,
@@ -198,26 +198,6 @@ def load_template(config: CollectConfig) -> Template:
 def _refuse_controls(tokenizer: object, config: CollectConfig) -> None:
     written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
     Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
-
-
-def _with_adapter(base: object, adapter: str) -> object:
-    from peft import PeftModel, get_peft_model_state_dict
-    from peft.utils import load_peft_weights
-    from safetensors import SafetensorError
-
-    if not (Path(adapter) / "adapter_config.json").is_file():
-        raise ConfigError(f"adapter: no adapter_config.json in '{adapter}'; give the folder of a saved adapter")
-    try:
-        model = PeftModel.from_pretrained(base, adapter)
-        saved = load_peft_weights(adapter, device="cpu").keys()
-        taken = get_peft_model_state_dict(model, save_embedding_layers=False).keys()
-        lost = saved - taken - model.state_dict().keys()
-        if lost or taken - saved:  # peft leaves out what it can not place
-            raise ValueError(f"{len(lost)} of its {len(saved)} tensors have no place, {len(taken - saved)} are missing")
-    except (RuntimeError, ValueError, TypeError, KeyError, OSError, SafetensorError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ConfigError(f"adapter: '{adapter}' does not fit model.name ({reason}); give its base") from error
-    return model
 
 
 def _settle(batch: list[tuple[Request, list[int], asyncio.Future]], settle: Callable) -> None:

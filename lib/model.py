@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from lib.adapters import base_named
 from lib.config import Lora, Model
 from lib.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.head import Head, token_scores
@@ -24,7 +25,9 @@ from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
 from lib.logits import backbone_of, measure
 from lib.memory import one_error
+from lib.merging import KEY, merge_saved
 from lib.registry import did_you_mean
+from lib.runlog import ADAPTER_CONFIG, adapter_in
 
 VOCABULARIES = (  # files, one of which every tokenizer has
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
@@ -61,9 +64,11 @@ def start_backend(config: Model) -> str:
 def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
     """The frozen base model and its tokenizer. ConfigError when it can not be loaded, with the reason."""
     loader = _load_unsloth if backend == "unsloth" else _load_plain
-    _refuse_no_tokenizer(config)
+    _check_folders(config)
     with _explained(config):
         model, tokenizer = loader(config)
+    if config.adapter:
+        model = merge_saved(model, Path(config.adapter), config.name)
     if config.load_in_4bit:
         _try_4_bits(model)
     _without_dropout(model)
@@ -89,7 +94,7 @@ def load_skeleton(config: Model) -> tuple[nn.Module, object]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
-    _refuse_no_tokenizer(config)
+    _check_folders(config)
     with _explained(config):
         tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
         architecture = AutoConfig.from_pretrained(config.name, **shared)
@@ -107,9 +112,22 @@ def trainable_of(model: nn.Module, lora: Lora) -> int:
     return sum(lora.r * (m.in_features + m.out_features) for _, m in linears)
 
 
-def _refuse_no_tokenizer(config: Model) -> None:
-    """ConfigError for a local folder without a vocabulary, of which transformers would make an empty tokenizer."""
+def _check_folders(config: Model) -> None:
+    """ConfigError for folders that are not what their keys say: an adapter as model.name, which transformers would put
+    on its base without a word; a run; or a model without a vocabulary, to which it would give an empty tokenizer."""
+    if config.adapter:
+        adapter_in(Path(config.adapter), KEY)
     folder = Path(config.name)
+    if (folder / ADAPTER_CONFIG).exists():
+        base = base_named(folder)
+        both = f"model.name={base} model.adapter={config.name}"
+        raise ConfigError(
+            f"model.name: '{config.name}' is an adapter of {base}: give {both}, or merge it: python evaluate.py "
+            f"--config CONFIG {both} --merge OUT, then model.name=OUT"
+        )
+    inside = [folder / name for name in ("final", "best") if (folder / name).is_dir()]
+    if inside and not (folder / "config.json").exists():
+        raise ConfigError(f"model.name: '{config.name}' is a run: give {' or '.join(map(str, inside))}")
     if (folder / "config.json").exists() and not any(any(folder.glob(name)) for name in VOCABULARIES):
         raise ConfigError(
             f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
@@ -167,6 +185,8 @@ def _with_template(tokenizer: object, config: Model) -> object:
     """The tokenizer with the config's chat template, or its own; ConfigError where there is none."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
+    elif config.adapter and (own := Path(config.adapter) / "chat_template.jinja").is_file():
+        tokenizer.chat_template = own.read_text(encoding="utf-8")  # what it was trained with
     if not tokenizer.chat_template:
         raise ConfigError(
             f"model.chat_template: the tokenizer of '{config.name}' has none; give one as Jinja text or as a file"

@@ -35,6 +35,8 @@ from lib.errors import ConfigError, StorageError
 logger = logging.getLogger(__name__)
 
 SCHEMA = 1
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # keys of the config that do not touch the numbers
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
@@ -170,6 +172,27 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
             "the weights of another run, give --resume-adapter and a new run_name=..."
         )
     return found
+
+
+def adapter_in(folder: Path, key: str = "") -> Path:
+    """The folder of a saved adapter, as it was given. ConfigError where there is none, by the option or key it is of.
+
+    With what is there instead: nothing, a whole model, or a run with adapters in it.
+    """
+    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (folder / name).is_file()]
+    if not missing:
+        return folder
+    inside = [folder / name for name in ("best", "final") if (folder / name / ADAPTER_CONFIG).is_file()]
+    instead = (
+        f"{' and '.join(missing)} missing; give the folder that holds them, such as outputs/<run_name>/stage1/best"
+    )
+    if not folder.exists():
+        instead = "nor any folder; give that of a saved adapter, such as outputs/<run_name>/stage1/best"
+    elif (folder / "config.json").is_file():
+        instead = f"this is a whole model: give it as model.name={folder}"
+    elif inside:
+        instead = f"this is a run: give {' or '.join(map(str, inside))}"
+    raise ConfigError(f"{f'{key}: ' if key else ''}{folder}: no adapter here, {instead}")
 
 
 def step_of(checkpoint: Path) -> int:

@@ -35,9 +35,13 @@ class Task:
     selection: list[dict]  # and what training chooses by
     notes: list[str]  # what was left out, and what attempt 2 sees: said at start-up
 
+    def prompt_ids(self, row: dict) -> list[int]:
+        """Its first prompt, in tokens."""
+        return self.prompts.first(row)
+
     def fits(self, row: dict) -> bool:
         """Whether its first prompt is within the budget."""
-        return len(self.prompts.first(row)) <= self.config.generation.max_prompt_length_attempt1
+        return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length_attempt1
 
     def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, y1_by_base: float = 0.0) -> Sampling:
         """How to sample a tree of attempts x revisions with this task's budgets."""
@@ -77,9 +81,13 @@ class ChatTask:
         """Who judges answers to rows of this task."""
         return Referee(self.judge, self.config.dataset.target_field)
 
+    def prompt_ids(self, row: dict) -> list[int]:
+        """Its prompt, in tokens."""
+        return self.asked(0, row).ids
+
     def fits(self, row: dict) -> bool:
         """Whether its prompt is within the budget."""
-        return len(self.asked(0, row).ids) <= self.config.generation.max_prompt_length
+        return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length
 
     def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
         """How to sample answers with this task's budgets."""
@@ -121,7 +129,7 @@ def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -
 
 def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
     backend = start_backend(config.model)
-    say(f"model {config.model.name} through {backend}, data {splits.source}")
+    say(f"model {config.model.full_name} through {backend}, data {splits.source}")
     return (backend, *load_base(config.model, backend))
 
 
@@ -130,9 +138,9 @@ def _policy(
 ) -> Policy:
     """A policy whose log-probs have been probed. Raises ConfigError."""
     adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
-    with readable(base, config.model.name):
+    with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
-    probe(policy, max(prompts, key=len), tokenizer.pad_token_id, config.model.name)
+    probe(policy, max(prompts, key=len), tokenizer.pad_token_id, config.model.full_name)
     return policy
 
 

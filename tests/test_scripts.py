@@ -404,7 +404,7 @@ def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):
     [
         (["--majority", "--samples", "1"], "--samples 2 or more"),
         (["--majority", "--temperature", "0", "--samples", "4"], "--temperature above 0"),
-        (["--adapter", "nowhere"], "nowhere: no adapter_config.json there"),
+        (["--adapter", "nowhere"], "--adapter: nowhere: no adapter here, nor any folder"),
         (["--run", "nowhere"], "nowhere: there is no adapter in it"),
         (["eval.max_exmples=3"], "eval.max_exmples: unknown key; did you mean 'max_examples'?"),
         (["--output", "riddles.yaml/o.jsonl"], "can not be written"),

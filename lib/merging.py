@@ -1,0 +1,227 @@
+"""An adapter that becomes part of its base: put on it, checked, merged in float32; and a merged model in a folder.
+
+The sum of a weight and what an adapter adds to it is made in float32 and rounded once, to the dtype that the weight
+has. In float32 the merged model is the adapted one; in bfloat16 it is so to within that rounding, a layer at a time,
+since an adapter beside its base is not rounded to it. What is trained later stands on the merged weights as they are.
+"""
+
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from lib.adapters import EXTRA, STANDS_ON, refuse_other_ground
+from lib.checkpoint import inputs_of, storage_errors
+from lib.errors import ConfigError, NumericError
+from lib.fingerprints import WEIGHTS, of_adapter, of_weights
+from lib.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
+
+logger = logging.getLogger(__name__)
+
+KEY = "model.adapter"
+TOKENS = 16  # of the text by which a merged model is compared with the adapted one
+NEW_TOKENS = 24  # of a greedy answer
+UNMERGED = ("modules_to_save", "trainable_token_indices", "layer_replication")  # settings of what no sum can hold
+
+
+def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
+    """`base` as a PeftModel with a saved adapter, frozen. ConfigError, by `key`, where it does not fit."""
+    from peft import PeftConfig, PeftModel, get_peft_model_state_dict  # here: Unsloth must be imported before peft
+    from peft.utils import load_peft_weights
+
+    adapter_in(folder, key)
+    try:
+        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        refuse_other_ground(base, settings, folder)
+        if settings.pop(STANDS_ON, None):
+            settings["task_type"] = "CAUSAL_LM"  # what stands there is for those who do not see the ground
+        model = PeftModel.from_pretrained(base, folder, config=PeftConfig.from_peft_type(**settings))
+        saved = load_peft_weights(str(folder), device="cpu").keys()
+        taken = get_peft_model_state_dict(model, save_embedding_layers=False).keys()
+        lost = saved - taken - model.state_dict().keys()
+        if lost or taken - saved:  # peft leaves out what it can not place
+            raise ValueError(f"{len(lost)} of its {len(saved)} tensors have no place, {len(taken - saved)} are missing")
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, OSError, SafetensorError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        reason = lines[1] if lines[0].endswith(":") and len(lines) > 1 else lines[0]  # torch's first line is a title
+        raise ConfigError(f"{key}: '{folder}' does not fit model.name ({reason}); give its base") from error
+    return model
+
+
+def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
+    """`base`, which the config calls `name`, with a saved adapter in its weights. ConfigError where that cannot be."""
+    adapter_in(folder, KEY)
+    _refuse_unmergeable(folder)
+    _refuse_other_base(base, folder, name)
+    trained = [parameter for parameter in base.parameters() if parameter.requires_grad]
+    base = merged(put_on(base, folder, KEY), str(folder))
+    for parameter in trained:  # peft has frozen them
+        parameter.requires_grad = True
+    if (folder / "generation_config.json").is_file():  # SFT may have taught it another end of an answer
+        base.generation_config = type(base.generation_config).from_pretrained(folder)
+    setattr(base, STANDS_ON, {"base": name, "adapter": str(folder), "fingerprint": of_adapter(folder)})
+    return base
+
+
+@torch.no_grad()
+def merged(model: nn.Module, what: str) -> nn.Module:
+    """The base of a PeftModel with the adapter in its weights, once a short text has shown that it is the same model.
+
+    ConfigError where it is not, as where a layer shares its weight with another one.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    text = torch.arange(TOKENS, device=model.device)[None] % model.config.get_text_config().vocab_size
+    model.eval()
+    before = log_probs(model, text)
+    try:
+        for layer in [module for module in model.modules() if isinstance(module, BaseTunerLayer)]:
+            base = layer.get_base_layer()
+            dtype = next(base.parameters()).dtype
+            if not dtype.is_floating_point:
+                raise ValueError(f"its base has weights of type {dtype}, which nothing can be added to")
+            base.float()
+            layer.merge(safe_merge=True)
+            base.to(dtype)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"{what}: this adapter cannot be merged ({error}); use it unmerged") from error
+    base = model.unload()
+    gap = distance(before, log_probs(base, text))
+    if not gap <= tolerance_of(base):
+        raise ConfigError(
+            f"{what}: merged, the model is another one: its log-probs are {gap:.2g} nats off, expected at most "
+            f"{tolerance_of(base):g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
+        )
+    return base
+
+
+def log_probs(model: nn.Module, text: torch.Tensor) -> torch.Tensor:
+    """float32 (1, T, V) of a text's next tokens, by the model's own forward."""
+    return model(input_ids=text).logits.float().log_softmax(-1)
+
+
+def distance(left: torch.Tensor, right: torch.Tensor) -> float:
+    """How far log-probs are apart, in nats: over the vocabulary weighed by `left`, in the mean over positions."""
+    return float((left.exp() * (left - right).abs()).sum(-1).mean())
+
+
+def tolerance_of(model: nn.Module) -> float:
+    """What rounding can do to the distance between the merged model and the adapted one."""
+    return 1e-3 if model.dtype == torch.float32 else 0.1
+
+
+class Comparison(NamedTuple):
+    """A merged model as plain transformers reads it from its folder, beside the adapted one."""
+
+    dtype: torch.dtype
+    gap: float  # nats, of the worst prompt
+    equal: int  # prompts whose greedy answers are the same
+    prompts: int
+
+    def __str__(self) -> str:
+        return (
+            f"{str(self.dtype).removeprefix('torch.')}; read back by plain transformers, its log-probs are "
+            f"{self.gap:.2g} nats off the adapted model's, and its greedy answers the same to {self.equal} of "
+            f"{self.prompts} prompts"
+        )
+
+
+def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], out: Path) -> Comparison:
+    """Writes what a PeftModel comes to as a folder of plain transformers, which has its name once it was read back.
+
+    Raises StorageError, and NumericError where the folder answers otherwise than the model.
+    """
+    part = out.with_name(f"{out.name}.tmp")
+    texts = [torch.tensor([ids], device=model.device) for ids in prompts]
+    before = _answers(model, texts)
+    base = merged(model, str(out))
+    with storage_errors(out, "free some space, and start again"):
+        shutil.rmtree(part, ignore_errors=True)
+        base.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        for file in part.iterdir():
+            fsync_file(file)
+        found = _compared(base, tokenizer, texts, before, part)
+        os.replace(part, out)
+        fsync_folder(out.parent)
+    return found
+
+
+def _compared(
+    base: nn.Module, tokenizer: object, texts: list[torch.Tensor], before: list[tuple], folder: Path
+) -> Comparison:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    again = AutoModelForCausalLM.from_pretrained(
+        folder, dtype="auto", attn_implementation=base.config._attn_implementation
+    ).to(base.device)
+    words = AutoTokenizer.from_pretrained(folder)
+    now, read = _answers(base, texts), _answers(again, texts)
+    is_same = all(torch.equal(a, b) and torch.equal(c, d) for (a, c), (b, d) in zip(now, read, strict=True))
+    texts_here = [tokenizer.decode(ids[0]) for ids in texts]
+    is_same = is_same and (words.chat_template, words(texts_here)["input_ids"]) == (
+        tokenizer.chat_template, tokenizer(texts_here)["input_ids"]
+    )  # fmt: skip
+    gaps = [distance(logps, others) for (logps, _), (others, _) in zip(before, read, strict=True)]
+    equal = sum(torch.equal(ids, others) for (_, ids), (_, others) in zip(before, read, strict=True))
+    if not is_same or not max(gaps) <= tolerance_of(base):
+        raise NumericError(
+            f"{folder}: read back, the merged model answers otherwise ({max(gaps):.2g} nats off the adapted one, "
+            f"expected at most {tolerance_of(base):g}; {'' if is_same else 'not '}as before it was written): do not "
+            "use it; are peft and transformers the pinned ones?"
+        )
+    return Comparison(base.dtype, max(gaps), equal, len(texts))
+
+
+@torch.no_grad()
+def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The log-probs of every text's next tokens, and its greedy continuation, by transformers' own means."""
+    model.eval()
+    greedy = {"do_sample": False, "max_new_tokens": NEW_TOKENS, "pad_token_id": 0}
+    return [
+        (log_probs(model, text), model.generate(input_ids=text, attention_mask=torch.ones_like(text), **greedy))
+        for text in texts
+    ]
+
+
+def _refuse_unmergeable(folder: Path) -> None:
+    """ConfigError for an adapter that is not the sum of weights, by what its folder says."""
+    try:
+        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{KEY}: {folder / ADAPTER_CONFIG} cannot be read ({error}); choose another folder"
+        ) from error
+    others = [name for name in UNMERGED if settings.get(name)]
+    reason = ""
+    if settings.get("peft_type") != "LORA":
+        reason = f"its peft_type is {settings.get('peft_type')}, and only LORA is a sum of weights"
+    elif (folder / EXTRA).exists():
+        reason = f"{EXTRA} holds trained weights that PEFT does not know"
+    elif others:
+        reason = f"it has {' and '.join(others)}, which no sum can hold"
+    if reason:
+        raise ConfigError(f"{KEY}: '{folder}' cannot become part of its base: {reason}; take an adapter of LoRA alone")
+
+
+def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
+    """ConfigError where an adapter is known to be of other weights; a warning where only its base's name differs."""
+    there, here = inputs_of(folder).get(WEIGHTS), of_weights(name, base)
+    if there and there == here:
+        return
+    of = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8")).get("base_model_name_or_path")
+    is_same_name = of == name or (of is not None and Path(of).resolve() == Path(name).resolve())
+    is_comparable = there and here and len(there) == len(here)  # a commit of the hub has another length
+    if is_comparable:
+        raise ConfigError(
+            f"{KEY}: '{folder}' was trained on other weights than those of '{name}'"
+            f"{', which have changed since' if is_same_name else f', on {of}'}: give its base as model.name"
+        )
+    if not is_same_name:
+        logger.warning("%s: %s was trained on %s; nothing tells whether %s has the same weights", KEY, folder, of, name)

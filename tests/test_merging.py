@@ -1,0 +1,371 @@
+"""From an adapter to a base and on: `model.adapter`, `evaluate.py --merge`, and what an adapter says of its base."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import peft
+import pytest
+import torch
+import yaml
+from conftest import SCRATCH, TEMPLATE
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import evaluate
+import sft_train
+import train
+from lib.adapters import load_adapter, save_adapter
+from lib.config import FromScratch, Lora, Model, ScoreConfig, load
+from lib.errors import ConfigError
+from lib.fingerprints import of_model
+from lib.generators import Turn
+from lib.generators.native import Decoding, generate
+from lib.merging import merged, put_on, write_merged
+from lib.model import Policy, attach_lora, load_base, load_skeleton
+from lib.scratch import build
+
+MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}
+SFT = {
+    "run_name": "sft", "model": MODEL, "lora": {"r": 4, "alpha": 8},
+    "dataset": {"name": "chats.jsonl", "test_split_size": 4}, "optimizer": {"learning_rate": 0.01},
+    "train": {"steps": 4, "batch_size": 4, "max_length": 64},
+}  # fmt: skip
+SCORE = {
+    "run_name": "score", "model": MODEL, "lora": {"r": 2, "alpha": 4},
+    "dataset": {"name": "rows.jsonl", "test_split_size": 8},
+    "prompts": {"user": "{question}", "self_correction": "?"}, "reward": {"fn": "few_scores.few"},
+    "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32, "max_new_tokens_attempt1": 6,
+                   "max_new_tokens_attempt2": 6},
+    "optimizer": {"learning_rate": 0.01},
+    "train": {"stage1_steps": 2, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,
+              "checkpoint_every": 1},
+    "eval": {"max_examples": 4},
+}  # fmt: skip
+REWARD = "def few(predictions):\n    return [sum(c in '13579' for c in p) / 6 for p in predictions]\n"
+PROMPTS = [
+    torch.randint(6, 30, (3 + number % 8,), generator=torch.Generator().manual_seed(number)).tolist()
+    for number in range(50)
+]
+
+
+def call(script, *arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
+        return script.main()
+
+
+def rows_of(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def chain(tiny_folder, tmp_path_factory):
+    """A folder in which each step of the way was one command: SFT with LoRA, SCoRe on it, and the merged models."""
+    folder = tmp_path_factory.mktemp("chain")
+    shutil.copytree(tiny_folder, folder / "base")
+    sums = [(a, b) for a in range(6) for b in range(5)]
+    (folder / "rows.jsonl").write_text("".join(f'{{"question": "{a}+{b}", "answer": "{a + b}"}}\n' for a, b in sums))
+    chats = [[{"role": "user", "content": f"{a}+{b}"}, {"role": "assistant", "content": f"{a + b}"}] for a, b in sums]
+    (folder / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    (folder / "few_scores.py").write_text(REWARD)
+    (folder / "sft.yaml").write_text(yaml.safe_dump(SFT))
+    (folder / "score.yaml").write_text(yaml.safe_dump(SCORE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        adapter = "model.adapter=outputs/sft/final"
+        assert call(sft_train, "--config", "sft.yaml") == 0
+        assert call(train, "--config", "score.yaml", adapter) == 0
+        assert (
+            call(evaluate, "--config", "outputs/score/config.yaml", "--run", "outputs/score", "--merge", "merged") == 0
+        )
+        assert call(evaluate, "--config", "score.yaml", adapter, "--merge", "new-base") == 0
+    return folder
+
+
+@pytest.fixture
+def inside(chain, monkeypatch):
+    monkeypatch.chdir(chain)
+    monkeypatch.syspath_prepend(str(chain))
+    return chain
+
+
+def plain(folder, adapter=None):
+    """A model as its users load it, with an adapter by PEFT."""
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    return (peft.PeftModel.from_pretrained(model, adapter) if adapter else model).eval()
+
+
+def greedy(model):
+    """50 greedy texts by transformers, those of one length at once."""
+    settings = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0, "eos_token_id": -1}
+    texts = []
+    for length in range(3, 11):
+        ids = torch.tensor([prompt for prompt in PROMPTS if len(prompt) == length])
+        texts += model.generate(ids, attention_mask=torch.ones_like(ids), **settings).tolist()
+    return sorted(texts)
+
+
+def greedy_here(policy):
+    """The same by our own decoder."""
+    turns = {(number,): Turn(ids, 12) for number, ids in enumerate(PROMPTS)}
+    decoding = Decoding(temperature=0.0, stop_ids=frozenset([-1]), pad_id=0, rows=50, columns=24)
+    done = generate(policy, turns, decoding)
+    return sorted(ids + done[(number, 0)].ids for number, ids in enumerate(PROMPTS))
+
+
+def test_a_run_on_an_adapter_begins_where_sft_ended(inside):
+    """The reference is base and adapter, so the KL of the first step is zero to the last bit, and of no later one."""
+    steps = rows_of("outputs/score/metrics.jsonl")
+    assert (steps[0]["kl_attempt1"], steps[0]["kl_attempt2"]) == (0.0, 0.0)
+    assert all(step["kl_attempt2"] > 0 for step in steps[1:])
+    base, adapted = plain("base"), plain("base", "outputs/sft/final")
+    ids = torch.tensor([PROMPTS[7]])
+    here = load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")[0](ids).logits
+    assert torch.allclose(here, adapted(ids).logits, atol=1e-4)
+    assert (here - base(ids).logits).abs().max() > 0.1
+
+
+def test_the_merged_model_is_the_policy_in_plain_transformers(inside):
+    config = load(ScoreConfig, Path("outputs/score/config.yaml"))
+    base, tokenizer = load_base(config.model, "plain")
+    policy = Policy(attach_lora(base, config.lora, config.model, "plain", 0), 1.0)
+    load_adapter(policy.model, Path("outputs/score/stage2"))
+    assert greedy(plain("merged")) == greedy_here(policy) != greedy(plain("base"))
+    assert AutoTokenizer.from_pretrained("merged").chat_template == tokenizer.chat_template
+    assert greedy(plain("new-base")) == greedy(plain("base", "outputs/sft/final"))
+    assert not list(Path().glob("*.tmp"))
+
+
+def test_plain_peft_refuses_an_adapter_without_the_one_below_it(inside):
+    """On the bare base it would load, and be wrong, without a word."""
+    for folder in ("outputs/score/stage2", "outputs/score/stage1/step_1"):
+        with pytest.raises(ValueError, match="CAUSAL_LM on base with outputs/sft/final merged into it"):
+            plain("base", folder)
+    below = json.loads(Path("outputs/score/stage2/adapter_config.json").read_text())
+    assert below["base_model_name_or_path"] == "base + outputs/sft/final"
+    assert json.loads(Path("outputs/sft/final/adapter_config.json").read_text())["base_model_name_or_path"] == "base"
+    for adapter, below, told in (
+        ("outputs/score/stage2", [], "trained on its base with outputs/sft/final merged into it: set model.adapter="),
+        ("outputs/sft/final", ["model.adapter=outputs/sft/final"], "trained on the base alone, and here it has"),
+        ("outputs/score/best", ["model.adapter=outputs/score/stage2"], "trained on its base with outputs/sft/final"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            call(evaluate, "--config", "score.yaml", "--adapter", adapter, *below)
+    base, _ = load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")
+    assert put_on(base, Path("outputs/score/stage2"), "adapter").peft_config["default"].task_type == "CAUSAL_LM"
+
+
+@pytest.fixture
+def work(chain, tmp_path, monkeypatch):
+    """A copy of it, to change."""
+    shutil.copytree(chain, tmp_path / "work", symlinks=True)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.syspath_prepend(str(tmp_path / "work"))
+    return tmp_path / "work"
+
+
+def edit(path, **fields):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def test_a_resume_notices_another_adapter_below(work):
+    weights = work / "outputs/sft/final/adapter_model.safetensors"
+    save_file({name: value + 0.01 for name, value in load_file(weights).items()}, weights, {"format": "pt"})
+    again = ["--config", "score.yaml", "model.adapter=outputs/sft/final", "--resume"]
+    with pytest.raises(ConfigError, match=r"the adapter in model\.adapter changed under the same name"):
+        call(train, *again)
+    assert call(train, *again, "--allow-config-change") == 0
+    with pytest.raises(ConfigError, match="was trained on outputs/sft/final as it was then"):
+        call(evaluate, "--config", "outputs/score/config.yaml", "--adapter", "outputs/score/stage2")
+
+
+SETTINGS, WEIGHTS, EXTRA = "adapter_config.json", "adapter_model.safetensors", "extra_adapters.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda final: shutil.rmtree(final), "no adapter here, nor any folder"),
+        (lambda final: (final / WEIGHTS).unlink(), f"no adapter here, {WEIGHTS} missing"),
+        (lambda final: (final / SETTINGS).write_text("{"), "cannot be read"),
+        (lambda final: edit(final / SETTINGS, peft_type="IA3"), "its peft_type is IA3, and only LORA"),
+        (lambda final: edit(final / SETTINGS, modules_to_save=["lm_head"]), "it has modules_to_save"),
+        (
+            lambda final: shutil.copy(final / WEIGHTS, final / EXTRA),
+            f"{EXTRA} holds trained weights that PEFT does not",
+        ),
+        (lambda final: edit(final / SETTINGS, r=3), "does not fit model.name (size mismatch for "),
+        (lambda final: edit(final / SETTINGS, target_modules=["c_attn"]), "does not fit model.name (Target"),
+        (lambda final: save_file({"x": torch.zeros(1)}, final / WEIGHTS), "does not fit model.name ("),
+        (lambda final: edit(final.parents[2] / "base/config.json", rope_theta=7), "have changed since: give its base"),
+    ],
+)
+def test_an_adapter_that_cannot_become_part_of_the_base(work, change, told):
+    change(work / "outputs/sft/final")
+    with pytest.raises(ConfigError) as caught:
+        load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")
+    assert told in str(caught.value)
+    assert str(caught.value).startswith("model.adapter: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_adapter_of_another_model_of_the_same_shape(work, tiny, caplog):
+    """Known by the weights where its manifest tells them; where nothing tells, the other name is said."""
+    other = build(FromScratch(**SCRATCH), TEMPLATE, seed=5)
+    for part in other:
+        part.save_pretrained("other")
+    named = Model(**MODEL | {"name": "other"}, adapter="outputs/sft/final")
+    with pytest.raises(ConfigError, match="was trained on other weights than those of 'other', on base: give its base"):
+        load_base(named, "plain")
+    Path("outputs/sft/final/MANIFEST.json").unlink()
+    load_base(named, "plain")
+    assert "outputs/sft/final was trained on base; nothing tells whether other has the same weights" in caplog.text
+    caplog.clear()
+    load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")
+    assert not caplog.text
+
+
+def test_folders_under_the_wrong_key_are_one_sentence(inside):
+    for name, told in (
+        (
+            "outputs/sft/final",
+            "is an adapter of base: give model.name=base model.adapter=outputs/sft/final, or merge it",
+        ),
+        ("outputs/score/stage2", "is an adapter of base: give model.name=base model.adapter=outputs/score/stage2"),
+        ("outputs/sft", "is a run: give outputs/sft/final"),
+    ):
+        for loader in (lambda model: load_base(model, "plain"), load_skeleton):
+            with pytest.raises(ConfigError, match=told):
+                loader(Model(**MODEL | {"name": name}))
+    with pytest.raises(ConfigError, match="outputs/sft: no adapter here, this is a run: give outputs/sft/final"):
+        load_skeleton(Model(**MODEL, adapter="outputs/sft"))
+    with pytest.raises(ConfigError, match=r"merged: no adapter here, this is a whole model: .* model\.name=merged"):
+        call(train, "--config", "score.yaml", "run_name=other", "--resume-adapter", "merged")
+    with pytest.raises(ConfigError, match="nothing can be merged into weights of 4 bits"):
+        load(ScoreConfig, Path("score.yaml"), ["model.adapter=outputs/sft/final", "model.load_in_4bit=true"])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--merge", "merged", "--run", "outputs/score"], "--merge merged: it exists"),
+        (["--merge", "new"], "there is nothing to merge"),
+        (["--merge", "new", "--adapter", "outputs/sft/final", "model.load_in_4bit=true"], "weights of 4 bits"),
+    ],
+)
+def test_a_merge_that_cannot_be(inside, options, told):
+    with pytest.raises(ConfigError, match=told):
+        call(evaluate, "--config", "score.yaml", *options)
+
+
+def test_what_sft_taught_comes_with_its_adapter(work):
+    """Which tokens end an answer, and the chat template; a resume would notice other ones."""
+    edit(work / "outputs/sft/final/generation_config.json", eos_token_id=[1, 7])
+    (work / "outputs/sft/final/chat_template.jinja").write_text("SFT" + TEMPLATE)
+    model, tokenizer = load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")
+    assert model.generation_config.eos_token_id == [1, 7]
+    assert tokenizer.chat_template == load_skeleton(Model(**MODEL, adapter="outputs/sft/final"))[1].chat_template
+    assert tokenizer.chat_template.startswith("SFT")
+    own = Model(**MODEL, adapter="outputs/sft/final", chat_template="own" + TEMPLATE)
+    assert load_base(own, "plain")[1].chat_template.startswith("own")
+    edit(work / "outputs/sft/final/generation_config.json", eos_token_id=[1])
+    other, _ = load_base(Model(**MODEL, adapter="outputs/sft/final"), "plain")
+    here, there = (of_model("base", each, tokenizer) for each in (model, other))
+    assert {name for name in here if here[name] != there[name]} == {"the adapter in model.adapter"}
+
+
+SMOLLM2 = {
+    "model_type": "llama", "hidden_size": 36, "intermediate_size": 96, "num_hidden_layers": 3,
+    "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True, "initializer_range": 0.3,
+    "max_position_embeddings": 256,
+}  # fmt: skip
+
+
+def move(parameters):
+    draw = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in parameters:
+            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory):
+    """Models of two families in files, each with an adapter that does much; one in bfloat16."""
+    made = {}
+    for name, architecture in (
+        ("qwen3", SCRATCH["architecture"] | {"tie_word_embeddings": False}),
+        ("smollm2", SMOLLM2),
+    ):
+        folder = tmp_path_factory.mktemp(name)
+        model, tokenizer = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)
+        for part in (model, tokenizer):
+            part.save_pretrained(folder)
+        config = Model(name=str(folder))
+        policy = Policy(attach_lora(load_base(config, "plain")[0], Lora(r=4, alpha=8), config, "plain", 0), 1.0)
+        move(policy.trainable)
+        save_adapter(policy.model, folder / "adapter")
+        made[name] = folder, tokenizer, policy
+    return made
+
+
+@pytest.mark.parametrize("name", ["qwen3", "smollm2"])
+def test_fifty_greedy_texts_are_the_same_by_every_way(adapted, tmp_path, name):
+    """Ours, plain PEFT with the saved adapter, and plain transformers with the merged model."""
+    folder, tokenizer, policy = adapted[name]
+    ours = greedy_here(policy)
+    assert ours == greedy(plain(folder, folder / "adapter")) != greedy(plain(folder))
+    base, _ = load_base(Model(name=str(folder)), "plain")
+    found = write_merged(put_on(base, folder / "adapter", "adapter"), tokenizer, PROMPTS[:2], tmp_path / "merged")
+    assert (found.equal, found.prompts) == (2, 2)
+    assert found.gap < 1e-5
+    assert greedy(plain(tmp_path / "merged")) == ours
+    assert plain(tmp_path / "merged").config.tie_word_embeddings == (name == "smollm2")
+
+
+@pytest.mark.parametrize("name", ["qwen3", "smollm2"])
+def test_in_bfloat16_a_weight_is_rounded_once(adapted, tmp_path, name):
+    folder, tokenizer, _ = adapted[name]
+    base, _ = load_base(Model(name=str(folder), dtype="bfloat16"), "plain")
+    before = {key: value.clone() for key, value in base.state_dict().items()}
+    model = put_on(base, folder / "adapter", "adapter")
+    key = "model.layers.0.self_attn.q_proj"
+    delta = model.get_submodule(f"base_model.model.{key}").get_delta_weight("default")
+    found = write_merged(model, tokenizer, PROMPTS[:2], tmp_path / "merged")
+    assert found.dtype == torch.bfloat16
+    saved = load_file(tmp_path / "merged/model.safetensors")
+    expected = (before[f"{key}.weight"].float() + delta.float()).bfloat16()
+    assert torch.equal(saved[f"{key}.weight"], expected)
+    assert torch.equal(saved["model.embed_tokens.weight"], before["model.embed_tokens.weight"])
+
+
+def test_an_adapter_on_tied_embeddings_is_not_merged(adapted):
+    """The sum would change the output layer too, which the adapter does not."""
+    folder, *_ = adapted["smollm2"]
+    base, _ = load_base(Model(name=str(folder)), "plain")
+    model = peft.get_peft_model(base, peft.LoraConfig(r=2, target_modules=["embed_tokens"], task_type="CAUSAL_LM"))
+    move(parameter for name, parameter in model.named_parameters() if "lora_" in name)
+    with pytest.raises(ConfigError, match=r"merged, the model is another one: .* shares its weight"):
+        merged(model, "some/adapter")
+
+
+def test_a_merged_model_that_is_not_what_was_written_keeps_no_name(adapted, tmp_path, monkeypatch):
+    from lib.errors import NumericError
+
+    folder, tokenizer, _ = adapted["qwen3"]
+    base, _ = load_base(Model(name=str(folder)), "plain")
+    model = put_on(base, folder / "adapter", "adapter")
+    save = type(base).save_pretrained
+
+    def wrong(self, where):
+        save(self, where)
+        tensors = load_file(where / "model.safetensors")
+        tensors["model.norm.weight"] *= 1.01
+        save_file(tensors, where / "model.safetensors", {"format": "pt"})
+
+    monkeypatch.setattr(type(base), "save_pretrained", wrong)
+    with pytest.raises(NumericError, match="read back, the merged model answers otherwise"):
+        write_merged(model, tokenizer, PROMPTS[:2], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
