@@ -35,7 +35,7 @@ from lib.interrupts import Interrupts
 from lib.runlog import RunLog
 from lib.sweep_page import page_of
 from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, Outcome, Rows, outcome_of
-from lib.sweeps import Runs, Schedule, distinct, parallel_in_words, plan, program, read_results
+from lib.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
 MISSED = 1  # exit code
@@ -91,7 +91,7 @@ def show_plan(config: SweepConfig, runs: Runs) -> None:
     jobs = distinct(runs)
     screen.say(f"{config.run_dir}: {len(runs)} runs, {len(jobs)} commands, {parallel_in_words(config)}")
     for job in jobs:
-        screen.say(f"{job.name}, {job.threads_in_words}: {shlex.join(job.command)}")
+        screen.say(f"{job.name}, {in_threads(job.threads)}: {shlex.join(job.command)}")
 
 
 def run_missing(config: SweepConfig, runs: Runs) -> int:

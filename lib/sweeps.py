@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -59,11 +59,6 @@ class Job:
         """The command as it is started: scripts by this Python."""
         name, *words = self.command
         return [sys.executable, str(program(name)), *words] if name.endswith(".py") else list(self.command)
-
-    @property
-    def threads_in_words(self) -> str:
-        """`2 threads`."""
-        return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
 
 
 Key = tuple[str, int]  # variant, seed
@@ -131,11 +126,13 @@ class Schedule:
         self._failed: dict[Job, int] = {}
         self._jobs = JobLog(log)
         self._results = {key: row for key, row in read_results(config, runs).items() if not row["exit_code"]}
-        self._left = [job for job in distinct(runs) if not self._jobs.is_done(job)]
+        missing = {key: jobs for key, jobs in runs.items() if key not in self._results}
+        self._left = [job for job in distinct(missing) if not self._jobs.is_done(job)]
         for key in runs:  # a kill may have come between the end of a run and its row
             self._record(key)
-        missing = len(runs) - len(self._results)
-        screen.say(f"{config.run_dir}: {missing} of {len(runs)} runs to do, {parallel_in_words(config)}")
+        screen.say(
+            f"{config.run_dir}: {len(runs) - len(self._results)} of {len(runs)} runs to do, {parallel_in_words(config)}"
+        )
 
     @property
     def is_over(self) -> bool:
@@ -157,7 +154,7 @@ class Schedule:
         """Records the start of a job."""
         self._running[pid] = job, time.monotonic()
         self._jobs.begun(job)
-        self._screen.say(f"begun {job.name}, {job.threads_in_words}: {job.log}")
+        self._screen.say(f"begun {job.name}, {in_threads(job.threads)}: {job.log}")
 
     def ended(self, pid: int, code: int) -> None:
         """Records the end of a job, and the runs that it completes or fails."""
@@ -230,17 +227,18 @@ class JobLog:
     def ended(self, job: Job, code: int, seconds: float) -> None:
         """Writes that a job has ended."""
         self._write({"job": job.name, "event": "ended", "exit_code": code, "seconds": round(seconds, 1),
-                     "threads": job.threads, "command": list(job.command)})  # fmt: skip
+                     "threads": job.threads, "command": list(job.command),
+                     "has_folder": job.folder.exists()})  # fmt: skip
 
     def is_done(self, job: Job) -> bool:
-        """Returns whether it ended well. ConfigError where another command did."""
+        """Returns whether it ended well, and what it made is still there. ConfigError where another command did."""
         end = self._ends.get(job.name)
-        if end is None or end["exit_code"]:
+        if end is None or end["exit_code"] or (end.get("has_folder") and not job.folder.exists()):
             return False
         if (end["command"], end["threads"]) != (list(job.command), job.threads):
             raise ConfigError(
-                f"{job.folder}: was made by `{shlex.join(end['command'])}` with {end['threads']} threads, not by "
-                f"`{shlex.join(job.command)}` with {job.threads}: choose another run_name=..., or undo the change"
+                f"{job.folder}: was made by {_in_words(end['command'], end['threads'])}, not by "
+                f"{_in_words(job.command, job.threads)}: choose another run_name=..., or undo the change"
             )
         return True
 
@@ -273,9 +271,18 @@ class JobLog:
             self._ends[row["job"]] = row
 
 
+def in_threads(threads: int) -> str:
+    """`2 threads`."""
+    return f"{threads} thread{'s' if threads > 1 else ''}"
+
+
 def ancestors(job: Job) -> list[Job]:
     """Lists the jobs that must be done before it."""
     return [] if job.needs is None else [job.needs, *ancestors(job.needs)]
+
+
+def _in_words(command: Sequence[str], threads: int) -> str:
+    return f"`{shlex.join(command)}` with {in_threads(threads)}"
 
 
 def last_line(log: Path) -> str:
@@ -324,11 +331,13 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
     rows = {(row["variant"], row["seed"]): row for row in (read_jsonl(path)[0] if path.exists() else [])}
     rows = {key: rows[key] for key in runs if key in rows}
     for (variant, seed), row in rows.items():
-        command = runs[variant, seed][-1].command
-        if not row["exit_code"] and row["commands"][-1] != list(command):
+        then = [(command, row["threads"]) for command in row["commands"]]
+        now = [(list(job.command), job.threads) for job in runs[variant, seed]]
+        changed = [pair for pair in zip(then, now, strict=False) if pair[0] != pair[1]]
+        if changed and not row["exit_code"]:
             raise ConfigError(
-                f"{path}: variant {variant}, seed {seed} was made by `{shlex.join(row['commands'][-1])}`, not by "
-                f"`{shlex.join(command)}`: choose another run_name=..., or undo the change"
+                f"{path}: variant {variant}, seed {seed} was made by {_in_words(*changed[0][0])}, not by "
+                f"{_in_words(*changed[0][1])}: choose another run_name=..., or undo the change"
             )
     return rows
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -361,6 +362,16 @@ def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp
     before = starts()
     assert run(**changes)[0] == 0
     assert results() == whole and starts() == before
+
+
+def test_what_was_deleted_is_made_again_where_a_run_still_needs_it(folder):
+    changes = {"seeds": [0], "require": []}
+    assert run(variants={"much": []}, **changes)[0] == 0
+    shutil.rmtree("outputs/tiny/shared/seed_0/data")
+    assert run(variants={"much": []}, **changes)[0] == 0
+    assert starts() == ["shared/seed_0/data", "much/seed_0/last"]  # its numbers are there
+    assert run(variants={"much": [], "little": ["--gain", "0.2"]}, **changes)[0] == 0
+    assert starts()[2:] == ["shared/seed_0/data", "little/seed_0/last"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
