@@ -243,7 +243,7 @@ def shorter(history: History, key: str) -> Seen | None:
 def certain_too_early(history: History, key: str) -> Seen | None:
     """The policy samples next to nothing new although much is still wrong."""
     now, right = history.last(key), history.last("acc_attempt2" if "acc_attempt2" in history.values else "acc")
-    is_dead = now is not None and right is not None and now < 0.005 and right < 0.9
+    is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
     return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
 
 

@@ -179,6 +179,13 @@ def test_each_warning_begins_once_ends_once_and_says_what_it_saw(name, values):
     assert one.on == [] and len(one.closing()) == 1 and f"until stage 1 step {end.step}" in one.closing()[0]
 
 
+def test_a_policy_that_is_certain_and_mostly_right_is_healthy():
+    rows = [row(step) for step in range(1, 31)] + [
+        row(step, entropy=0.0037, acc_attempt2=right) for step in range(31, 60) for right in [0.84 + 0.04 * (step % 4)]
+    ]
+    assert alarms_of(watch(), rows) == []
+
+
 def test_one_step_is_no_trend():
     spike = {"kl_attempt2": 50.0, "grad_norm": 500.0, "loss": 400.0, "length_attempt1": 90.0, "entropy": 3.0}
     rows = [row(step, **(spike if step == 40 else {})) for step in range(1, 80)]
