@@ -321,6 +321,7 @@ class GspoRun(Trainer):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.log.write(f"frontier/{outcome}", row)
         self._log_texts("train", self._texts(played, self.opponent))
+        self._log_unsolved([each.group for each in played if each.outcome])
 
     def _texts(self, played: list[Played], opponent: Server | Past | None) -> list[dict[str, Any]]:
         rows = [row for each in played for row in texts_of(each.group)]
@@ -330,6 +331,14 @@ class GspoRun(Trainer):
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
         for row in collect(texts, self.accelerator):
             self.log.write("generations", where | brief(row))
+
+    def _log_unsolved(self, groups: list[Group]) -> None:
+        """What the reward has to tell about the first answer to each prompt that the policy did not solve."""
+        texts, rows = [group.answers[0].text for group in groups], [group.asked.row for group in groups]
+        told = zip(groups, self.referee.judge.explain(texts, rows), strict=True)
+        failures = [{"prompt": question_of(group.asked.messages), "failed": each} for group, each in told if each]
+        for row in collect(failures, self.accelerator):
+            self.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})
 
     def _log_failures(self, failures: list[tuple[str, str, Asked]]) -> None:
         rows = [{"why": f"{who}: {error}", "prompt": question_of(asked.messages)} for who, error, asked in failures]

@@ -385,9 +385,11 @@ class Score(Trainer):
             )  # fmt: skip
         for row in collect(rows, self.accelerator):
             self.log.write("generations", brief(row))
-        failures = {id(r.row): r.row for r in rollouts if unsolved[id(r.row)]}
-        for row in collect(list(failures.values()), self.accelerator):
-            self.log.write("failures", where | {"why": "solved by nobody", "row": row})
+        failed = list({id(r.row): r for r in rollouts if unsolved[id(r.row)]}.values())
+        told = self.task.judge.explain([r.text2 for r in failed], [r.row for r in failed])
+        failures = [{"row": r.row, **({"failed": each} if each else {})} for r, each in zip(failed, told, strict=True)]
+        for row in collect(failures, self.accelerator):
+            self.log.write("failures", where | {"why": "solved by nobody", **row})
 
 
 def _forms(format: str, rollout: Rollout) -> dict[str, float | None]:

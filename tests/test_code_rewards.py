@@ -188,6 +188,39 @@ def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
     assert judged([RIGHT], "code")[0].scored  # no program, so nothing that could go wrong
 
 
+def test_what_a_program_prints_at_the_first_test_that_it_failed_is_told():
+    loud = f"import sys\nprint('a' + 'x' * 9999, file=sys.stderr)\n{HALF}print('top', __name__)\n"
+    loud += "if __name__ == '__main__':\n    print('not shown')\n"
+    texts, row = [block(loud), block(RIGHT), block(SLOW), "def add("], ROW | {"timeout_s": 0.3}
+    verdicts = judged(texts, "code_tests", row)
+    judge = Judge("code_tests", "code", "exact", list(ROW))
+    told = judge.explain(texts, [row] * 4)
+    stderr = told[0].pop("stderr")
+    assert told[0] == {
+        "test": 0,
+        "verdict": "wrong",
+        "why": "assert add(1, 2) == 3; add(1, 2) answered 2",
+        "stdout": "top solution\n",
+    }
+    assert stderr.endswith('File "test", line 1, in <module>\nAssertionError\n') and len(stderr) == 400
+    assert told[1] == {}
+    assert (told[2]["verdict"], told[2]["stdout"]) == ("timeout", "")
+    assert told[3]["verdict"] == "load_error" and "SyntaxError" in told[3]["stderr"]
+    assert verdicts == judged(texts, "code_tests", row)
+
+
+def test_what_is_told_of_a_script_is_clean_and_short():
+    row = {"prompt": "", "stdio": [{"stdin": "1", "stdout": "2"}, {"stdin": "2", "stdout": "4"}]}
+    judge = Judge({"code": 1, "code_tests": 1}, "code", "exact", list(row))
+    echo = block("n = input()\nprint('\\x1b[2J' + n + '\\n\\x9b' + 'y' * 9999)\n", after="final answer:")
+    (told,) = judge.explain([echo], [row])
+    assert (told["test"], told["stderr"]) == (0, "")
+    assert told["stdout"].startswith("�[2J1\n�yy") and len(told["stdout"]) == 400
+    many = judge.explain([f"print({n})" for n in range(20)], [row] * 20)
+    assert [bool(each) for each in many] == [True] * 8 + [False] * 12
+    assert Judge("exact_match").explain(["a"], [{}]) == [{}]
+
+
 # -- in a run
 
 
@@ -243,6 +276,18 @@ def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder, monkeypat
     rung = sandbox.shared().rung.name
     assert {row["about2"] for row in texts} >= {f"{rung}: pass"}
     assert all(row["match2"] == (row["attempt2"] == "print(8)") for row in texts)
+
+
+def test_failures_tell_what_the_programs_of_unsolved_prompts_printed(folder):
+    few = ["train.attempts_per_prompt=2", "train.revisions_per_attempt=1"]
+    run = Score(load_task(load(ScoreConfig, Path("programs.yaml"), few), say=lambda text: None))
+    with run.open():
+        rollouts = run.sample(run.stages[0])
+        run._keep_texts("train", rollouts)
+        rows = logged("programs", "failures")
+    solved = {r.row["prompt"] for r in rollouts if r.score1.match or r.score2.match}
+    assert {row["row"]["prompt"] for row in rows} == {r.row["prompt"] for r in rollouts} - solved != set()
+    assert all((row["failed"]["stdout"], row["failed"]["verdict"]) == ("7\n", "wrong") for row in rows)
 
 
 def step_with(unscored, reward):

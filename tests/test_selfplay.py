@@ -72,6 +72,15 @@ def digits_with_help(predictions, prompts):
     return [Judged({"digits": value}, match=value > 0) for value in shares]
 
 
+def told_of(predictions):
+    return [Judged({"digits": 0.0}, match=False) for _ in predictions]
+
+
+told_of.explain = lambda texts, rows: [
+    {"said": f"{row['question']} {text}"} for text, row in zip(texts, rows, strict=True)
+]
+
+
 def unsure(predictions):
     return [Judged({"digits": share(text)}, match=False, scored="a" not in text) for text in predictions]
 
@@ -771,6 +780,16 @@ def test_the_failed_alone_are_helped_by_chance(folder):
         chosen = [[a.number for a in run.teacher.help(neither, number).hinted] for number in (0, 0, *range(1, 20))]
         assert chosen[0] == chosen[1] != chosen[2]  # by seed, step and prompt
         assert sum(map(len, chosen[1:])) / (19 * 20) == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_a_reward_tells_of_prompts_that_nobody_solved_is_kept(folder):
+    with opened("reward.fn=test_selfplay.told_of") as run:
+        played = run.play()
+        rows = logged(run, "failures")
+    firsts = [(each.group.asked.row["question"], each.group.answers[0].text) for each in played]
+    assert [row["failed"]["said"] for row in rows] == [f"{question} {text}" for question, text in firsts]
+    assert {(row["why"], row["step"]) for row in rows} == {("solved by nobody", 1)}
+    assert [row["prompt"] for row in rows] == [question for question, _ in firsts]
 
 
 # -- the config

@@ -25,11 +25,12 @@ what format, extractor and equality of the config say, unless rewards decide the
 Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
 one reward pays for can not make up for the form that another asks for.
 
-A reward may have three attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
+A reward may have four attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
 a line to tell at start-up.
 `check(rows)` is called with all rows before anything is trained, to find what is wrong with them; a parameter `places`
 gets where each of them stands in the source, for messages. `begin(text, row)` is called with each prediction as soon as
-it is written, so that what is judged by other processes is judged beside the generation.
+it is written, so that what is judged by other processes is judged beside the generation. `explain(texts, rows)` returns
+a dict for each of some wrong predictions, all judged by then: what a person wants to know of them, for failures.jsonl.
 """
 
 import inspect
@@ -54,6 +55,7 @@ _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
     "prompts", "rows",
 )  # fmt: skip
+MOST_EXPLAINED = 8  # predictions of a step or an evaluation
 _SEARCH_SECONDS = 10.0  # for the sample about which a reward raises
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
@@ -323,6 +325,17 @@ class Judge:
                 reward.begin(text, row)
 
         return begin if able else None
+
+    def explain(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """What the rewards tell people about wrong predictions; {} where they tell nothing, and from some number on."""
+        told: list[dict[str, Any]] = [{} for _ in texts]
+        some = slice(MOST_EXPLAINED)
+        for reward in self._rewards:
+            if explain := getattr(reward.function, "explain", None):
+                with blamed_on(f"reward '{reward.name}'", " in its explain()"):
+                    for known, new in zip(told, explain(texts[some], rows[some]), strict=False):
+                        known |= new
+        return told
 
     @property
     def functions(self) -> list[Callable]:

@@ -7,16 +7,28 @@ programs are run once, and beside the model that still writes others.
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from lib.code_tasks import Task, read_task, static_problems
 from lib.errors import ConfigError
 from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.registry import Judged, register_extractor, register_reward
-from lib.sandbox import Verdict, shared
+from lib.sandbox import Program, Verdict, shared, shown
 
 SHORT, LONG = 200, 500  # words: up to the first a solution is short, from the second on it is not short at all
 _MARKER = ("required", "rewarded", "ignored")
+MOST_SHOWN = 400  # characters of each stream of a program that failed
+LONGEST_SHOWN = 0.5  # seconds that such a program is run again
+# A program and a test as modules are, not as a script: what stands under `if __name__ == "__main__"` does not run.
+_SHOWING = """
+import sys, types
+module = sys.modules["solution"] = types.ModuleType("solution")
+for name, text in {}.items():
+    exec(compile(text, name, "exec"), module.__dict__)
+"""
 
 
 @register_extractor("code")
@@ -103,8 +115,52 @@ def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], Non
     return begin
 
 
-code_tests.begin = _begins(last_code)
+def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str], Sequence[dict]], list[dict]]:
+    """A reward's `explain`: the first test that a program failed, and what it prints when that is run once more.
+
+    By then all is judged. This run shows the program its test, as no judgement does: it is not asked for a verdict.
+    """
+
+    def explain(texts: Sequence[str], rows: Sequence[dict]) -> list[dict]:
+        sources = [source_of(text) for text in texts]
+        tasks = [_task(row) for row in rows]
+        programs = [task.program(source) for task, source in zip(tasks, sources, strict=True) if source is not None]
+        verdicts = shared().judge(programs)  # which are known
+        with ThreadPoolExecutor(shared().size) as several:
+            told = several.map(_first_failure, programs, verdicts)
+            return [{} if source is None else next(told) for source in sources]
+
+    return explain
+
+
+def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
+    """The first test that did not pass, why, and what the program and that test print as a script; {} where none is."""
+    number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
+    if number is None or not verdict.scored:
+        return {}
+    stdin, script = program.stdio[number][0] if program.stdio else "", program.source
+    if program.tests:
+        script = _SHOWING.format({"solution.py": script, "setup": program.setup_code, "test": program.tests[number]})
+    seconds = min(program.timeout_s, LONGEST_SHOWN)
+    run = shared().run(replace(program, source=script, tests=(), stdio=(), timeout_s=seconds), stdin)
+    kind, why = verdict.tests[number]
+    return {
+        "test": number,
+        "verdict": kind,
+        "why": _trimmed(why),
+        "stdout": _trimmed(run.stdout),
+        "stderr": _trimmed(run.stderr[-MOST_SHOWN:]),  # a traceback ends with what matters
+    }
+
+
+def _trimmed(text: str) -> str:
+    """At most MOST_SHOWN characters, without what a terminal would obey."""
+    return "\n".join(map(shown, text[:MOST_SHOWN].split("\n")))
+
+
+code_tests.begin, code_tests.explain = _begins(last_code), _explains(last_code)
 code.begin = _begins(lambda text: well_formed_code(text, needs_marker=False))
+code.explain = _explains(lambda text: well_formed_code(text, needs_marker=False))
 
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
