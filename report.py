@@ -539,6 +539,8 @@ TRAINING = (
           of_attempts("reward")),
     Chart("Distance from the base model", "KL in nats per token, logarithmic. Stage I holds attempt 1 in place.",
           of_attempts("kl"), log=True),
+    Chart("Idle answers", "Second attempts without an advantage: they earned what those beside them did.",
+          {"zero_advantage": ("idle", "two")}, floor=0, percent=True),
     Chart("Length", "Tokens per attempt, the end token included.",
           of_attempts("length"), floor=0),
     Chart("Truncation", "Answers that ran out of tokens before they ended.",

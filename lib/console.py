@@ -136,8 +136,9 @@ class Screen:
                 f"  match {row['acc_attempt1']:.2f} -> ",
                 (f"{row['acc_attempt2']:.2f}", "green"),
                 f" ({row['gap']:+.2f})",
+                f"  idle {100 * row['zero_advantage']:.0f}%",
                 f"  formed {row['well_formed_attempt1']:.2f} {row['well_formed_attempt2']:.2f}",
-                f"  kl {row['kl_attempt1']:.4f} {row['kl_attempt2']:.4f}",
+                f"  kl {_cell(row.get('kl_attempt1'), digits=4)} {_cell(row.get('kl_attempt2'), digits=4)}",
                 f"  len {row['length_attempt1']:.0f} {row['length_attempt2']:.0f}",
                 f"  cut {100 * row['truncated']:.0f}%",
                 f"  |g| {row['grad_norm']:.2g}",
@@ -246,8 +247,8 @@ def _with_interval(row: dict, key: str) -> str:
     return _cell(row[key], row[f"{key}_ci95"], "+" if key == "delta" else "")
 
 
-def _cell(value: float | None, interval: list[float] | None, sign: str = "") -> str:
+def _cell(value: float | None, interval: list[float] | None = None, sign: str = "", digits: int = 3) -> str:
     if value is None:
         return "-"
     ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or ()]
-    return f"{value:{sign}.3f}" + (f"\n{' '.join(ends)}" if ends else "")
+    return f"{value:{sign}.{digits}f}" + (f"\n{' '.join(ends)}" if ends else "")

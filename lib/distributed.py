@@ -77,11 +77,13 @@ def highest(value: int, accelerator: Accelerator) -> int:
 
 
 def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator) -> None:
-    """Every parameter's gradient becomes the sum over all processes, in one exchange."""
+    """Every parameter's gradient becomes the sum over all processes, in one exchange; zero where nothing had one."""
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
     if accelerator.num_processes == 1:
         return
-    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    summed = total(torch.cat([gradient.flatten() for gradient in gradients]), accelerator)
+    summed = total(torch.cat([parameter.grad.flatten() for parameter in parameters]), accelerator)
     for parameter, part in zip(parameters, summed.split([p.numel() for p in parameters]), strict=True):
         parameter.grad = part.view_as(parameter)
 

@@ -219,35 +219,40 @@ class Sequence:
     spans: tuple[Span, ...]
 
 
-def sequences(rollouts: list[Rollout], pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False):
+def sequences(
+    rollouts: list[Rollout],
+    pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
+    pulls: Callable[[int, int], bool] = lambda attempt, rollout: True,
+) -> list[Sequence]:
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
     Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
     branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2
     does not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
+    Attempts for which `pulls(attempt, rollout)` is false have no gradient, and are read only where others follow them.
     """
     result: list[Sequence] = []
     starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
     for start, stop in zip(starts, [*starts[1:], len(rollouts)], strict=True):
         first, second = rollouts[start], rollouts[start].prompt2
+        answers = [(i, rollouts[i].y2.ids) for i in range(start, stop) if pulls(2, i)]
         spans1: tuple[Span, ...] = ()
-        if not first.y1_by_base:
+        if not first.y1_by_base and pulls(1, start):
             begin = len(first.prompt1)
             spans1 = (Span(first.y1.ids, begin - 1, begin, 1, start),)
-            if not second.continues:
+            if not second.continues or not answers:
                 ids = first.prompt1 + first.y1.ids[:-1]
                 result.append(Sequence(ids, len(ids), (), spans1))
                 spans1 = ()
-        answers = [rollouts[i].y2.ids for i in range(start, stop)]
-        trunk, lengths = len(second.ids), [len(ids) - 1 for ids in answers]
+        trunk, lengths = len(second.ids), [len(ids) - 1 for _, ids in answers]
         if len(answers) > 1 and pays(trunk, lengths):
             ids, spans2 = list(second.ids), []
-            for i, answer in enumerate(answers, start):
+            for i, answer in answers:
                 spans2.append(Span(answer, trunk - 1, len(ids), 2, i))
                 ids += answer[:-1]
             result.append(Sequence(ids, trunk, tuple(lengths), (*spans1, *spans2)))
             continue
-        for i, answer in enumerate(answers, start):
+        for i, answer in answers:
             ids = second.ids + answer[:-1]
             spans = (*spans1, Span(answer, trunk - 1, trunk, 2, i))
             result.append(Sequence(ids, len(ids), (), spans))

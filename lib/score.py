@@ -1,7 +1,7 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,18 @@ class Credit:
     def sampled(self, batch: MicroBatch) -> torch.Tensor:
         """The log-probs (N,) with which the scored tokens of a micro-batch were sampled."""
         return self.sampled_logp[self.start[batch.attempt - 1, batch.rollout] + batch.token]
+
+    def pulls(self, betas: tuple[float, float]) -> Callable[[int, int], bool]:
+        """Tells of an attempt and a rollout whether it has a gradient, under these KL weights in the loss.
+
+        Without an advantage and a KL, or with a weight of zero, no forward is needed: the gradient is exactly the same.
+        """
+        advantages, weights = (self.advantage1, self.advantage2), (self.weight1, self.weight2)
+        pulled = [
+            ((weight != 0) & ((advantage != 0) | (beta != 0))).tolist()
+            for advantage, weight, beta in zip(advantages, weights, betas, strict=True)
+        ]
+        return lambda attempt, rollout: pulled[attempt - 1][rollout]
 
 
 class Score(Trainer):
@@ -196,8 +208,8 @@ class Score(Trainer):
         )
         self.progress.step += 1
         self.note_evaluation(stage.steps)
-        if train.adaptive_beta2 and stage.number == 1 and not self.progress.skipped:
-            adaptive = train.adaptive_beta2
+        adaptive = train.adaptive_beta2
+        if adaptive and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
@@ -250,31 +262,38 @@ class Score(Trainer):
             self.show_alarms()
             self.say_restores()
 
-    def _batches(self, rollouts: list[Rollout]) -> Iterator[MicroBatch]:
+    def _batches(
+        self, rollouts: list[Rollout], pulls: Callable[[int, int], bool] = lambda attempt, rollout: True
+    ) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        items = sequences(rollouts, self._bare_policy().sharing_pays)
+        items = sequences(rollouts, self._bare_policy().sharing_pays, pulls)
         return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
-        """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree."""
+        """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree.
+
+        KL, entropy and sampler gap are means over the tokens of the attempts that were `learned`, and missing without.
+        """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
-        sums = torch.zeros(7, device=self.accelerator.device)
-        for batch in self._batches(rollouts):
-            sums += self._backward(batch, credit, betas, leaves)
-        loss, kl1, tokens1, kl2, tokens2, entropy, gap = total(sums, self.accelerator).tolist()
+        in_loss = (0.0, 0.0) if self.config.train.kl == "k1_in_reward" else betas
+        sums = torch.zeros(8, device=self.accelerator.device)
+        for batch in self._batches(rollouts, credit.pulls(in_loss)):
+            sums += self._backward(batch, credit, in_loss, leaves)
+        loss, learned, kl1, tokens1, kl2, tokens2, entropy, gap = total(sums, self.accelerator).tolist()
+        both = tokens1 + tokens2
+        means = {"kl_attempt1": (kl1, tokens1), "kl_attempt2": (kl2, tokens2), "entropy": (entropy, both),
+                 "sampler_gap": (gap, both)}  # fmt: skip
         return {
             "loss": loss / leaves,
-            "kl_attempt1": kl1 / max(tokens1, 1),
-            "kl_attempt2": kl2 / max(tokens2, 1),
-            "entropy": entropy / max(tokens1 + tokens2, 1),
-            "sampler_gap": gap / max(tokens1 + tokens2, 1),
+            "learned": int(learned),
+            **{name: summed / tokens for name, (summed, tokens) in means.items() if tokens},
             "beta_attempt1": betas[0],
             "beta_attempt2": betas[1],
         }
 
     def _backward(self, batch: MicroBatch, credit: Credit, betas: tuple[float, float], leaves: int) -> torch.Tensor:
-        """Adds a micro-batch's gradients; its loss, KL and tokens of attempts 1 and 2, entropy and how far sampling was
-        off: sums, (7,)."""
+        """Adds a micro-batch's gradients; its loss and attempts, KL and tokens of attempts 1 and 2, entropy and how far
+        sampling was off: sums, (8,)."""
         kind = self.config.train.kl
         with phase("reference"):
             ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
@@ -285,15 +304,17 @@ class Score(Trainer):
             first = batch.attempt == 1
             advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
             weight = torch.where(first, credit.weight1[batch.rollout], credit.weight2[batch.rollout])
-            betas_in_loss = (0.0, 0.0) if kind == "k1_in_reward" else betas
-            loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas_in_loss)
+            loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas)
             self.accelerator.backward(loss / leaves)
         with torch.no_grad():
             shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
             gap = (logp - credit.sampled(batch)).abs()
             return torch.stack(
-                [loss, shown[first].sum(), first.sum(), shown[~first].sum(), (~first).sum(), entropy.sum(), gap.sum()]
-            ).detach()
+                [
+                    loss, (batch.token == 0).sum(), shown[first].sum(), first.sum(),
+                    shown[~first].sum(), (~first).sum(), entropy.sum(), gap.sum(),
+                ]
+            ).detach()  # fmt: skip
 
     @torch.no_grad()
     def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout]) -> list[torch.Tensor]:

@@ -21,8 +21,11 @@ def told(capsys):
 def test_what_is_well_formed_is_told_of_both_attempts(told):
     step = {"stage": 2, "step": 1, "steps": 9, "reward_attempt1": 0.0, "reward_attempt2": 0.0, "acc_attempt1": 0.0,
             "acc_attempt2": 0.0, "gap": 0.0, "kl_attempt1": 0.0, "kl_attempt2": 0.0, "length_attempt1": 9.0,
-            "length_attempt2": 9.0, "truncated": 0.0, "grad_norm": 1.0, "tokens_per_second": 9.0}  # fmt: skip
-    assert "  formed 0.98 0.61  " in told("step", step | FORMED, 5)
+            "length_attempt2": 9.0, "truncated": 0.0, "grad_norm": 1.0, "tokens_per_second": 9.0,
+            "zero_advantage": 0.814}  # fmt: skip
+    line = told("step", step | FORMED, 5)
+    assert "  formed 0.98 0.61  " in line and "  idle 81%  " in line and "  kl 0.0000 0.0000  " in line
+    assert "  kl - 0.0000  " in told("step", {key: step[key] for key in step if key != "kl_attempt1"} | FORMED, 5)
     assert "well-formed 0.983 0.612, n = 20" in told("evaluation", EVALUATION | FORMED)
     table = told("table", [{**EVALUATION, "when": "pretrain"}, EVALUATION | FORMED], "a run")
     lines = [line.split() for line in table.splitlines() if line.strip()]

@@ -3,7 +3,7 @@ import json
 import math
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 
@@ -21,7 +21,7 @@ from lib.logits import Around
 from lib.model import Policy
 from lib.rollout import sequences
 from lib.sampler import Sampler
-from lib.score import Score, kl_weights, plan
+from lib.score import Credit, Score, kl_weights, plan
 from lib.task import load_data, load_task
 from lib.trainer import learning_rate
 
@@ -47,6 +47,10 @@ CONFIG = {
 
 def share_of_digits(predictions):
     return [sum(map(str.isdigit, text)) / max(len(text), 1) for text in predictions]
+
+
+def begins_with_a_digit(predictions):
+    return [float(text[:1].isdigit()) for text in predictions]
 
 
 def nothing(predictions):
@@ -401,6 +405,59 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
                     chosen = (batch.attempt == attempt) & (batch.rollout == i)
                     assert not chosen.any() or torch.allclose(mine[chosen], other, rtol=0, atol=1e-5)
     assert all(apart_from(gradient, results[0]) < 1e-5 for gradient in results[1:])
+
+
+IDLE = {
+    "no KL": ("train.beta1=0",),
+    "KL in the reward": ("train.beta1=0", "train.kl=k1_in_reward"),
+    "left out": ("train.mask_truncated=true",),  # whatever its KL
+}
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+@pytest.mark.parametrize("history", ["full", "answer_only"])
+@pytest.mark.parametrize("idle", IDLE)
+def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, history, idle):
+    choices = ("reward.fn=test_score.begins_with_a_digit", "train.stage1_batch_size=8", "train.stage2_batch_size=8")
+    run = make_run(*choices, f"prompts.history={history}", *IDLE[idle], moved=0.2)
+    stage = run.stages[stage - 1]
+    rollouts = run.sample(stage)
+    credit = run.credit(stage, rollouts)
+    pulled2, pulled1 = credit.advantage2 != 0, (credit.advantage1 != 0)[::2]
+    if idle == "left out":
+        pulled2, pulled1 = credit.weight2 != 0, (credit.weight1 != 0)[::2]
+    elif stage.number == 1:
+        pulled1 = torch.ones(16)  # beta2, in the loss or in the reward
+    found = []
+    for pulls, pays in product((Credit.pulls, lambda *_: lambda *_: True), (True, False)):
+        monkeypatch.setattr(Credit, "pulls", pulls)
+        monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
+        run.policy.zero_grad()
+        numbers = run._accumulate(stage, rollouts, credit, 32)
+        found.append((numbers["learned"], numbers["loss"], gradients(run)))
+    learned = int(pulled1.sum() + pulled2.sum())
+    assert [number for number, *_ in found] == [learned, learned, 48, 48] and 0 < learned < 48
+    for _, loss, gradient in found[1:]:
+        assert loss == pytest.approx(found[0][1], abs=1e-6)
+        torch.testing.assert_close(gradient, found[0][2], rtol=0, atol=1e-6)
+    assert found[0][2].norm() > 1e-3
+
+
+def test_a_step_without_any_gradient_is_that_of_one_that_is_zero(folder, monkeypatch):
+    """AdamW goes on by its momentum, as if every attempt had been read; of KL and entropy nothing is known."""
+    after = []
+    for pulls in (Credit.pulls, lambda *_: lambda *_: True):
+        monkeypatch.setattr(Credit, "pulls", pulls)
+        run = make_run("train.beta1=0", f"run_name=idle-{len(after)}")
+        with run.open():
+            step(run, 2)
+            rollouts = run.sample(run.stages[1])
+            none = replace(run.credit(run.stages[1], rollouts), advantage1=torch.zeros(16), advantage2=torch.zeros(16))
+            row = run.update(run.stages[1], rollouts, none)
+        after.append(weights(run))
+        assert (row["idle"], row["zero_advantage"], row["grad_norm"]) == (1, 1, 0)
+        assert ("entropy" in row) == ("kl_attempt1" in row) == (row["learned"] > 0) == (len(after) == 2)
+    assert torch.equal(*after)
 
 
 CHOICES = [
