@@ -265,6 +265,8 @@ class TrainLoop(Section):
     # what lib/watch.py calls a collapse ends the run (exit code 3), or takes it back to its best checkpoint
     overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
     mask_truncated: bool = False  # true: answers, or attempts, that were cut off are not trained
+    resample_rounds: Annotated[int, Field(ge=0)] = 0  # DAPO's dynamic sampling: as often, at most, others are drawn for
+    # prompts whose answers all earn the same, or, of two attempts, none of whose attempts has an advantage
     identical_rewards_warning: Count = 20  # steps in a row
     stop_on_identical_rewards: bool = False
 
@@ -827,8 +829,6 @@ class GspoTrain(TrainLoop):
     length_norm: Literal["sequence", "constant", "token"] | None = None  # as in SCoRe
     beta: Weight = 0.0  # KL weight; 0 needs no reference
     kl: KlKind = "k3"
-    resample_rounds: Annotated[int, Field(ge=0)] = 0  # DAPO's dynamic sampling: as often, at most, others are drawn for
-    # prompts whose answers all earn the same
     sampler_correction: SamplerCorrection | None = None
 
 

@@ -18,7 +18,7 @@ from lib.config import Eval, Opponent, SamplerCorrection
 from lib.config import Teacher as TeacherSettings
 from lib.console import with_best
 from lib.credit import Credit, advantages_of, flat, is_trained, numbered, rewards_of, trained_rewards
-from lib.distributed import collect, highest, make_accelerator, share, total
+from lib.distributed import collect, highest, make_accelerator, total
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
 from lib.ledger import brief, group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
@@ -114,18 +114,15 @@ class GspoRun(Trainer):
         train = self.config.train
         self.clock.start()
         limits = self.task.limits(self.config.generation.temperature)
-        played: list[Played] = []
-        missing = train.batch_size
-        for round_ in range(1 + train.resample_rounds):
-            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
-            asked = [self.task.asked(i, self.task.train[i]) for i in share(drawn, self.accelerator)]
-            played += self._games(asked, train.group_size, limits, self.generator, self.progress.step, self.opponent)
-            if round_ == train.resample_rounds:
-                break
-            telling = [len(set(trained_rewards(each, self.config))) > 1 for each in played]
-            missing = train.batch_size - sum(collect(telling, self.accelerator))
-            if missing <= 0:
-                break
+
+        def play(drawn: list[int]) -> list[Played]:
+            asked = [self.task.asked(i, self.task.train[i]) for i in drawn]
+            return self._games(asked, train.group_size, limits, self.generator, self.progress.step, self.opponent)
+
+        def tell(played: list[Played]) -> list[bool]:
+            return [len(set(trained_rewards(each, self.config))) > 1 for each in played]
+
+        played = self.draw(train.batch_size, play, tell)
         self._book(played)
         return played
 

@@ -1,7 +1,7 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from lib.adapters import load_adapter
 from lib.clock import phase
 from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.console import with_best
-from lib.distributed import collect, make_accelerator, share, total
+from lib.distributed import collect, make_accelerator, total
 from lib.evaluation import evaluate, selected, summarise
 from lib.ledger import brief
 from lib.losses import adapted_beta, kl_per_token, length_weights, overlong_penalty, score_advantages, score_loss
@@ -61,6 +61,8 @@ class Credit:
     advantage2: torch.Tensor
     weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
     weight2: torch.Tensor
+    pulled: tuple[list[bool], list[bool]]  # by attempt: whether its tokens have a gradient; the others need no forward
+    leaves: int  # of the step's trees, over all processes: what a sum is divided by
     sampled_logp: torch.Tensor  # (M,) of every token: attempt 1 of all rollouts, then attempt 2
     start: torch.Tensor  # (2, n) where in them those of an attempt begin
 
@@ -68,17 +70,9 @@ class Credit:
         """The log-probs (N,) with which the scored tokens of a micro-batch were sampled."""
         return self.sampled_logp[self.start[batch.attempt - 1, batch.rollout] + batch.token]
 
-    def pulls(self, betas: tuple[float, float]) -> Callable[[int, int], bool]:
-        """Tells of an attempt and a rollout whether it has a gradient, under these KL weights in the loss.
-
-        Without an advantage and a KL, or with a weight of zero, no forward is needed: the gradient is exactly the same.
-        """
-        advantages, weights = (self.advantage1, self.advantage2), (self.weight1, self.weight2)
-        pulled = [
-            ((weight != 0) & ((advantage != 0) | (beta != 0))).tolist()
-            for advantage, weight, beta in zip(advantages, weights, betas, strict=True)
-        ]
-        return lambda attempt, rollout: pulled[attempt - 1][rollout]
+    def pulls(self, attempt: int, rollout: int) -> bool:
+        """Whether an attempt has a gradient."""
+        return self.pulled[attempt - 1][rollout]
 
 
 class Score(Trainer):
@@ -121,86 +115,72 @@ class Score(Trainer):
         yield from left
 
     def sample(self, stage: Stage) -> list[Rollout]:
-        """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt."""
-        train = self.config.train
+        """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt.
+
+        With `resample_rounds`, others are drawn beside prompts whose tree has no advantage anywhere.
+        """
+        train, field = self.config.train, self.config.dataset.target_field
         self.clock.start()
-        rows = [self.task.train[i] for i in self.sampler.take(stage.batch_size)]
         sampling = self.task.sampling(
             self.config.generation.temperature,
             train.attempts_per_prompt,
             train.revisions_per_attempt,
             train.base_first_attempts,
         )
-        return two_attempts(
-            self._bare_policy(), self.task.prompts, share(rows, self.accelerator), self.config.dataset.target_field,
-            self.task.judge, sampling, self.generator,
-        )  # fmt: skip
+
+        def grow(drawn: list[int]) -> list[list[Rollout]]:
+            rows = [self.task.train[i] for i in drawn]
+            about = self._bare_policy(), self.task.prompts, rows, field, self.task.judge, sampling, self.generator
+            rollouts = two_attempts(*about)
+            return [rollouts[i : i + self._leaves] for i in range(0, len(rollouts), self._leaves)]
+
+        def tell(trees: list[list[Rollout]]) -> list[bool]:
+            advantages = self._advantages(stage, [rollout for tree in trees for rollout in tree])
+            return self._by_prompt(*(advantage != 0 for advantage in advantages)).tolist()
+
+        return [rollout for tree in self.draw(stage.batch_size, grow, tell) for rollout in tree]
 
     def credit(self, stage: Stage, rollouts: list[Rollout]) -> Credit:
-        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II)."""
-        train, device = self.config.train, self.accelerator.device
-        tree = (-1, train.attempts_per_prompt, train.revisions_per_attempt)
-
-        def of(values: list[float]) -> torch.Tensor:
-            return torch.tensor(values, dtype=torch.float32, device=device)
-
-        budgets = self.config.generation.max_new_tokens_attempt1, self.config.generation.max_new_tokens_attempt2
-        attempts = [[(r.y1, r.score1) for r in rollouts], [(r.y2, r.score2) for r in rollouts]]
-        r1, r2 = (
-            of([score.reward + overlong_penalty(len(y.ids), budget, train.overlong_buffer) for y, score in own])
-            for own, budget in zip(attempts, budgets, strict=True)
-        )
-        if train.bonus_on == "match":
-            bonus = of([float(r.score2.match) - float(r.score1.match) for r in rollouts])
-        else:
-            bonus = r2 - r1
-        lengths = [of([len(y.ids) for y, _ in own]) for own in attempts]
-        penalties = [torch.zeros_like(r1)] * 2
-        if train.kl == "k1_in_reward":
-            penalties = self._kl_in_reward(stage, rollouts)
-        # what could not be judged is left out of the loss, KL and all; the bonus compares both attempts
-        scored = [of([float(r.score1.scored) for r in rollouts])]
-        needs_both = train.alpha > 0 and stage.number == 2
-        scored.append(of([float(r.score2.scored and (r.score1.scored or not needs_both)) for r in rollouts]))
-        whole = [of([float(y.finished or not train.mask_truncated) for y, _ in own]) for own in attempts]
-        scored = [kept * is_whole for kept, is_whole in zip(scored, whole, strict=True)]
-        by_policy = of([float(not r.y1_by_base) for r in rollouts])  # the others are context, not the policy's doing
-        trained = [scored[0] * by_policy, scored[1]]
-        longest = [max(budgets)] * 2 if train.length_norm == "constant" else budgets
-        weights = [
-            length_weights(train.length_norm, own, budget, of(collect((own * kept).tolist(), self.accelerator))) * kept
-            for own, budget, kept in zip(lengths, longest, trained, strict=True)
+        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and what they pull at."""
+        train, generation = self.config.train, self.config.generation
+        attempts = [[r.y1 for r in rollouts], [r.y2 for r in rollouts]]
+        penalties = self._kl_in_reward(stage, rollouts) if train.kl == "k1_in_reward" else None
+        advantages = self._advantages(stage, rollouts, penalties)
+        by_policy = self._of(float(not r.y1_by_base) for r in rollouts)  # the others are context, not its doing
+        scored1, scored2 = self._scored(stage, rollouts)
+        trained = [scored1 * by_policy, scored2]
+        pulled = [
+            (kept > 0) & ((advantage != 0) | (beta != 0))
+            for kept, advantage, beta in zip(trained, advantages, self._betas_in_loss(stage), strict=True)
         ]
-        weights[0] = weights[0] * train.revisions_per_attempt
-        # of all processes: a baseline must not depend on how the prompts are shared out
-        r1, r2, bonus, penalty1, penalty2, scored1, scored2 = (
-            of(collect(values.tolist(), self.accelerator)).reshape(tree)
-            for values in (r1, r2, bonus, *penalties, *scored)
-        )
-        advantage1, advantage2 = score_advantages(
-            stage.number, r1[..., 0], r2, bonus, train.alpha, train.baseline, penalty1[..., 0], penalty2,
-            scored1[..., 0] > 0, scored2 > 0,
-        )  # fmt: skip
-        mine = share(list(range(len(r1))), self.accelerator)
-        advantage1, advantage2 = advantage1[mine], advantage2[mine]
-        shared1 = advantage1[..., None].expand_as(advantage2).reshape(-1)
-        completions = [y for own in attempts for y, _ in own]
-        counts = torch.tensor([len(y.ids) for y in completions], device=device)
+        counted = torch.ones(len(rollouts), dtype=torch.bool, device=self.accelerator.device)
+        if train.resample_rounds:  # what others were drawn for is no part of a mean
+            counted = self._by_prompt(*pulled).repeat_interleave(self._leaves)
+        budgets = generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
+        longest = [max(budgets)] * 2 if train.length_norm == "constant" else budgets
+        weights = []
+        for written, budget, kept in zip(attempts, longest, trained, strict=True):
+            lengths = self._of(len(y.ids) for y in written)
+            every_length = self._of(collect((lengths * kept)[counted].tolist(), self.accelerator))
+            weights.append(length_weights(train.length_norm, lengths, budget, every_length) * kept)
+        completions = [y for written in attempts for y in written]
+        counts = torch.tensor([len(y.ids) for y in completions], device=self.accelerator.device)
         return Credit(
-            shared1 * by_policy, advantage2.reshape(-1), weights[0], weights[1],
-            sampled_logp=of([logp for y in completions for logp in y.logps]),
+            *advantages, weights[0] * train.revisions_per_attempt, weights[1],
+            pulled=tuple(each.tolist() for each in pulled),
+            leaves=max(1, sum(collect([int(counted.sum())], self.accelerator))),
+            sampled_logp=self._of(logp for y in completions for logp in y.logps),
             start=(counts.cumsum(0) - counts).view(2, -1),
         )  # fmt: skip
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """One optimizer step on the rollouts, and its row in metrics.jsonl."""
         train = self.config.train
-        leaves = stage.batch_size * train.attempts_per_prompt * train.revisions_per_attempt  # over all processes
         paid = (credit.advantage2, credit.advantage1) if stage.number == 2 else (credit.advantage2,)
         idle = all(bool((advantage == 0).all()) for advantage in paid)
         idle = total(torch.tensor(float(not idle), device=self.accelerator.device), self.accelerator) == 0
         numbers = self.step(
-            lambda: self._accumulate(stage, rollouts, credit, leaves),
+            lambda: self._accumulate(stage, rollouts, credit, credit.leaves),
             rate=learning_rate(self.config.optimizer, self.progress.step, stage.steps),
             max_grad_norm=self.config.optimizer.max_grad_norm,
             advantage=torch.cat([credit.advantage1, credit.advantage2]),
@@ -262,6 +242,72 @@ class Score(Trainer):
             self.show_alarms()
             self.say_restores()
 
+    # -- credit, part by part
+
+    @property
+    def _leaves(self) -> int:
+        """Revisions of one prompt."""
+        return self.config.train.attempts_per_prompt * self.config.train.revisions_per_attempt
+
+    def _by_prompt(self, *attempts: torch.Tensor) -> torch.Tensor:
+        """What is true of any attempt of a prompt, (prompts,), of what is by rollout, (n,) each."""
+        return torch.stack(attempts).any(0).view(-1, self._leaves).any(1)
+
+    def _of(self, values: Iterable[float]) -> torch.Tensor:
+        return torch.tensor(list(values), dtype=torch.float32, device=self.accelerator.device)
+
+    def _betas_in_loss(self, stage: Stage) -> tuple[float, float]:
+        """The KL weights of both attempts, zero where the KL is in the reward."""
+        in_reward = self.config.train.kl == "k1_in_reward"
+        return (0.0, 0.0) if in_reward else kl_weights(self.config.train, stage.number, self.progress.beta2)
+
+    def _scored(self, stage: Stage, rollouts: list[Rollout]) -> list[torch.Tensor]:
+        """1 for each attempt that counts, (n,) both: the others are left out of the loss, KL and all."""
+        train = self.config.train
+        needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares both attempts
+        judged = [
+            [r.score1.scored for r in rollouts],
+            [r.score2.scored and (r.score1.scored or not needs_both) for r in rollouts],
+        ]
+        finished = [[r.y1.finished for r in rollouts], [r.y2.finished for r in rollouts]]
+        return [
+            self._of(float(known and (whole or not train.mask_truncated)) for known, whole in zip(*pair, strict=True))
+            for pair in zip(judged, finished, strict=True)
+        ]
+
+    def _advantages(
+        self, stage: Stage, rollouts: list[Rollout], penalties: list[torch.Tensor] | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What multiplies the log-prob of both attempts, (n,) each; `penalties` are the KL in their rewards."""
+        train, generation = self.config.train, self.config.generation
+        tree = (-1, train.attempts_per_prompt, train.revisions_per_attempt)
+        budgets = generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
+        attempts = [[(r.y1, r.score1) for r in rollouts], [(r.y2, r.score2) for r in rollouts]]
+        r1, r2 = (
+            self._of(score.reward + overlong_penalty(len(y.ids), budget, train.overlong_buffer) for y, score in own)
+            for own, budget in zip(attempts, budgets, strict=True)
+        )
+        if train.bonus_on == "match":
+            bonus = self._of(float(r.score2.match) - float(r.score1.match) for r in rollouts)
+        else:
+            bonus = r2 - r1
+        penalties = penalties or [torch.zeros_like(r1)] * 2
+        # of all processes: a baseline must not depend on how the prompts are shared out
+        r1, r2, bonus, penalty1, penalty2, scored1, scored2 = (
+            self._of(collect(values.tolist(), self.accelerator)).reshape(tree)
+            for values in (r1, r2, bonus, *penalties, *self._scored(stage, rollouts))
+        )
+        advantage1, advantage2 = score_advantages(
+            stage.number, r1[..., 0], r2, bonus, train.alpha, train.baseline, penalty1[..., 0], penalty2,
+            scored1[..., 0] > 0, scored2 > 0,
+        )  # fmt: skip
+        shared1 = advantage1[..., None].expand_as(advantage2)
+        sizes = collect([len(rollouts)], self.accelerator)
+        before = sum(sizes[: self.accelerator.process_index])
+        mine = slice(before, before + len(rollouts))
+        by_policy = self._of(float(not r.y1_by_base) for r in rollouts)
+        return shared1.reshape(-1)[mine] * by_policy, advantage2.reshape(-1)[mine]
+
     def _batches(
         self, rollouts: list[Rollout], pulls: Callable[[int, int], bool] = lambda attempt, rollout: True
     ) -> Iterator[MicroBatch]:
@@ -275,10 +321,9 @@ class Score(Trainer):
         KL, entropy and sampler gap are means over the tokens of the attempts that were `learned`, and missing without.
         """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
-        in_loss = (0.0, 0.0) if self.config.train.kl == "k1_in_reward" else betas
         sums = torch.zeros(8, device=self.accelerator.device)
-        for batch in self._batches(rollouts, credit.pulls(in_loss)):
-            sums += self._backward(batch, credit, in_loss, leaves)
+        for batch in self._batches(rollouts, credit.pulls):
+            sums += self._backward(batch, credit, self._betas_in_loss(stage), leaves)
         loss, learned, kl1, tokens1, kl2, tokens2, entropy, gap = total(sums, self.accelerator).tolist()
         both = tokens1 + tokens2
         means = {"kl_attempt1": (kl1, tokens1), "kl_attempt2": (kl2, tokens2), "entropy": (entropy, both),
@@ -374,7 +419,7 @@ class Score(Trainer):
             "step": self.progress.step,
             "steps": stage.steps,
             "global_step": self.global_step,
-            "prompts": stage.batch_size,
+            "prompts": len(everything) // self._leaves,
             **means,
             "gap": means["acc_attempt2"] - means["acc_attempt1"],
             "truncated": 0.5 * (means["truncated_attempt1"] + means["truncated_attempt2"]),

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from accelerate.utils import set_seed
@@ -17,7 +18,7 @@ from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
 from lib.data import digest_of
-from lib.distributed import highest, start_trackers, sum_gradients
+from lib.distributed import collect, highest, share, start_trackers, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.memory import one_error
@@ -26,6 +27,7 @@ from lib.runlog import STREAMS, RunLog
 from lib.task import ChatTask, Task
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
+Answered = TypeVar("Answered")
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it rewards are no rewards, and no learning rate helps
 RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
@@ -91,11 +93,13 @@ def score_of(evaluation: dict) -> float:
 class Trainer:
     """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass.
 
-    A subclass has `global_step`, the steps done over all stages, and `measure(when, settings, rows, **part)`, which
-    answers held-out rows and returns what evaluations.jsonl says of them; with `part`, what training chooses by.
+    A subclass has `global_step`, the steps done over all stages, `sampler`, which says what prompts come next, and
+    `measure(when, settings, rows, **part)`, which answers held-out rows and returns what evaluations.jsonl says of
+    them; with `part`, what training chooses by.
     """
 
     global_step: int
+    sampler: Any
     measure: Callable[..., dict]
 
     def __init__(self, task: Task | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int):
@@ -177,6 +181,27 @@ class Trainer:
     def fresh_optimizer(self) -> None:
         """Forget the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh_optimizer)
+
+    def draw(
+        self, wanted: int, answer: Callable[[list[int]], list[Answered]],
+        tells: Callable[[list[Answered]], list[bool]],
+    ) -> list[Answered]:  # fmt: skip
+        """What `answer` makes of this process's share of the next prompts, one by one.
+
+        With `train.resample_rounds`, others are drawn beside those of which `tells`, asked for all so far, says that
+        nothing can be learned from them, until so many as were `wanted` can be learned from.
+        """
+        answered: list[Answered] = []
+        missing, rounds = wanted, self.config.train.resample_rounds
+        for round_ in range(1 + rounds):
+            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
+            answered += answer(share(drawn, self.accelerator))
+            if round_ == rounds:
+                break
+            missing = wanted - sum(collect(tells(answered), self.accelerator))
+            if missing <= 0:
+                break
+        return answered
 
     def step(
         self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, advantage: torch.Tensor,

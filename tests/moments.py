@@ -12,7 +12,7 @@ kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
 restores   [stage, step] of each step behind which the run goes back to its best checkpoint
 scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
-same_texts every process samples the whole batch, with one seed, and keeps its share
+same_texts the same texts whatever the number of processes
 journal    a file for the moments, and for those of checkpoints
 synced     a file for the paths that were synced to the disk
 weights    a file for the adapter at the end
@@ -28,6 +28,7 @@ import signal
 import socket
 import sys
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,7 @@ import peft.peft_model
 import torch
 import yaml
 
-from lib import trainer
+from lib import score, trainer
 from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.clock import PHASES
 from lib.distributed import share
@@ -179,12 +180,14 @@ class Moments:
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip
             setattr(owner, name, _both(self._count, getattr(owner, name)))
-        for kind, name, sample_all in ((Score, "sample", _sample_all), (GspoRun, "play", _play_all)):
+        if "same_texts" in plan:
+            score.two_attempts = _row_by_row
+            GspoRun.play = _play_all
+        for kind, name in ((Score, "sample"), (GspoRun, "play")):
             kind.open = _both(self._watch, kind.open)
             kind.evaluate = _both(self._opened, self._during("evaluation", kind.evaluate))
             kind.when_due = _both(self._restore, kind.when_due)
-            sample = _both(self._pause, sample_all if "same_texts" in plan else getattr(kind, name))
-            setattr(kind, name, _both(self._opened, sample))
+            setattr(kind, name, _both(self._opened, _both(self._pause, getattr(kind, name))))
         if "scores" in plan:
             trainer.score_of = lambda row: plan["scores"][f"stage{row['stage']}/step_{row['step']}"]
         Remote.answers = self._during("waiting", Remote.answers)
@@ -272,17 +275,11 @@ def _both(first: Callable, real: Callable) -> Callable:
     return call
 
 
-def _sample_all(run: Score, stage) -> list:
-    """Stands for Score.sample."""
-    run.clock.start()
-    train, dataset = run.config.train, run.config.dataset
-    rows = [run.task.train[i] for i in run.sampler.take(stage.batch_size)]
-    sampling = run.task.sampling(1.0, train.attempts_per_prompt, train.revisions_per_attempt)
-    generator = torch.Generator().manual_seed(5)
-    parts = run._bare_policy(), run.task.prompts, rows, dataset.target_field, run.task.judge, sampling, generator
-    rollouts = two_attempts(*parts)
-    prompts = share(list(range(len(rows))), run.accelerator)
-    return [rollouts[4 * prompt + leaf] for prompt in prompts for leaf in range(4)]
+def _row_by_row(policy, prompts, rows: list[dict], *about: object) -> list:
+    """Stands for two_attempts: what is sampled of a row depends on nothing but the row and the policy."""
+    *about, _ = about
+    drawn = [(row, torch.Generator().manual_seed(zlib.crc32(repr(row).encode()))) for row in rows]
+    return [rollout for row, own in drawn for rollout in two_attempts(policy, prompts, [row], *about, own)]
 
 
 def _play_all(run: GspoRun) -> list:

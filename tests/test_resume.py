@@ -48,13 +48,13 @@ CONFIG = {
     "train": {
         "stage1_steps": 6, "stage2_steps": 6, "stage1_batch_size": 4, "stage2_batch_size": 4, "attempts_per_prompt": 2,
         "revisions_per_attempt": 2, "micro_batch_tokens": 150, "adaptive_beta2": {"target": 0.01},
-        "checkpoint_every": 1,
+        "checkpoint_every": 1, "resample_rounds": 1,
     },
     "eval": {"max_examples": 6, "temperature": 1.0, "greedy_too": True, "every_steps": 2},
 }  # fmt: skip
 REWARD = """
 def odd_digits(predictions):
-    return [{"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40} for p in predictions]
+    return [{"odd": any(c in "13579" for c in p) / 4, "brief": -(len(p) // 4) / 40} for p in predictions]
 """
 
 
@@ -125,6 +125,7 @@ def test_killed_at_twenty_moments(mine, straight):
         last = moment
     mine.start("--resume")
     mine.same_as(straight, list(zip(drawn, died, strict=True)))
+    assert {row["prompts"] > 4 for row in straight.rows()} == {True, False}  # others were drawn in some of the steps
     assert len(died) == fewer(20, 7) and {*died} == {*wanted}, died
     assert not [*mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
 
@@ -380,7 +381,7 @@ def odd_digits(predictions):
     if rows.exists() and len(rows.read_text().splitlines()) == {rows} and not Path("mended").exists():
         for p in predictions:
             {fault}
-    return [{{"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40}} for p in predictions]
+    return [{{"odd": any(c in "13579" for c in p) / 4, "brief": -(len(p) // 4) / 40}} for p in predictions]
 """
 
 

@@ -429,7 +429,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     elif stage.number == 1:
         pulled1 = torch.ones(16)  # beta2, in the loss or in the reward
     found = []
-    for pulls, pays in product((Credit.pulls, lambda *_: lambda *_: True), (True, False)):
+    for pulls, pays in product((Credit.pulls, lambda *_: True), (True, False)):
         monkeypatch.setattr(Credit, "pulls", pulls)
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
@@ -446,18 +446,54 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
 def test_a_step_without_any_gradient_is_that_of_one_that_is_zero(folder, monkeypatch):
     """AdamW goes on by its momentum, as if every attempt had been read; of KL and entropy nothing is known."""
     after = []
-    for pulls in (Credit.pulls, lambda *_: lambda *_: True):
+    for pulls in (Credit.pulls, lambda *_: True):
         monkeypatch.setattr(Credit, "pulls", pulls)
         run = make_run("train.beta1=0", f"run_name=idle-{len(after)}")
         with run.open():
             step(run, 2)
             rollouts = run.sample(run.stages[1])
-            none = replace(run.credit(run.stages[1], rollouts), advantage1=torch.zeros(16), advantage2=torch.zeros(16))
+            credit = run.credit(run.stages[1], rollouts)
+            nothing = {f"advantage{attempt}": torch.zeros(16) for attempt in (1, 2)}
+            none = replace(credit, pulled=([False] * 16, [False] * 16), **nothing)
             row = run.update(run.stages[1], rollouts, none)
         after.append(weights(run))
         assert (row["idle"], row["zero_advantage"], row["grad_norm"]) == (1, 1, 0)
         assert ("entropy" in row) == ("kl_attempt1" in row) == (row["learned"] > 0) == (len(after) == 2)
     assert torch.equal(*after)
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
+    """Where the KL pulls, they stay in the mean; else the step is that of the others alone."""
+    choices = ("train.resample_rounds=2", "train.beta2=0", "train.length_norm=token", "train.baseline=leave_one_out")
+    for reward, prompts in (("nothing", 4 * 3), ("share_of_digits", 4)):
+        run = make_run(*choices, f"reward.fn=test_score.{reward}")
+        rollouts = run.sample(run.stages[stage - 1])
+        assert len(rollouts) == 4 * prompts and len({r.row["question"] for r in rollouts}) == prompts
+        assert make_run(f"reward.fn=test_score.{reward}").sample(run.stages[0])[0].y1.ids == rollouts[0].y1.ids
+    for beta in (0.0, 0.1):
+        run = make_run(*choices, "reward.fn=test_score.begins_with_a_digit", f"train.beta1={beta}", moved=0.2)
+        stage_plan = run.stages[stage - 1]
+        rollouts = run.sample(stage_plan)
+        credit = run.credit(stage_plan, rollouts)
+        tells = [
+            bool((credit.advantage1[i : i + 4] != 0).any() or (credit.advantage2[i : i + 4] != 0).any())
+            for i in range(0, len(rollouts), 4)
+        ]
+        assert len(tells) > 4 and 0 < sum(tells) < len(tells)
+        assert credit.leaves == (len(rollouts) if beta else 4 * sum(tells))
+        if not beta:
+            alone = [r for i, r in enumerate(rollouts) if tells[i // 4]]
+            results = []
+            for own in (rollouts, alone):
+                run.policy.zero_grad()
+                again = run.credit(stage_plan, own)
+                run._accumulate(stage_plan, own, again, again.leaves)
+                results.append(gradients(run))
+            torch.testing.assert_close(*results, rtol=0, atol=1e-6)
+        with run.open():
+            row = run.update(stage_plan, rollouts, credit)
+        assert row["prompts"] == len(tells) and row["zero_advantage"] == (credit.advantage2 == 0).float().mean()
 
 
 CHOICES = [
