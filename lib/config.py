@@ -312,7 +312,7 @@ class Eval(Section):
     selection_examples: Annotated[int, Field(ge=0)] = 200  # to choose by, at most a quarter of the rows; 0: none
     temperature: Weight = 0.0  # 0 = greedy
     greedy_too: bool = False  # true: before training and after each stage a greedy evaluation beside a sampled one
-    samples_per_prompt: Count = 1
+    samples_per_prompt: Count = 1  # of 2 or more, a revision is held against a fresh first attempt
     every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and at the end, or after each stage
     seed: int = 0
 

@@ -1,0 +1,73 @@
+"""What it saves that attempts without a gradient need no forward: the same steps with and without, in turns.
+
+    OMP_NUM_THREADS=1 python benchmarks/idle.py --config configs/tiny_sums.yaml train.beta1=0    # after `make demo`
+
+Each step of stage I samples once; then its gradient is accumulated of every attempt and of those that pull, in turns,
+and the run goes on with the latter. Times are those of the processor, so that what else runs does not count; the first
+step is left out. A ratio is every attempt divided by those that pull: the median over steps, and its range.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import reward_function  # noqa: F401  registers rewards and extractors
+from lib.config import ScoreConfig, load, parser
+from lib.rewards import prepare
+from lib.score import Score
+from lib.task import load_task
+
+
+def main() -> None:
+    """Takes the steps, and prints a table."""
+    options = parser(__doc__, smoke=False)
+    options.add_argument("--steps", type=int, default=10)
+    args = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        config = load(ScoreConfig, args.config, [*args.overrides, f"output_dir={folder}"])
+        prepare(config)
+        run = Score(load_task(config))
+        run.progress.due = None
+        with run.open():
+            rows = [a_step(run) for _ in range(1 + args.steps)][1:]
+    print("| | all attempts | those that pull | ratio |\n|---|---|---|---|")
+    for what in ("update", "whole step"):
+        every, pulling = ([row[name] + (what != "update") * row["sample"] for row in rows] for name in ("all", "pull"))
+        ratios = [a / b for a, b in zip(every, pulling, strict=True)]
+        ends = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(f"| {what} | {median(every):.2f} s | {median(pulling):.2f} s | {ends} |")
+    for name in ("zero_advantage", "learned"):
+        print(f"{name}: {median(row[name] for row in rows):.2f} ({min(row[name] for row in rows):.2f} to "
+              f"{max(row[name] for row in rows):.2f})")  # fmt: skip
+
+
+def a_step(run: Score) -> dict[str, float]:
+    """One step of stage I: the seconds of its parts, and what it learned from."""
+    stage, took = run.stages[0], {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        started = time.process_time()
+        result = work()
+        took[name] = time.process_time() - started
+        return result
+
+    rollouts = timed("sample", lambda: run.sample(stage))
+    credit = run.credit(stage, rollouts)
+    every = replace(credit, pulled=tuple([True] * len(rollouts) for _ in range(2)))
+    ways = {"all": every, "pull": credit}
+    for name in ways if run.progress.step % 2 else reversed(ways):
+        run.optimizer.zero_grad()
+        timed(name, lambda name=name: run._accumulate(stage, rollouts, ways[name], credit.leaves))
+    row = run.update(stage, rollouts, credit)
+    return took | {name: row[name] for name in ("zero_advantage", "learned")}
+
+
+if __name__ == "__main__":
+    main()
