@@ -41,6 +41,7 @@ from lib.data import load_splits
 from lib.errands import aside
 from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
+from lib.generators.openai import RemoteModel, address
 from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
@@ -58,8 +59,9 @@ STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"
 MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
     "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
-    "endpoint.base_url", "endpoint.api_key_env", "endpoint.max_concurrency", "endpoint.deadline_s",
-    "endpoint.max_retries", "endpoint.input_price", "endpoint.output_price",
+    "endpoint.base_url", "endpoint.api_key_env", "endpoint.azure_api_version", "endpoint.headers",
+    "endpoint.max_concurrency", "endpoint.deadline_s", "endpoint.max_retries", "endpoint.input_price",
+    "endpoint.output_price",
 )  # fmt: skip
 
 
@@ -156,7 +158,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
 def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     """Who would be asked what, and what that costs at most."""
     sampling, endpoint = config.generation, config.endpoint
-    who = f"{endpoint.model} at {endpoint.base_url}" if endpoint else f"{config.model.full_name}, in this process"
+    who = f"{endpoint.model} at {address(endpoint)}" if endpoint else f"{config.model.full_name}, in this process"
     most = sampling.most_tokens
     if config.tools.names:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
@@ -247,12 +249,10 @@ def at_once(config: CollectConfig) -> int:
 async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[ChatGenerator]:
     """Who answers: a server, whose replies are kept, or the model of this process."""
     if config.endpoint:
-        from lib.generators.openai import RemoteModel
-
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
             with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
                 remote.has_answered = len(replies) > 0
-                screen.say(f"model {config.endpoint.model} at {config.endpoint.base_url}")
+                screen.say(f"model {config.endpoint.model} at {address(config.endpoint)}")
                 yield Remembering(remote, replies)
         if remote.counts.retries:
             screen.say(f"{remote.counts.retries} requests were tried again")

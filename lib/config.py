@@ -472,12 +472,19 @@ class ScoreConfig(RunConfig):
 
 
 class Endpoint(Section):
-    """A model behind an OpenAI-compatible server: OpenAI, Together, vLLM, llama.cpp, `transformers serve`."""
+    """A model behind an OpenAI-compatible server: OpenAI, Azure, Together, vLLM, llama.cpp, `transformers serve`.
 
-    base_url: Annotated[str, Field(pattern=r"^https?://[^\s/]+")]  # up to and including /v1
+    What openai's client reads in the environment holds, such as OPENAI_ORG_ID, HTTPS_PROXY and OPENAI_CUSTOM_HEADERS.
+    """
+
+    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL, and without it OpenAI itself
     model: Name  # as the server calls it
     api: Literal["chat", "responses"] = "chat"  # /chat/completions or /responses
     api_key_env: Name | None = None  # the environment variable that holds the key, never the key
+    # null: no key; but OPENAI_API_KEY where base_url is null too
+    azure_api_version: Name | None = None  # such as 2024-10-21: base_url, or AZURE_OPENAI_ENDPOINT, is then that of an
+    # Azure resource, https://RESOURCE.openai.azure.com, model a deployment, AZURE_OPENAI_API_KEY the key by default
+    headers: dict[Name, str] = {}  # sent with every request, and kept in config.yaml: none that is secret
     max_concurrency: Count = 32  # requests at once
     deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one reply, all its retries included
     max_retries: Annotated[int, Field(ge=0)] = 5  # after 408, 409, 429, 5xx, malformed answers and broken connections
@@ -678,12 +685,22 @@ def _conflicts_of_endpoint(
             (f"{thinking_key or f'{section}.thinking'}.enabled", f"{key}.api"),
             f"the responses API has no such switch: use {key}.extra_body, such as {{reasoning: {{effort: low}}}}",
         )
-    if wrong := _wrong_address(endpoint.base_url):
+    if endpoint.base_url is not None and (wrong := wrong_address(endpoint.base_url)):
         yield (f"{key}.base_url",), wrong
+    elif endpoint.azure_api_version and endpoint.base_url and urlsplit(endpoint.base_url).path.strip("/"):
+        yield (
+            (f"{key}.base_url", f"{key}.azure_api_version"),
+            "of Azure it is the resource alone, such as https://RESOURCE.openai.azure.com: the rest is added",
+        )
+    for name, value in endpoint.headers.items():
+        if not (name + value).isascii() or not (name + value).isprintable():
+            yield (f"{key}.headers",), f"{name!r} has a character that no header has, such as a line break"
 
 
-def _wrong_address(url: str) -> str:
+def wrong_address(url: str) -> str:
     """What is wrong with a server's address, "" if nothing is."""
+    if not re.match(r"https?://[^\s/]+", url):
+        return f"no address: {url!r}; write http://HOST:PORT/v1"
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  (it raises where it is none)

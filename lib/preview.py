@@ -7,6 +7,7 @@ import torch
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
 from lib.generators import Completion
+from lib.generators.openai import address
 from lib.groups import question_of
 from lib.head import CHUNK_ELEMENTS
 from lib.model import load_skeleton, trainable_of
@@ -95,7 +96,7 @@ def _plan_of_selfplay(config: SelfPlayConfig, train_rows: int, test_rows: int, s
     if config.teacher:
         hint = config.teacher.hint
         yield (
-            f"teacher: {config.teacher.endpoint.model} at {config.teacher.endpoint.base_url}; hints where nobody "
+            f"teacher: {config.teacher.endpoint.model} at {address(config.teacher.endpoint)}; hints where nobody "
             f"solved a prompt (probability {hint.neither:g}) or the opponent alone did ({hint.opponent_only:g}), "
             f"{hint.train.replace('_', ' ')}; solutions with probability {config.teacher.solve.probability:g}"
         )

@@ -13,6 +13,7 @@ from math import exp
 
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
+from lib.generators.openai import address
 from lib.groups import Asked, Group, Limits, Referee, question_of
 from lib.model import Policy
 from lib.prompts import ChatRenderer
@@ -259,7 +260,7 @@ class CurriculumSampler:
 def describe(opponent: Opponent) -> str:
     """What the opponent is for, at start-up."""
     if opponent.endpoint:
-        who = f"{opponent.endpoint.model} at {opponent.endpoint.base_url}"
+        who = f"{opponent.endpoint.model} at {address(opponent.endpoint)}"
     elif opponent.snapshots.every_steps:
         who = f"snapshots of the policy, one every {opponent.snapshots.every_steps} steps"
     else:

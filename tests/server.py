@@ -5,9 +5,10 @@
 
     with serve(folder, "--log", file) as url: ...           # the same as a process that dies with the block
 
-It has /v1/chat/completions, /v1/responses, /v1/models and /health. Requests that wait are answered together, and the
-`seed` of each decides what it gets, whoever was answered with it. `--log` appends a line as soon as an answer was given
-to the socket, with status 499 where the client had left before. SIGUSR1 holds all answers back until SIGUSR2.
+It has /v1/chat/completions, /v1/responses, /v1/models and /health, and the first two also in Azure's form. Requests
+that wait are answered together, and the `seed` of each decides what it gets, whoever was answered with it. `--log`
+appends a line as soon as an answer was given to the socket, with status 499 where the client had left before. SIGUSR1
+holds all answers back until SIGUSR2.
 """
 
 import argparse
@@ -360,10 +361,14 @@ class Api:
     async def _answer(self, request: Message, asked: dict, digest: str) -> Message:
         """The right answer, or Refused; `asked` is filled with what was understood on the way."""
         method, path, *_ = request.start.split()
-        path = path.partition("?")[0]
+        path, _, query = path.partition("?")
         if path == "/health":
             return answer(200, "{}")
-        if self.options.api_key and request.headers.get("authorization") != f"Bearer {self.options.api_key}":
+        key = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if path.startswith("/openai/") and query.startswith("api-version=20"):  # the deployment is in the path of chats
+            key = request.headers.get("api-key")
+            path = "/v1" + path.removeprefix("/openai").replace(f"/deployments/{self.name}/chat", "/chat")
+        if self.options.api_key and key != self.options.api_key:
             raise Refused(401, "Incorrect API key provided.", "invalid_api_key")
         if path == "/v1/models":
             about = {"id": self.name, "object": "model", "created": 0, "owned_by": "rematch"}

@@ -601,6 +601,18 @@ def test_without_a_reward_rows_have_none(task):
         ({"generation": {"temperature": 0, "samples_per_prompt": 2}}, "greedy samples of a prompt are all alike"),
         ({"endpoint": {"base_url": "http://me:secret@127.0.0.1:9/v1", "model": "m"}}, "holds a name or password"),
         ({"endpoint": {"base_url": "http://127.0.0.1:99999/v1", "model": "m"}}, "no address: Port out of range"),
+        ({"endpoint": {"base_url": "localhost:8000/v1", "model": "m"}}, "no address: 'localhost:8000/v1'"),
+        (
+            {
+                "endpoint": {
+                    "base_url": "http://x/openai/deployments/m",
+                    "model": "m",
+                    "azure_api_version": "2024-10-21",
+                }
+            },
+            "of Azure it is the resource alone",
+        ),
+        ({"endpoint": {"model": "m", "headers": {"X-Team": "a\nb"}}}, "'X-Team' has a character that no header has"),
         ({"endpoint": None, "model": {"name": "m", "max_seq_length": 60}}, "leaves no room for a prompt"),
     ],
 )

@@ -4,22 +4,25 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import time
 import traceback
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from urllib.parse import urlsplit
 
+import openai  # noqa: F401  as early as this: its import is not part of what is measured
 import pytest
 from conftest import chatterbox
-from faults import INVENTIONS, SPOILINGS, faulty
+from faults import INVENTIONS, SPOILINGS, Upstream, faulty
 from server import Message, _Connection, answer, notes, serve
 
 from lib.config import Endpoint, Thinking
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request
 from lib.generators import openai as remote
-from lib.generators.openai import RemoteModel
+from lib.generators.openai import RemoteModel, address
 
 KEY = "sk-0123456789abcdefghijKLMNOPQRSTUVWXYZ"
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
@@ -65,7 +68,7 @@ def brisk(monkeypatch):
 
 
 def endpoint(url, **fields):
-    return Endpoint(**{"base_url": str(url), "model": "m", "api_key_env": "A_KEY", "max_retries": 1, **fields})
+    return Endpoint(**{"base_url": url and str(url), "model": "m", "api_key_env": "A_KEY", "max_retries": 1, **fields})
 
 
 def request(text="1+1=?", **fields):
@@ -113,18 +116,18 @@ class Scripted:
             self.open -= 1
 
     @contextlib.asynccontextmanager
-    async def listening(self):
+    async def listening(self, path="/v1"):
         server = await asyncio.get_running_loop().create_server(lambda: _Connection(self.respond), "127.0.0.1", 0)
         try:
-            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
         finally:
             server.close()
 
-    def ask(self, *requests, thinking=None, **fields):
+    def ask(self, *requests, thinking=None, path="/v1", **fields):
         """As `ask`, in one event loop with the server."""
 
         async def main():
-            async with self.listening() as url, RemoteModel(endpoint(url, **fields), thinking) as model:
+            async with self.listening(path) as url, RemoteModel(endpoint(url, **fields), thinking) as model:
                 started = time.monotonic()
                 answers = await asyncio.gather(
                     *(model.reply(each) for each in requests or [request()]), return_exceptions=True
@@ -231,6 +234,12 @@ def test_a_body_without_end_costs_no_memory(url):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 8 * 2**20
+
+
+def test_nor_does_the_body_of_an_error():
+    server = Scripted(answer(400, b"x" * 30_000_000))
+    [error] = server.ask(max_retries=0)
+    assert error.kind == "malformed" and "more than 1000000 bytes" in str(error)
 
 
 # waiting
@@ -361,6 +370,88 @@ def test_a_key_that_cannot_be_one(monkeypatch, value):
     with pytest.raises(ConfigError, match=r"endpoint\.api_key_env: .*A_KEY") as caught:
         RemoteModel(endpoint("http://127.0.0.1:1/v1"))
     assert caught.value.exit_code == 2 and "sk-" not in str(caught.value)
+
+
+# what the environment says
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    """An environment that says nothing of servers."""
+    for name in os.environ:
+        if name.upper().endswith("_PROXY") or name.startswith(("OPENAI_", "AZURE_OPENAI_")):
+            monkeypatch.delenv(name)
+
+
+def test_azure_has_the_deployment_in_the_path_a_version_and_a_header_for_the_key(url, monkeypatch):
+    resource, right = url.removesuffix("/v1"), ask_one(url)
+    azure = {"azure_api_version": "2024-10-21"}
+    assert ask_one(resource, **azure) == ask_one(f"{resource}/", **azure) == right
+    assert ask_one(resource, api="responses", **azure).usage.prompt_tokens == right.usage.prompt_tokens
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", resource)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    assert ask_one(None, api_key_env=None, **azure) == right
+    with pytest.raises(ApiError, match=r"check endpoint\.base_url"):
+        ask_one(resource, **azure, model="another")
+    server = Scripted(said())
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "a-token-of-the-directory")
+    server.ask(path="", api_key_env=None, **azure)
+    [message] = server.requests
+    assert message.start.split()[1] == "/openai/deployments/m/chat/completions?api-version=2024-10-21"
+    assert message.headers["authorization"] == "Bearer a-token-of-the-directory" and "api-key" not in message.headers
+
+
+def test_without_an_address_all_is_as_openais_client_has_it(url, monkeypatch):
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
+        RemoteModel(endpoint(None, api_key_env=None))
+    assert address(endpoint(None)) == "https://api.openai.com/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/")
+    assert ask_one(None, api_key_env=None) == ask_one(url)
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
+    with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL of the environment .* no address: 'localhost:8000'"):
+        RemoteModel(endpoint(None))
+    with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT of the environment"):
+        RemoteModel(endpoint(None, azure_api_version="2024-10-21"))
+
+
+def test_a_key_goes_where_somebody_sent_it_and_headers_go_with_every_request(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj_1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: do-not-tell-me")
+    server = Scripted(refused(400, "x-secret was do-not-tell-me, x-team was the-red-ones"), said())
+    [error] = server.ask(api_key_env=None, headers={"X-Team": "the-red-ones", "User-Agent": "ours"})
+    server.ask(api_key_env=None, headers={"authorization": "Basic abc"})
+    first, second = (message.headers for message in server.requests)
+    assert "authorization" not in first and second["authorization"] == "Basic abc"
+    assert (first["openai-organization"], first["openai-project"]) == ("org-1", "proj_1")
+    assert (first["x-secret"], first["x-team"], first["user-agent"]) == ("do-not-tell-me", "the-red-ones", "ours")
+    assert "x-secret was [key], x-team was [key]" in str(error)
+
+
+def test_a_proxy_of_the_environment_is_asked(url, monkeypatch):
+    seen = []
+
+    async def forward(message, writer):
+        method, target, version = message.start.split()
+        seen.append(target)
+        there = Message(f"{method} {urlsplit(target).path} {version}", message.headers, message.body)
+        writer.write((await Upstream(url).ask(there)).packed())
+
+    async def main(base):
+        proxy = await asyncio.get_running_loop().create_server(lambda: _Connection(forward), "127.0.0.1", 0)
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        async with RemoteModel(endpoint(base)) as model:
+            reply = await model.reply(request())
+        proxy.close()
+        return reply
+
+    right = ask_one(url)
+    assert asyncio.run(main("http://nowhere.invalid/v1")) == right
+    assert seen == ["http://nowhere.invalid/v1/chat/completions"]
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert asyncio.run(main(url)) == right and len(seen) == 1
 
 
 # many at once

@@ -15,7 +15,7 @@ LIB = ROOT / "lib"
 CHAPTERS = [name for name, _ in re.findall(r"^(\w+)(/?)   *\S", lib.__doc__, flags=re.MULTILINE)]
 FILES = sorted(LIB.rglob("*.py"))
 SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
-HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib"}
+HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib", "openai"}
 
 
 def module_of(path):

@@ -1,9 +1,10 @@
-"""Any server that speaks OpenAI's API, chat completions or responses: OpenAI, Together, vLLM, llama.cpp and others.
+"""Any server that speaks OpenAI's API, chat completions or responses: OpenAI, Azure, Together, vLLM and many others.
 
-What a server can do wrong has a verdict each (tests/test_openai.py). Tried again within the deadline, with growing
-pauses and jitter: 408, 409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status.
-The end of the run, exit code 6: a key, a model or an address that is refused, and a quota that is used up. The end of
-one request: everything else. A request that is refused for its content, such as one that is too long, is not repeated.
+openai's own client asks, once for each try: it knows the variables of its name, Azure and proxies. What a server can do
+wrong has a verdict each (tests/test_openai.py). Tried again within the deadline, with growing pauses and jitter: 408,
+409, 425, 429, 5xx, broken connections, and bodies that are no answer, whatever their status. The end of the run, exit
+code 6: a key, a model or an address that is refused, and a quota that is used up. The end of one request: everything
+else. A request that is refused for its content, such as one that is too long, is not repeated.
 """
 
 import asyncio
@@ -13,16 +14,19 @@ import json
 import os
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import tenacity
 
-from lib.config import Endpoint, Thinking
+from lib.config import Endpoint, Thinking, wrong_address
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
 from lib.parsing import opening_of, split_reasoning
 from lib.runlog import encode
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
 
 LARGEST_BODY = 1_000_000  # bytes
 CONNECT_SECONDS = 10.0
@@ -32,10 +36,12 @@ PASSING = {408, 409, 425, 429}  # and all of 500 and above
 MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, mostly /v1"
 FATAL = {  # 401 always, the others before the first reply: later they are about one request
     **dict.fromkeys((301, 302, 303, 307, 308, 405), MOVED),
-    401: "the key in endpoint.api_key_env is refused",
+    401: "the key in endpoint.api_key_env is refused, or none is named there",
     403: "the key in endpoint.api_key_env may not use this model",
     404: "no such address or model: check endpoint.base_url, which ends in /v1 mostly, and endpoint.model",
 }
+SHORTEST_SECRET = 8  # characters
+OWN_ADDRESS = "https://api.openai.com/v1"
 QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds", "credits_exhausted")
 
 
@@ -61,32 +67,51 @@ class RemoteModel:
     def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
         self.endpoint, self.thinking = endpoint, thinking or Thinking()
         self._key = _key(endpoint)
-        self._base = endpoint.base_url.rstrip("/")
+        self._secrets = _secrets(endpoint, self._key)
+        self._base = address(endpoint)
         self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
         self.counts = Counts()
         self.has_answered = False  # before: then it refuses single requests, not all of them
         self._failures_in_a_row = 0
 
     async def __aenter__(self) -> "RemoteModel":
-        authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        context = httpx.create_ssl_context()
+        import httpx2  # a second, with openai: only where somebody is asked
+        import openai
+
+        context = httpx2.create_ssl_context()
         # a client for each connection: a pool of many looks at all of them, before and after every request
         self._clients = [
-            httpx.AsyncClient(
-                headers={"Content-Type": "application/json"} | authorization,
-                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
-                limits=httpx.Limits(max_connections=1),
-                verify=context,
+            self._client(
+                openai.DefaultAsyncHttpx2Client(
+                    timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
+                    limits=httpx2.Limits(max_connections=1),
+                    verify=context,
+                    follow_redirects=False,  # they are told
+                    event_hooks={"response": [self._refuse]},
+                )
             )
             for _ in range(self.endpoint.max_concurrency)
         ]
-        self._free: asyncio.LifoQueue[httpx.AsyncClient] = asyncio.LifoQueue()  # of the running loop
+        self._options = {"headers": self._without_key(self._clients[0])}
+        self._free: asyncio.LifoQueue[openai.AsyncOpenAI] = asyncio.LifoQueue()  # of the running loop
         for client in self._clients:
             self._free.put_nowait(client)
         return self
 
+    def _client(self, http: "httpx2.AsyncClient") -> "openai.AsyncOpenAI":
+        import openai
+
+        shared = {"max_retries": 0, "http_client": http, "default_headers": self.endpoint.headers}
+        version = self.endpoint.azure_api_version
+        if version:  # without a key the client takes the token of its environment
+            return openai.AsyncAzureOpenAI(
+                api_key=self._key or None, api_version=version, azure_endpoint=self._base,
+                azure_deployment=self.endpoint.model, **shared,
+            )  # fmt: skip
+        return openai.AsyncOpenAI(api_key=self._key or "none", base_url=self._base, **shared)
+
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*(client.aclose() for client in self._clients))
+        await asyncio.gather(*(client.close() for client in self._clients))
 
     async def reply(self, request: Request) -> Reply:
         """One reply. Raises ReplyError for this request, ApiError where no request will get one."""
@@ -104,7 +129,7 @@ class RemoteModel:
         self.has_answered = True
         return data
 
-    async def _within_deadline(self, client: httpx.AsyncClient, path: str, body: bytes) -> Reply:
+    async def _within_deadline(self, client: "openai.AsyncOpenAI", path: str, body: bytes) -> Reply:
         """Tries until there is a reply, no try is left, or the time is over. Raises ReplyError."""
         last: list[_Passing] = []
 
@@ -145,17 +170,22 @@ class RemoteModel:
     def _count_retry(self, _: tenacity.RetryCallState) -> None:
         self.counts.retries += 1
 
-    async def _once(self, client: httpx.AsyncClient, path: str, body: bytes) -> Reply:
+    async def _once(self, client: "openai.AsyncOpenAI", path: str, body: bytes) -> Reply:
         """One try. Raises _Passing, ReplyError, ApiError."""
+        import httpx2
+        import openai
+
         try:
-            async with client.stream("POST", self._base + path, content=body) as response:
+            response = await client.post(
+                path, content=body, cast_to=httpx2.Response, stream=True, options=self._options
+            )
+            async with contextlib.aclosing(response):
                 raw = await _read(response)
-        except httpx.ConnectError as error:
-            raise _Passing("unavailable", f"no connection ({error})") from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise _Passing("unavailable", f"the connection broke ({type(error).__name__} {error})") from None
-        if response.status_code != 200:
-            raise self._refusal(response, raw)
+        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+            if isinstance(cause, httpx2.ConnectError):
+                raise _Passing("unavailable", f"no connection ({cause})") from None
+            raise _Passing("unavailable", f"the connection broke ({type(cause).__name__} {cause})") from None
         data = self._json_object(raw)
         if data.get("error"):
             raise self._refusal(response, raw)
@@ -164,7 +194,19 @@ class RemoteModel:
         self.counts.without_usage += not isinstance(data.get("usage"), dict)
         return reply
 
-    def _refusal(self, response: httpx.Response, raw: bytes) -> Exception:
+    def _without_key(self, client: "openai.AsyncOpenAI") -> dict[str, Any]:
+        """What keeps the client from sending the key that it must have, where there is none."""
+        import openai
+
+        has_own = any(name.lower() == "authorization" for name in client.default_headers)
+        return {} if self._key or has_own or self.endpoint.azure_api_version else {"Authorization": openai.Omit()}
+
+    async def _refuse(self, response: "httpx2.Response") -> None:
+        """Whatever is no answer ends the try here: the client would read it whole, however long it is."""
+        if response.status_code != 200:
+            raise self._refusal(response, await _read(response))
+
+    def _refusal(self, response: "httpx2.Response", raw: bytes) -> Exception:
         """What an answer without a reply means: a failure that passes, one of this request, or one of all."""
         code, message = _explained(raw)
         status = response.status_code
@@ -288,30 +330,54 @@ class RemoteModel:
         return data
 
     def _clean(self, text: str, limit: int = 300) -> str:
-        """For logs: short, on one line, and without the key. It takes whole texts: half a key is not recognised."""
-        text = text.replace(self._key, "[key]") if self._key else text
+        """For logs: short, on one line, and without keys. It takes whole texts: half a key is not recognised."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
         text = " ".join(text.split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def address(endpoint: Endpoint) -> str:
+    """Where the server is: the config says it, else the environment, else it is OpenAI's. ConfigError without one."""
+    if endpoint.base_url:
+        return endpoint.base_url.rstrip("/")
+    variable, own = ("AZURE_OPENAI_ENDPOINT", "") if endpoint.azure_api_version else ("OPENAI_BASE_URL", OWN_ADDRESS)
+    found = os.environ.get(variable, "").strip() or own
+    if wrong := wrong_address(found):
+        raise ConfigError(f"endpoint.base_url: it is null, and so {variable} of the environment decides: {wrong}")
+    return found.rstrip("/")
+
+
 def _key(endpoint: Endpoint) -> str:
-    if endpoint.api_key_env is None:
-        return ""
-    key = os.environ.get(endpoint.api_key_env, "").strip()
+    variable, how = endpoint.api_key_env, "or set endpoint.api_key_env=null for a server without a key"
+    if variable is None and endpoint.azure_api_version:
+        if os.environ.get("AZURE_OPENAI_AD_TOKEN"):
+            return ""
+        variable, how = "AZURE_OPENAI_API_KEY", "or name another one in endpoint.api_key_env"
+    elif variable is None and endpoint.base_url is None:
+        variable, how = "OPENAI_API_KEY", "or name a server in endpoint.base_url; for Azure, set azure_api_version too"
+    if variable is None:
+        return ""  # a key goes nowhere where nobody has sent it
+    key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(
-            f"endpoint.api_key_env: the environment variable {endpoint.api_key_env} is not set; export it, or set "
-            "endpoint.api_key_env=null for a server without a key"
-        )
+        raise ConfigError(f"endpoint.api_key_env: the environment variable {variable} is not set; export it, {how}")
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(
-            f"endpoint.api_key_env: {endpoint.api_key_env} has a character that no key has, such as a line break "
+            f"endpoint.api_key_env: {variable} has a character that no key has, such as a line break "
             "in the middle; export it anew"
         )
     return key
 
 
-async def _read(response: httpx.Response) -> bytes:
+def _secrets(endpoint: Endpoint, key: str) -> list[str]:
+    """What no message may show: the key, and what headers say, where it is long enough to be one."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *endpoint.headers.values()]
+    said += [line.partition(":")[2].strip() for line in lines]
+    return sorted({each for each in said if each == key or len(each) >= SHORTEST_SECRET} - {""}, key=len, reverse=True)
+
+
+async def _read(response: "httpx2.Response") -> bytes:
     """The body, or the beginning of one that is too long, decoded. Raises _Passing."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
