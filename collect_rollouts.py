@@ -54,6 +54,7 @@ from lib.selection import Entry, lines, rollouts, select
 from lib.tally import Progress
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools import Toolbox
+from lib.tracking import Tracker
 
 STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"
@@ -88,8 +89,12 @@ def main() -> int:
     jobs, judge = load_jobs(config, screen)
     if args.dry_run:
         return show_plan(config, jobs, screen)
-    with RunLog(config.run_dir, args.resume, streams=STREAMS) as log, Interrupts() as interrupts:
-        progress = Progress(config, screen, len(jobs))
+    with (
+        RunLog(config.run_dir, args.resume, streams=STREAMS) as log,
+        Interrupts() as interrupts,
+        Tracker(config, args.resume, screen.warn) as tracker,
+    ):
+        progress = Progress(config, screen, len(jobs), partial(tracker.log, "rollouts"))
         known = index(jobs, config.run_dir, progress.add)
         progress.known(len(known))
         missing = [job for job in jobs if job.id not in known]

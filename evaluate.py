@@ -69,7 +69,7 @@ def main() -> int:
     from lib.distributed import make_accelerator
     from lib.task import load_chat_task, load_task
 
-    accelerator = make_accelerator(config.tracking.model_copy(update={"backend": "none"}), config.run_dir)
+    accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
     if args.swap_attempts:
         load_any, measure, tables = load_task, swapped_attempts, tables_of_swaps

@@ -18,7 +18,6 @@ if __name__ == "__main__":
 
 import argparse
 import hashlib
-import importlib.util
 import math
 import os
 import shutil
@@ -37,6 +36,7 @@ from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
+from lib.tracking import Tracker
 from lib.watch import COLLAPSE, Watch, sft_checks
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
@@ -54,7 +54,11 @@ def main() -> int:
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
     patience = LAUNCHER_SECONDS if int(os.environ.get("WORLD_SIZE", 1)) > 1 else 0.0
-    with RunLog(config.run_dir, args.resume, is_main) as log, Interrupts(patience) as interrupts:
+    with (
+        RunLog(config.run_dir, args.resume, is_main) as log,
+        Interrupts(patience) as interrupts,
+        Tracker(config, bool(args.resume), screen.warn, is_main) as tracker,
+    ):
         screen.say(f"data: {source}, {len(train)} rows to train on, {len(held_out)} held out")
         for note in notes:
             screen.say(note)
@@ -74,7 +78,7 @@ def main() -> int:
         if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
-            trainer.add_callback(reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch))
+            trainer.add_callback(reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker))
             show(trainer, screen)
             trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         for line in watch.closing():
@@ -319,7 +323,7 @@ def make_trainer(
         eval_steps=settings.eval_every or None,
         logging_steps=1,
         logging_nan_inf_filter=False,  # it would hide them; the reporter stops the run
-        report_to=trackers(config),
+        report_to="none",  # the reporter does
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
     )
@@ -340,21 +344,6 @@ def make_trainer(
     align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
     trainer._load_from_checkpoint = lambda _: None  # lib/checkpoint.py does, once the optimizer is there too
     return trainer
-
-
-def trackers(config: SFTConfig) -> list[str]:
-    """What transformers reports to, besides the run directory."""
-    tracking = config.tracking
-    if tracking.backend == "none":
-        return []
-    if importlib.util.find_spec(tracking.backend) is None:
-        raise ConfigError(
-            f"tracking.backend: {tracking.backend} is not installed; pip install {tracking.backend}, or set "
-            "tracking.backend=none"
-        )
-    os.environ.setdefault("WANDB_MODE", tracking.mode)
-    os.environ.setdefault("WANDB_PROJECT", tracking.project)
-    return [tracking.backend]
 
 
 def refuse_leaks(model: object) -> None:
@@ -473,6 +462,7 @@ def reporter(
     screen: object,
     interrupts: object,
     watch: Watch,
+    tracker: Tracker,
 ) -> object:
     """The trainer's callback: goes on from a checkpoint, rows in metrics.jsonl, a line now and then, alarms, saves.
 
@@ -514,6 +504,7 @@ def reporter(
             if "eval_loss" in logs:
                 row = {"when": "step", "step": state.global_step, "loss": logs["eval_loss"]}
                 log.write("evaluations", row)
+                tracker.log("eval", row, state.global_step)
                 screen.say(f"eval step {state.global_step}: loss {logs['eval_loss']:.4f}")
                 self.heed(watch.evaluation(row))
             if "loss" not in logs:
@@ -522,6 +513,7 @@ def reporter(
             row |= {key: logs[key] for key in LOGGED}
             log.write("metrics", row)
             log.sync()
+            tracker.log("train", row, state.global_step)
             if not math.isfinite(row["loss"]) or not math.isfinite(row["grad_norm"]):
                 raise NumericError(
                     f"step {row['step']}: loss {row['loss']}, gradient norm {row['grad_norm']}, expected finite "

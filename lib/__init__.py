@@ -17,6 +17,7 @@ clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
+tracking      a dashboard beside the files of a run, on which nothing depends
 interrupts    the first Ctrl-C asks for an end, the second one is it
 overtime      somebody's code that does not answer: told, bounded, left
 adapters      trained weights in files: an adapter, or a whole model

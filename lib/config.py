@@ -336,7 +336,14 @@ class Tracking(Section):
 
     backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"
     project: Name = "rematch"
-    mode: Literal["offline", "online"] = "offline"
+    # of W&B, unless its own variable says so (WANDB_MODE, WANDB_ENTITY, WANDB_NAME, WANDB_RUN_GROUP, ...)
+    mode: Literal["auto", "offline", "online"] = "auto"  # auto: online where W&B finds a key
+    entity: Name | None = None
+    name: Name | None = None  # null: run_name
+    group: Name | None = None
+    tags: list[Name] = []
+    notes: Name | None = None
+    samples: Annotated[int, Field(ge=0)] = 8  # texts in the table of an evaluation
 
 
 class Outputs(Section):

@@ -21,7 +21,7 @@ from lib.credit import Credit, advantages_of, flat, is_trained, numbered, reward
 from lib.distributed import collect, highest, make_accelerator, total
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
-from lib.ledger import brief, group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
+from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
 from lib.recipe import notes_on, recipe_of, steps_of
 from lib.remote import Remote, spent
@@ -56,7 +56,7 @@ class GspoRun(Trainer):
         config = task.config
         if adapter:
             load_adapter(task.policy.model, adapter)
-        accelerator = make_accelerator(config.tracking, config.run_dir)
+        accelerator = make_accelerator()
         super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.steps = steps_of(config, len(task.train))
         self.recipe = recipe_of(config)
@@ -212,7 +212,7 @@ class GspoRun(Trainer):
         row = self._metrics(played, credit) | updates_in_one(updates) | {"idle": float(idle)}
         seconds = self.clock.lap()
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
-        self.log_step(row)
+        self.log_step(row, lambda: self._distributions(played, credit))
         self._write_scoreboard()
         self.screen.single_step(row, self.steps - self.progress.step)
         self.heed(self.watch.step(row))
@@ -326,8 +326,7 @@ class GspoRun(Trainer):
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
-        for row in collect(texts, self.accelerator):
-            self.log.write("generations", where | brief(row))
+        self.keep_texts([where | row for row in texts])
 
     def _log_unsolved(self, groups: list[Group]) -> None:
         """What the reward has to tell about the first answer to each prompt that the policy did not solve."""
@@ -341,6 +340,15 @@ class GspoRun(Trainer):
         rows = [{"why": f"{who}: {error}", "prompt": question_of(asked.messages)} for who, error, asked in failures]
         for row in collect(rows, self.accelerator):
             self.log.write("failures", {"step": self.progress.step + 1, **row})
+
+    def _distributions(self, played: list[Played], credit: Credit) -> dict[str, list[float]]:
+        """What differs from answer to answer."""
+        answers = [answer for each in played for answer in each.group.answers]
+        return {
+            "rewards": [answer.score.reward for answer in answers if answer.score.scored],
+            "lengths": [float(len(answer.completion.ids)) for answer in answers],
+            "advantages": credit.advantage.tolist(),
+        }
 
     def _write_scoreboard(self) -> None:
         if (self.opponent or self.teacher) and self.accelerator.is_main_process:

@@ -13,7 +13,6 @@ from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.console import with_best
 from lib.distributed import collect, make_accelerator, total
 from lib.evaluation import evaluate, selected, summarise
-from lib.ledger import brief
 from lib.losses import adapted_beta, kl_per_token, length_weights, overlong_penalty, score_advantages, score_loss
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
@@ -91,7 +90,7 @@ class Score(Trainer):
         config = task.config
         if adapter:
             load_adapter(task.policy.model, adapter)
-        accelerator = make_accelerator(config.tracking, config.run_dir)
+        accelerator = make_accelerator()
         super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.stages = plan(config, len(task.train))
         self.sampler = Sampler(len(task.train), config.seed)
@@ -197,7 +196,7 @@ class Score(Trainer):
         self._keep_texts("train", rollouts)
         seconds = self.clock.lap()
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
-        self.log_step(row)
+        self.log_step(row, lambda: self._distributions(rollouts, credit))
         self.screen.step(row, sum(each.steps for each in self.stages) - self.global_step)
         self.heed(self.watch.step(row))
         self.act()
@@ -427,6 +426,14 @@ class Score(Trainer):
             "epoch": self.sampler.epochs,
         }
 
+    def _distributions(self, rollouts: list[Rollout], credit: Credit) -> dict[str, list[float]]:
+        """What differs from rollout to rollout."""
+        values = {"advantage_attempt1": credit.advantage1.tolist(), "advantage_attempt2": credit.advantage2.tolist()}
+        for attempt, own in ((1, [(r.y1, r.score1) for r in rollouts]), (2, [(r.y2, r.score2) for r in rollouts])):
+            values[f"rewards_attempt{attempt}"] = [score.reward for _, score in own if score.scored]
+            values[f"lengths_attempt{attempt}"] = [float(len(y.ids)) for y, _ in own]
+        return values
+
     def _keep_texts(self, when: str, rollouts: list[Rollout], **how: float | str) -> None:
         """Every text the policy wrote, and the prompts that nobody solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
@@ -449,8 +456,7 @@ class Score(Trainer):
                     "finished1": r.y1.finished, "finished2": r.y2.finished,
                 }
             )  # fmt: skip
-        for row in collect(rows, self.accelerator):
-            self.log.write("generations", brief(row))
+        self.keep_texts(rows)
         failed = list({id(r.row): r for r in rollouts if unsolved[id(r.row)]}.values())
         told = self.task.judge.explain([r.text2 for r in failed], [r.row for r in failed])
         failures = [{"row": r.row, **({"failed": each} if each else {})} for r, each in zip(failed, told, strict=True)]

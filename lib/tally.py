@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
 from lib import stats
@@ -20,8 +21,14 @@ CUT_OFF = {
 class Progress:
     """What has come so far, told every two seconds and at the end."""
 
-    def __init__(self, config: CollectConfig, screen: Screen, total: int):
-        self.config, self.screen, self.total = config, screen, total
+    def __init__(
+        self,
+        config: CollectConfig,
+        screen: Screen,
+        total: int,
+        track: Callable[[dict[str, Any], int], None] = lambda numbers, rows: None,
+    ):
+        self.config, self.screen, self.total, self._track = config, screen, total, track
         self.rows = 0
         self.rewards: list[float] = []
         self.matches: dict[str, list[bool]] = {}  # by prompt: rollouts of one are not independent
@@ -58,6 +65,7 @@ class Progress:
     def summary(self) -> None:
         """What the run came to."""
         say, cost = self.screen.say, self._cost()
+        self._track(self.numbers(), self.rows)
         say(f"{self.rows} of {self.total} rollouts{self._means()}")
         if self.usage.completion_tokens:
             usage = self.usage
@@ -94,6 +102,7 @@ class Progress:
         if now - self._told < TELL_SECONDS:
             return False
         self._told = now
+        self._track(self.numbers(), self.rows)
         new = self.rows - self._known + self.failures.total()
         begin, before = self._marks[0]
         rate = (new - before) / (now - begin)
@@ -108,14 +117,34 @@ class Progress:
         )
         return True
 
-    def _means(self) -> str:
+    def numbers(self) -> dict[str, Any]:
+        """All of it for a dashboard."""
+        counts = {"rollouts": self.rows, "failed": self.failures.total(), "tool_calls": self.calls.total()}
+        cut = {f"cut_off/{name}": count for name, count in self.ended.items() if name != "answer"}
+        return {**counts, **self.usage.as_dict(), "cost": self._cost(), **cut, **self._shares()}
+
+    def _shares(self) -> dict[str, Any]:
+        """Of the rollouts that a judge has seen; empty where none has."""
         if not self.rewards:
-            return ""
+            return {}
         right, of = ([count(each) for each in self.matches.values()] for count in (sum, len))
-        low, high = stats.rate_interval_of_totals(right, of)
         n = sum(of)
-        formed = f"  well-formed {sum(self.well_formed) / n:.3f}"
-        return f"  reward {sum(self.rewards) / n:.3f}  right {sum(right) / n:.3f} [{low:.3f}, {high:.3f}]{formed}"
+        return {
+            "reward": sum(self.rewards) / n,
+            "right": sum(right) / n,
+            "right_ci95": list(stats.rate_interval_of_totals(right, of)),
+            "well_formed": sum(self.well_formed) / n,
+        }
+
+    def _means(self) -> str:
+        shares = self._shares()
+        if not shares:
+            return ""
+        low, high = shares["right_ci95"]
+        return (
+            f"  reward {shares['reward']:.3f}  right {shares['right']:.3f} [{low:.3f}, {high:.3f}]"
+            f"  well-formed {shares['well_formed']:.3f}"
+        )
 
     def _cost(self) -> float:
         endpoint, usage = self.config.endpoint, self.usage

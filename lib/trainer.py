@@ -18,13 +18,15 @@ from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
 from lib.console import Screen
 from lib.data import digest_of
-from lib.distributed import collect, highest, share, start_trackers, sum_gradients
+from lib.distributed import collect, highest, share, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.ledger import brief
 from lib.memory import one_error
 from lib.model import Policy
 from lib.runlog import STREAMS, RunLog
 from lib.task import ChatTask, Task
+from lib.tracking import Tracker
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 Answered = TypeVar("Answered")
@@ -118,7 +120,9 @@ class Trainer:
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
+        self.tracker = Tracker(config, bool(resume), self.screen.warn, accelerator.is_main_process)
         self._resume = resume
+        self._written: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
         self._skipped_at: tuple[int, int] | None = None
         self._allow_change = allow_change
@@ -133,9 +137,9 @@ class Trainer:
         with (
             RunLog(config.run_dir, self._resume, self.accelerator.is_main_process, streams) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
+            self.tracker,
         ):
             self.signals.where = self.where
-            start_trackers(self.accelerator, config.tracking, config.run_dir, config.model_dump(mode="json"))
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self._bare_policy().model, self.optimizer, self.log,
                 dataset=dataset, inputs=self._inputs(), keep=keep, allow_change=self._allow_change,
@@ -348,11 +352,12 @@ class Trainer:
         rows = task.test[: settings.examples(when)]
         row["questions"] = digest_of(rows)
         row |= self.measure(when, settings, rows)
+        texts = self._written
         if settings is self.config.eval:  # the greedy one beside it is for people
             row["selection"] = self.measure(when, settings, chosen_by, part="selection") if chosen_by else None
         row |= self.restored("evaluations")
         self.log.write("evaluations", row)
-        self.track("eval" if "selection" in row else "eval_greedy", row, self.global_step)
+        self.tracker.log("eval" if "selection" in row else "eval_greedy", row, self.global_step, texts=texts)
         self.screen.evaluation(row)
         return row
 
@@ -383,18 +388,20 @@ class Trainer:
         if every and self.progress.step % every == 0 and self.progress.step != steps:
             self.progress.due = "step"
 
-    def log_step(self, row: dict) -> None:
-        """One row in metrics.jsonl and one call to the dashboard."""
+    def keep_texts(self, rows: list[dict]) -> None:
+        """Rows of generations.jsonl, of all processes."""
+        self._written = [brief(row) for row in collect(rows, self.accelerator)]
+        for row in self._written:
+            self.log.write("generations", row)
+
+    def log_step(self, row: dict, distributions: Callable[[], dict[str, list[float]]]) -> None:
+        """One row in metrics.jsonl, and what a dashboard shows of it, lists of numbers of this process included."""
         self.log.write("metrics", row | self.restored("metrics"))
         self.log.sync()
-        self.track(f"stage{row['stage']}", row, row["global_step"])
+        if self.tracker.is_on:
+            everyones = {name: collect(values, self.accelerator) for name, values in distributions().items()}
+            self.tracker.log(f"stage{row['stage']}", row, row["global_step"], everyones)
         self._say_if_any(self.profile.step())
-
-    def track(self, part: str, row: dict, step: int) -> None:
-        """The numbers of a row for the dashboard, if there is one."""
-        if self.config.tracking.backend != "none":
-            values = {f"{part}/{key}": value for key, value in row.items() if isinstance(value, float)}
-            self.accelerator.log(values, step=step)
 
     def _say_if_any(self, text: str | None) -> None:
         if text:

@@ -16,6 +16,7 @@ from lib.chats import Example
 from lib.config import SFTConfig, load
 from lib.console import Screen
 from lib.errors import ConfigError, NumericError
+from lib.tracking import Tracker
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>"
@@ -491,10 +492,9 @@ def test_numbers_that_are_not_finite_stop_the_run(folder, monkeypatch):
 
 
 def test_a_tracker_that_is_not_installed_is_named(folder, monkeypatch):
-    monkeypatch.setattr(sft_train.importlib.util, "find_spec", lambda name: None)
-    config = load(SFTConfig, Path("tiny.yaml"), ["tracking.backend=wandb"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="wandb is not installed"):
-        sft_train.trackers(config)
+        Tracker(load(SFTConfig, Path("tiny.yaml"), ["tracking.backend=wandb"]), False, print)
 
 
 def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):

@@ -1,0 +1,226 @@
+"""A dashboard beside the files of a run: W&B, TensorBoard or Trackio. No run depends on it.
+
+Whatever goes wrong in it is one warning, and the run goes on without it. What the variables of W&B say, such as
+WANDB_MODE, WANDB_PROJECT and WANDB_NAME, comes before the config.
+"""
+
+import contextlib
+import importlib.util
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lib.config import RunConfig, dump
+from lib.errors import ConfigError
+from lib.runlog import is_number, write_whole
+
+Rows = list[dict[str, Any]]
+Distributions = Mapping[str, list[float]]
+STEP = "global_step"  # the axis of everything: a resumed run takes steps again, which W&B's own count would not allow
+WANDB_ID = "wandb_id"  # the file that has the id of the W&B run
+FINISH_SECONDS = 300.0  # for what is still to be sent at the end
+VARIABLES = {
+    "entity": "WANDB_ENTITY", "project": "WANDB_PROJECT", "name": "WANDB_NAME", "group": "WANDB_RUN_GROUP",
+    "tags": "WANDB_TAGS", "notes": "WANDB_NOTES", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME", "dir": "WANDB_DIR",
+    "mode": "WANDB_MODE",
+}  # fmt: skip
+
+
+class Tracker:
+    """The dashboard of one run, from beginning to end; a context. Silent without one, and but for the main process.
+
+    `resume`: it goes on in the run that it has begun there. ConfigError where the package is not installed.
+    """
+
+    def __init__(self, config: RunConfig, resume: bool, warn: Callable[[str], None], is_main: bool = True):
+        self._config, self._resume, self._warn = config, resume, warn
+        self._name = config.tracking.backend
+        self.is_on = self._name != "none"  # in all processes alike
+        self._is_main = is_main
+        self._board: _Wandb | _TensorBoard | _Trackio | None = None
+        if self.is_on and importlib.util.find_spec(self._name) is None:
+            raise ConfigError(
+                f"tracking.backend: {self._name} is not installed; pip install {self._name}, or set "
+                "tracking.backend=none"
+            )
+
+    def __enter__(self) -> "Tracker":
+        if self.is_on and self._is_main:
+            with self._spared():
+                self._board = BOARDS[self._name](self._config, self._resume)
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        with self._spared():
+            if self._board:
+                self._board.close(failed=kind is not None)
+
+    def log(
+        self, part: str, row: Mapping[str, Any], step: int, distributions: Distributions | None = None,
+        texts: Rows | None = None,
+    ) -> None:  # fmt: skip
+        """The numbers of a row with their intervals, lists of numbers as histograms, some of the texts as a table."""
+        if not self._board:
+            return
+        with self._spared():
+            finite = {name: list(filter(_is_finite, values)) for name, values in (distributions or {}).items()}
+            self._board.log(
+                {f"{part}/{name}": value for name, value in _flat(row)},
+                {f"{part}/{name}": values for name, values in finite.items() if values},
+                {f"{part}/samples": _spread(texts, self._config.tracking.samples)} if texts else {},
+                step,
+            )
+
+    @contextlib.contextmanager
+    def _spared(self) -> Iterator[None]:
+        """The run, from what goes wrong in a dashboard."""
+        try:
+            yield
+        except Exception as error:  # whatever a dashboard raises: no run is lost by it
+            self._board = None
+            reason = " ".join(str(error).split())[:200]
+            self._warn(
+                f"tracking.backend: {self._name} failed ({type(error).__name__}: {reason}); the run goes on without "
+                "it, and its own files have everything"
+            )
+
+
+class _Wandb:
+    def __init__(self, config: RunConfig, resume: bool):
+        import wandb
+
+        settings, run_dir = config.tracking, config.run_dir
+        wished = {
+            **settings.model_dump(include={"entity", "project", "group", "tags", "notes"}),
+            "name": settings.name or config.run_name,
+            "mode": _mode() if settings.mode == "auto" else settings.mode,
+            "resume": "allow",
+            "dir": str(run_dir.resolve()),  # its process has a working directory of its own
+        }
+        if not os.environ.get(VARIABLES["id"]):
+            wished["id"] = _run_id(run_dir / WANDB_ID, resume)
+        self._wandb = wandb
+        self._run = wandb.init(
+            config=_without_secrets(config.model_dump(mode="json")),
+            settings=wandb.Settings(finish_timeout=FINISH_SECONDS),
+            **{key: value for key, value in wished.items() if value and not os.environ.get(VARIABLES[key])},
+        )
+        self._run.define_metric(STEP)
+        self._run.define_metric("*", step_metric=STEP)
+
+    def log(
+        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
+    ) -> None:
+        drawn = {name: self._wandb.Histogram(values) for name, values in histograms.items()}
+        self._run.log({STEP: step, **numbers, **drawn, **{name: self._table(rows) for name, rows in tables.items()}})
+
+    def _table(self, rows: Rows) -> Any:
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        data = [[_cell(row.get(name)) for name in columns] for row in rows]
+        return self._wandb.Table(columns=columns, data=data, allow_mixed_types=True)
+
+    def close(self, failed: bool) -> None:
+        self._run.finish(exit_code=int(failed))
+
+
+class _TensorBoard:
+    def __init__(self, config: RunConfig, resume: bool):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(config.run_dir / config.tracking.project))
+        if not resume:
+            self._writer.add_text("config", f"```\n{dump(config)}\n```")
+
+    def log(
+        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
+    ) -> None:
+        import numpy as np
+
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+        for name, values in histograms.items():
+            self._writer.add_histogram(name, np.array(values), step)
+        for name, rows in tables.items():
+            said = "\n".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+            self._writer.add_text(name, f"```\n{said}\n```", step)
+
+    def close(self, failed: bool) -> None:
+        self._writer.close()
+
+
+class _Trackio:
+    def __init__(self, config: RunConfig, resume: bool):
+        import trackio
+
+        self._trackio = trackio
+        said = _without_secrets(config.model_dump(mode="json"))
+        trackio.init(project=config.tracking.project, name=config.run_name, resume="allow", config=said)
+
+    def log(
+        self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int
+    ) -> None:
+        self._trackio.log(numbers, step=step)
+
+    def close(self, failed: bool) -> None:
+        self._trackio.finish()
+
+
+BOARDS = {"wandb": _Wandb, "tensorboard": _TensorBoard, "trackio": _Trackio}
+
+
+def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a row of metrics.jsonl or evaluations.jsonl, by name: both ends of each interval, and each k."""
+    for name, value in row.items():
+        if _is_finite(value):
+            yield name, value
+        elif isinstance(value, dict) and name != "per_question":
+            yield from ((f"{name}/{inner}", number) for inner, number in _flat(value))
+        elif name.endswith("_ci95") and value:
+            yield from zip((f"{name}/low", f"{name}/high"), value, strict=True)
+        elif name.endswith("_at_k"):
+            yield from _flat({f"{name[:-1]}{each['k']}": {**each, "k": None} for each in value})
+
+
+def _is_finite(value: object) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def _spread(rows: Rows, most: int) -> Rows:
+    """At most so many rows, from all over the list and the same ones every time."""
+    return [rows[index * len(rows) // most] for index in range(most)] if len(rows) > most else rows
+
+
+def _mode() -> str:
+    """Of W&B: online where it finds a key, in the environment or where `wandb login` has left it."""
+    import wandb
+    from wandb.sdk.lib import wbauth
+
+    host = wandb.setup().settings.base_url
+    found = wbauth.authenticate_session(host=host, source="wandb.init()", prompt=False, update_session=False)
+    return "online" if found else "offline"
+
+
+def _run_id(path: Path, resume: bool) -> str:
+    """The id of the W&B run: unique, unless this run has one already."""
+    if resume and path.exists():
+        return path.read_text(encoding="utf-8").strip()
+    made = secrets.token_hex(4)
+    write_whole(path, [made.encode()])
+    return made
+
+
+def _without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
+    """A config as others may read it: what HTTP headers say stays here."""
+    return {
+        key: dict.fromkeys(value, "[hidden]") if key == "headers" and isinstance(value, dict)
+        else _without_secrets(value) if isinstance(value, dict) else value
+        for key, value in tree.items()
+    }  # fmt: skip
+
+
+def _cell(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
