@@ -126,6 +126,8 @@ $(CODE_DATA)/sft.jsonl: | setup
 # was made by hand is kept and brought up to date.
 IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
 PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+UNSLOTH_ALONE = $(PIP) --no-deps -r requirements-unsloth.txt \
+	|| echo "setup: Unsloth could not be installed (see above): everything but model.backend=unsloth runs without it" >&2
 
 $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt requirements-unsloth.txt
 	@set -e; start=$$(date +%s); \
@@ -145,11 +147,11 @@ $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt re
 	$(PIP) -r requirements.txt -r requirements-dev.txt -r requirements-web.txt; \
 	echo "setup: installing requirements-unsloth.txt ..."; \
 	if ! nvidia-smi > /dev/null 2>&1; then \
-	    $(PIP) --no-deps -r requirements-unsloth.txt; \
+	    $(UNSLOTH_ALONE); \
 	elif ! $(PIP) -r requirements.txt -r requirements-unsloth.txt; then \
 	    echo "setup: Unsloth's dependencies could not be installed (see above), so it comes without them;" \
-	        "if it does not import, set model.backend=plain" >&2; \
-	    $(PIP) --no-deps -r requirements-unsloth.txt; \
+	        "where it does not import, plain transformers are taken" >&2; \
+	    $(UNSLOTH_ALONE); \
 	fi; \
 	mv $(VENV)/.incomplete $@; \
 	echo "setup: ready after $$(($$(date +%s) - start)) s"

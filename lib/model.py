@@ -5,7 +5,6 @@ Heavy packages are imported inside functions, because Unsloth must come before t
 
 import contextlib
 import functools
-import importlib.util
 import inspect
 import logging
 import os
@@ -29,6 +28,8 @@ from lib.merging import KEY, merge_saved
 from lib.registry import did_you_mean
 from lib.runlog import ADAPTER_CONFIG, adapter_in
 
+logger = logging.getLogger(__name__)
+
 VOCABULARIES = (  # files, one of which every tokenizer has
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
 )  # fmt: skip
@@ -41,17 +42,20 @@ def start_backend(config: Model) -> str:
     """Imports what must be imported first, and returns the backend in use: "unsloth" or "plain"."""
     backend = config.backend
     if backend == "auto":
-        backend = "unsloth" if torch.cuda.is_available() and importlib.util.find_spec("unsloth") else "plain"
+        backend = "unsloth" if torch.cuda.is_available() else "plain"
     if backend == "unsloth":
         # a folder per process: several processes writing one compile cache race
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
         try:
             import unsloth  # noqa: F401
         except ImportError as error:
-            raise ConfigError(
-                f"model.backend: unsloth could not be imported ({error}); "
-                "pip install --no-deps -r requirements-unsloth.txt, or set model.backend=plain"
-            ) from error
+            how = "-r requirements.txt" if torch.cuda.is_available() else "--no-deps"
+            told = f"unsloth could not be imported ({error}); pip install {how} -r requirements-unsloth.txt"
+            if config.backend == "unsloth":
+                raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
+            backend = "plain"
+            if os.environ.get("RANK", "0") == "0":  # one of all processes tells
+                logger.warning("model.backend: auto takes plain transformers: %s to train faster and leaner", told)
     if not torch.cuda.is_available():  # it misses a kernel that only 4-bit models on a CPU could use
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
