@@ -2,6 +2,7 @@
 
     python rl_train_gspo_selfplay.py --config configs/tiny_code.yaml            # on a laptop; see `make demo-selfplay`
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --dry-run   # what would happen; trains nothing
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --ask 4     # what all say to 4 rows; as little
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8   # every part, in about a minute
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml        # the run; add --resume to go on with it
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --resume-adapter outputs/my-run/stage1
@@ -28,7 +29,7 @@ if __name__ == "__main__":
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import SelfPlayConfig, dump, load, parse, training_parser
+from lib.config import SelfPlayConfig, dump, load, parse, positive, training_parser
 from lib.errors import FINISHED, run_script
 from lib.rewards import prepare
 from lib.runlog import adapter_in, check_directory, discard
@@ -38,7 +39,8 @@ def main() -> int:
     """Groups are played, helped, credited and learned from; an evaluation before, between and after."""
     args, config = command_line()
     prepare(config)
-    from lib.gspo import GspoRun  # torch comes after the config was found sound
+    from lib.ask import ask  # torch comes after the config was found sound
+    from lib.gspo import GspoRun
     from lib.preview import preview_selfplay
     from lib.remote import check_keys
     from lib.task import load_chat_task
@@ -47,6 +49,9 @@ def main() -> int:
         preview_selfplay(config)
         return FINISHED
     check_keys(config)
+    if args.ask:
+        ask(load_chat_task(config), args.ask, args.resume_adapter)
+        return FINISHED
     run = GspoRun(
         load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
@@ -71,11 +76,13 @@ def main() -> int:
 
 def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
-    args = parse(training_parser(__doc__))
+    options = training_parser(__doc__)
+    options.add_argument("--ask", type=positive, metavar="N", help="show N rows as they are asked, answered and helped")
+    args = parse(options)
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
     if args.resume_adapter:
         adapter_in(args.resume_adapter)
-    if not args.dry_run:
+    if not (args.dry_run or args.ask):
         if args.smoke and not args.resume:
             discard(config.run_dir)
         check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)

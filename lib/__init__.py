@@ -74,6 +74,7 @@ recipe        what a config of self-play comes to: its steps, its loss, and what
 credit        what each answer earns, and what that does to its tokens
 gspo          the steps of self-play: play, assist, credit, update, refresh
 preview       what a run would do, without training
+ask           some rows of self-play answered, helped and judged, without training
 sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold
 sweeps        the jobs of a sweep: planned, started, recorded; the result of each run
 sweep_page    those results as a page

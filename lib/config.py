@@ -1153,7 +1153,7 @@ def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.Argu
     result.add_argument("--config", required=required, type=Path, metavar="FILE", help="the YAML file of the task")
     if smoke:
         result.add_argument(
-            "--smoke", type=_positive, metavar="N", help="N examples, a few steps: every part, in a minute"
+            "--smoke", type=positive, metavar="N", help="N examples, a few steps: every part, in a minute"
         )
     result.add_argument("overrides", nargs="*", metavar="section.key=value", help="replace values of the config")
     return result
@@ -1189,7 +1189,8 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
     return options.parse_intermixed_args(words)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """The number that an option of a script gives."""
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
     return int(text)

@@ -24,13 +24,13 @@ from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, quest
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
 from lib.recipe import notes_on, recipe_of, steps_of
-from lib.remote import Remote, spent
+from lib.remote import Remote, remote_of, spent
 from lib.replies import key_of
 from lib.rollout import MicroBatch, Sequence, micro_batches
 from lib.runlog import STREAMS, read_jsonl
 from lib.sampler import Sampler
 from lib.scoreboard import FRONTIER, Frontier, Scoreboard
-from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Reaction, Server, describe
+from lib.selfplay import EVALUATION, CurriculumSampler, Past, Played, Server, describe, play
 from lib.task import ChatTask
 from lib.teacher import Teacher
 from lib.trainer import Trainer, learning_rate
@@ -288,18 +288,15 @@ class GspoRun(Trainer):
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
         rank = self.accelerator.process_index
         kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
-        stops = settings.outage == "stop"
-        return Remote(section, settings.endpoint, settings.thinking, kept, stops, self.screen.warn)
+        return remote_of(section, settings, kept, self.screen.warn)
 
     def _games(
         self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int,
         opponent: Server | Past | None,
     ) -> list[Played]:  # fmt: skip
         """The policy's answers, and the opponent's beside them."""
-        begun = opponent.begin(asked, step) if opponent else None
-        groups = answer_all(self._bare_policy(), self.task.prompts, asked, copies, self.referee, limits, generator)
-        reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
-        return [Played(*each) for each in zip(groups, reactions, strict=True)]
+        policy, prompts = self._bare_policy(), self.task.prompts
+        return play(policy, prompts, asked, copies, self.referee, limits, generator, opponent, step)
 
     # -- books
 

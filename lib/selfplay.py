@@ -11,10 +11,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import exp
 
+import torch
+
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
 from lib.generators.openai import address
-from lib.groups import Asked, Group, Limits, Referee, question_of
+from lib.groups import Asked, Group, Limits, Referee, answer_all, question_of
 from lib.model import Policy
 from lib.prompts import ChatRenderer
 from lib.remote import Remote
@@ -188,6 +190,17 @@ class Past:
     def load_state_dict(self, state: dict) -> None:
         """Sets both."""
         self.pool, self.said = state["pool"], state["said"]
+
+
+def play(
+    policy: Policy, prompts: ChatRenderer, asked: list[Asked], copies: int, referee: Referee, limits: Limits,
+    generator: torch.Generator, opponent: Server | Past | None, step: int,
+) -> list[Played]:  # fmt: skip
+    """The policy's answers, and the opponent's beside them."""
+    begun = opponent.begin(asked, step) if opponent else None
+    groups = answer_all(policy, prompts, asked, copies, referee, limits, generator)
+    reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
+    return [Played(*each) for each in zip(groups, reactions, strict=True)]
 
 
 def _judged(texts: list[str], asked: list[Asked], referee: Referee) -> list[Reaction]:

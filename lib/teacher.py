@@ -14,7 +14,7 @@ from lib.generators import Reply, Request
 from lib.groups import Asked, Group, Referee, question_of
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, filled, with_last_said
-from lib.remote import Remote
+from lib.remote import Outcome, Remote
 from lib.replies import seed_of
 from lib.selfplay import Played
 
@@ -29,6 +29,12 @@ class Help:
     texts: list[dict[str, Any]] = field(default_factory=list)  # everything the teacher said
     failures: list[tuple[str, Asked]] = field(default_factory=list)
 
+    def add(self, other: "Help") -> None:
+        """Takes in what came of others."""
+        self.counts.update(other.counts)
+        for name in ("hinted", "rows", "texts", "failures"):
+            getattr(self, name).extend(getattr(other, name))
+
 
 class Teacher:
     """Asks a server for help, and lets through what the rules of lib/hints.py allow."""
@@ -40,20 +46,29 @@ class Teacher:
     def help(self, failed: list[Played], step: int) -> Help:
         """Hints for some of the prompts that the policy did not solve, and solutions of some."""
         result = Help()
-        wishes = [(each, mode) for each in failed for mode in self._wishes(each, step)]
+        for part in self.asked([(each, mode) for each in failed for mode in self._wishes(each, step)], step):
+            result.add(part)
+        return result
+
+    def asked(self, wishes: list[tuple[Played, str]], step: int) -> list[Help]:
+        """What came of each of some wishes: for which prompt, and whether a hint, a critique or to solve it."""
         asked = self.remote.ask([self._request(each, mode, step) for each, mode in wishes])
-        for (each, mode), outcome in zip(wishes, self.remote.answers(asked), strict=True):
-            what = "solutions" if mode == "solve" else "hints"
-            result.counts[f"{what}_asked"] += 1
-            if not isinstance(outcome, Reply):
-                result.counts[f"{what}_failed"] += 1
-                result.failures.append((str(outcome), each.group.asked))
-            elif mode == "solve":
-                self._take_solution(each.group, outcome, result)
-            else:
-                self._take_hint(each.group, mode, outcome, result)
-            if isinstance(outcome, Reply) and not outcome.finished:
-                result.counts[f"{what}_cut_off"] += 1  # mostly while it was thinking: raise a budget
+        outcomes = zip(wishes, self.remote.answers(asked), strict=True)
+        return [self._taken(each.group, mode, outcome) for (each, mode), outcome in outcomes]
+
+    def _taken(self, group: Group, mode: str, outcome: Outcome) -> Help:
+        what, result = "solutions" if mode == "solve" else "hints", Help()
+        result.counts[f"{what}_asked"] += 1
+        if not isinstance(outcome, Reply):
+            result.counts[f"{what}_failed"] += 1
+            result.failures.append((str(outcome), group.asked))
+            return result
+        if mode == "solve":
+            self._take_solution(group, outcome, result)
+        else:
+            self._take_hint(group, mode, outcome, result)
+        if not outcome.finished:
+            result.counts[f"{what}_cut_off"] += 1  # mostly while it was thinking: raise a budget
         return result
 
     def keep(self, retries: list[Group], result: Help) -> None:

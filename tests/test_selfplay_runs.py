@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -29,6 +30,7 @@ from lib.generators import Reply, ReplyError, Request
 from lib.remote import Remote
 from lib.replies import key_of, seed_of
 from lib.runlog import read_lines
+from lib.sampler import Sampler
 
 SCRIPT = Path(__file__).parents[1] / "rl_train_gspo_selfplay.py"
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"
@@ -178,6 +180,61 @@ def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     assert "step 3: went back to stage1/step_" in mine.start("--resume", restores=restores)
     mine.same_as(straight)
     assert [row["step"] for row in mine.rows() if "restored_from" in row] == [4]
+
+
+# -- rows that are shown, and no run
+
+
+def shown_rows(said: str) -> dict[int, str]:
+    """What was said about each row, by its number."""
+    parts = re.split(r"train row (\d+) of 24 ─+\n", said.partition("cost ──")[0])[1:]
+    return {int(number) - 1: text for number, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def test_asking_shows_what_all_say_and_leaves_nothing_behind(template, tmp_path, url):
+    """The prompts of a run's first step, with a hint in each mode for every row."""
+    both = with_servers(url)
+    both["teacher"]["hint"] = {**HINT, "neither": 0.0, "opponent_only": 0.0, "modes": ["hint", "critique"]}
+    both["opponent"]["endpoint"] |= {"input_price": 1e6, "output_price": 0}
+    mine, seen = Run(template, tmp_path / "work", **both), len(notes(url.log))
+    said = mine.start("--ask", "3")
+    rows, asked = shown_rows(said), notes(url.log)[seen:]
+    assert len(rows) == 3 and len(asked) == 3 + 3 * 3  # an opponent's answer; a hint, a critique and a solution
+    assert list(rows) == Sampler(24, CONFIG["seed"]).take(3)
+    for text in rows.values():
+        prompt = r"\[prompt: 8 tokens\]\n<\|user\|>(2\d\+1\d)<\|im_end\|><\|assistant\|>\n\[policy: (\d) of 3 right; "
+        question, right = re.match(prompt, text).groups()
+        assert ("a run would not ask the teacher here" in text) == (right != "0")
+        assert re.search(r"\n\[opponent: (right|wrong), reward -?[\d.]+(, cut off)?\]\n", text)
+        for mode in ("hint", "critique"):
+            told = text.partition(f"\n[{mode}: the teacher says]\n")[2].partition("the teacher says]")[0]
+            dropped, retried = "[dropped: " in told, f"[{mode}, as the policy sees it: " in told
+            assert dropped != retried == ("[retries: " in told)
+            assert dropped or f"<|user|>{question} " in told
+        assert re.search(r"\[solve: the teacher says\]\n[^[]*\n\[which is (right|wrong)\]", text)
+    cost = said.partition("cost ──")[2]
+    read = int(re.search(r"opponent: 3 replies, (\d+) tokens read, \d+ written, cost (\d+)\.00", cost)[1])
+    assert f"cost {read}.00" in cost and "teacher: 9 replies" in cost
+    assert re.search(r"policy and opponent: [\d.]+ s for 3 rows", cost)
+    assert not (mine.folder / "runs").exists() and "nothing was trained, and nothing was written" in said
+    assert "[retries: " in said and "as the policy sees it" in said
+
+
+def test_asking_needs_no_server_and_leaves_a_run_as_it_is(template, tmp_path):
+    mine = Run(template, tmp_path / "work", **SNAPSHOTS)
+    mine.dir.mkdir(parents=True)
+    (mine.dir / "config.yaml").write_text("another: run\n")
+    said = mine.start("--ask", "99")
+    assert sorted(shown_rows(said)) == list(range(24)) and said.count("[opponent: ") == 24 and "[hint" not in said
+    assert [path.name for path in mine.dir.iterdir()] == ["config.yaml"]
+    assert "expected a whole number of at least 1" in mine.start("--ask", "0", code=2)
+
+
+def test_asking_a_server_that_refuses_ends_as_a_run_does(template, tmp_path, url):
+    mine = Run(template, tmp_path / "work", opponent={"endpoint": endpoint(url, model="x")})
+    mine.secrets["OUR_KEY"] = "wrong"
+    assert "error: opponent.endpoint: " in mine.start("--ask", "2", code=6)
+    assert not (mine.folder / "runs").exists()
 
 
 # -- a server that goes, and comes again

@@ -1,0 +1,168 @@
+"""A few rows as a run has them answered by policy, opponent and teacher; nothing is trained, and nothing kept."""
+
+import contextlib
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from lib.adapters import load_adapter
+from lib.console import Screen
+from lib.groups import Group, answer_all
+from lib.remote import remote_of, spent
+from lib.rewards import Score
+from lib.sampler import Sampler
+from lib.selfplay import Past, Played, Server, describe, play
+from lib.task import ChatTask
+from lib.teacher import Help, Teacher
+from lib.worker import shown
+
+STEP = 0  # whose rows are asked, and with whose seeds
+
+
+def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
+    """Shows the first rows that a run would draw, each with its prompt, answers, hints, retries and their verdicts.
+
+    The teacher is asked about every row and in every mode of the config, also where a run would not: what it may do is
+    to be seen. Raises what a run raises.
+    """
+    screen = Screen()
+    for note in task.notes:
+        screen.say(note)
+    if adapter:
+        load_adapter(task.policy.model, adapter)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # replies are kept while they are used
+        show = _Rehearsal(task, folder, stack, screen)
+        numbers = Sampler(len(task.train), task.config.seed).take(min(count, len(task.train)))
+        began = time.monotonic()
+        played = show.played(numbers)
+        answered = time.monotonic()
+        helped = show.helped(played)
+        seconds = {"policy and opponent": answered - began, "teacher and retries": time.monotonic() - answered}
+        for each in played:
+            show.row(each, helped[each.group.asked.number])
+        screen.heading("cost")
+        for who, spent_on in seconds.items():
+            screen.say(f"{who}: {spent_on:.1f} s for {len(played)} rows")
+        show.spent()
+    screen.heading("nothing was trained, and nothing was written")
+
+
+class _Rehearsal:
+    """Policy, opponent and teacher of a config, and what they say about some rows."""
+
+    def __init__(self, task: ChatTask, folder: Path, stack: contextlib.ExitStack, screen: Screen):
+        self.task, self.config, self.folder, self.screen = task, task.config, folder, screen
+        config, referee = task.config, task.referee
+        self.generator = torch.Generator(task.policy.device)
+        self.generator.manual_seed(config.seed)
+        self.servers = {
+            section: settings
+            for section, settings in (("opponent", config.opponent), ("teacher", config.teacher))
+            if settings and settings.endpoint
+        }
+        remotes = {
+            section: stack.enter_context(remote_of(section, settings, self._kept(section), screen.warn))
+            for section, settings in self.servers.items()
+        }
+        self.opponent: Server | Past | None = None
+        if "opponent" in remotes:
+            self.opponent = Server(config, remotes["opponent"], referee)
+        elif config.opponent:
+            limits = task.limits(config.opponent.temperature, config.opponent.max_new_tokens)
+            self.opponent = Past(config, task.policy, task.prompts, limits, referee)
+        self.teacher = Teacher(config, remotes["teacher"], referee, task.prompts) if "teacher" in remotes else None
+        if config.opponent:
+            screen.say(describe(config.opponent))
+
+    def played(self, numbers: list[int]) -> list[Played]:
+        """A group of the policy's answers to each row, and the opponent's one."""
+        asked = [self.task.asked(number, self.task.train[number]) for number in numbers]
+        return play(
+            self.task.policy, self.task.prompts, asked, self.config.train.group_size, self.task.referee, self._limits,
+            self.generator, self.opponent, STEP,
+        )  # fmt: skip
+
+    def helped(self, played: list[Played]) -> dict[int, list[tuple[str, Help, Group | None]]]:
+        """By row: each mode, what the teacher said in it, and the policy's answers under its hint."""
+        helped: dict[int, list[tuple[str, Help, Group | None]]] = {each.group.asked.number: [] for each in played}
+        if self.teacher is None:
+            return helped
+        settings = self.config.teacher
+        modes = [*dict.fromkeys(settings.hint.modes), *(["solve"] if settings.solve.probability else [])]
+        wishes = [(each, mode) for each in played for mode in modes]
+        found = self.teacher.asked(wishes, STEP)
+        retries = iter(
+            answer_all(
+                self.task.policy, self.task.prompts, [asked for each in found for asked in each.hinted],
+                settings.hint.retries or self.config.train.group_size, self.task.referee, self._limits, self.generator,
+            )
+        )  # fmt: skip
+        for (each, mode), result in zip(wishes, found, strict=True):
+            retry = next(retries) if result.hinted else None
+            helped[each.group.asked.number].append((mode, result, retry))
+        return helped
+
+    def row(self, each: Played, helped: list[tuple[str, Help, Group | None]]) -> None:
+        """Everything about one row."""
+        group, say = each.group, self.screen.say
+        self.screen.heading(f"train row {group.asked.number + 1} of {len(self.task.train)}")
+        self._prompt("prompt", group.asked.ids)
+        say(f"[policy: {_rate(group)}; its first answer: {_verdict(group.answers[0].score)}]")
+        say(_clean(group.answers[0].text))
+        if self.opponent and each.reaction.score:
+            say(f"[opponent: {_verdict(each.reaction.score)}{'' if each.reaction.finished else ', cut off'}]")
+            say(_clean(each.reaction.text))
+        elif self.opponent:
+            say(f"[opponent: {_clean(each.reaction.error)}]")
+        if helped and each.outcome is None:
+            say("[the policy solved it, or could not be judged: a run would not ask the teacher here]")
+        for mode, result, retry in helped:
+            for error, _ in result.failures:
+                say(f"[{mode}: {_clean(error)}]")
+            for text in result.texts:
+                say(f"[{mode}: the teacher says]")
+                say(_clean(text["text"]))
+                if mode == "solve":
+                    say(f"[which is {'right' if text['match'] else 'wrong'}]")
+                elif text["dropped"]:
+                    say(f"[dropped: {text['dropped']}; the policy sees nothing of it]")
+            if retry:
+                self._prompt(f"{mode}, as the policy sees it", retry.asked.ids)
+                say(f"[retries: {_rate(retry)}; the first: {_verdict(retry.answers[0].score)}]")
+                say(_clean(retry.answers[0].text))
+
+    def spent(self) -> None:
+        """Tokens of the servers, and money where their prices are known."""
+        for section, settings in self.servers.items():
+            self.screen.say(f"{section}: {spent([self._kept(section)], settings.endpoint)}")
+
+    @property
+    def _limits(self):
+        return self.task.limits(self.config.generation.temperature)
+
+    def _kept(self, section: str) -> Path:
+        return self.folder / f"{section}_replies.jsonl"
+
+    def _prompt(self, name: str, ids: list[int]) -> None:
+        self.screen.say(f"[{name}: {len(ids)} tokens]")
+        self.screen.say(_clean(self.task.tokenizer.decode(ids)))
+
+
+def _rate(group: Group) -> str:
+    return f"{sum(group.matches)} of {len(group.answers)} right"
+
+
+def _verdict(score: Score) -> str:
+    """What the judge says, in a few words."""
+    if not score.scored:
+        return "could not be judged"
+    word = "right" if score.match else f"malformed ({score.malformed})" if score.malformed else "wrong"
+    return f"{word}, reward {score.reward:.3g}"
+
+
+def _clean(text: str) -> str:
+    """What a model wrote, without what a terminal would obey."""
+    return "\n".join(map(shown, text.split("\n")))
