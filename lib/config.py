@@ -295,6 +295,8 @@ class ScoreTrain(TrainLoop):
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # none: raw non-negative rewards, which can only push sampled text up
     kl: KlKind = "k3"
+    kl_sample: Annotated[float, Field(gt=0, le=1)] = 1.0  # of first attempts without an advantage, in them or in their
+    # revisions, this share is drawn, whose KL counts 1 / kl_sample times; the others need no forward: unbiased, noisier
     length_norm: Literal["sequence", "constant", "budget", "token"] = "sequence"
     # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO), of two budgets the longer:
     # a token of either attempt weighs the same; budget: 1/max_new_tokens of its own attempt; token: mean over tokens
@@ -436,6 +438,9 @@ class ScoreConfig(RunConfig):
                     "baseline: batch"
                 ),
             )
+        if train.kl_sample < 1 and train.kl == "k1_in_reward":
+            keys = ("train.kl_sample", "train.kl")
+            yield keys, "a KL in the reward is of every attempt, none is drawn: set kl_sample: 1, or another kl"
         if train.adaptive_beta2 and train.beta2 == 0:
             yield ("train.adaptive_beta2", "train.beta2"), "a beta2 of 0 can not adapt: give it a start value above 0"
         if train.adaptive_beta2 and train.base_first_attempts == 1:

@@ -61,6 +61,7 @@ class Credit:
     weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
     weight2: torch.Tensor
     pulled: tuple[list[bool], list[bool]]  # by attempt: whether its tokens have a gradient; the others need no forward
+    stands_for: torch.Tensor  # how many attempts like it each rollout's stand for; in the weights, and in means
     leaves: int  # of the step's trees, over all processes: what a sum is divided by
     sampled_logp: torch.Tensor  # (M,) of every token: attempt 1 of all rollouts, then attempt 2
     start: torch.Tensor  # (2, n) where in them those of an attempt begin
@@ -162,11 +163,13 @@ class Score(Trainer):
             lengths = self._of(len(y.ids) for y in written)
             every_length = self._of(collect((lengths * kept)[counted].tolist(), self.accelerator))
             weights.append(length_weights(train.length_norm, lengths, budget, every_length) * kept)
+        stands_for = self._drawn_for_kl(advantages)
         completions = [y for written in attempts for y in written]
         counts = torch.tensor([len(y.ids) for y in completions], device=self.accelerator.device)
         return Credit(
-            *advantages, weights[0] * train.revisions_per_attempt, weights[1],
-            pulled=tuple(each.tolist() for each in pulled),
+            *advantages, weights[0] * train.revisions_per_attempt * stands_for, weights[1] * stands_for,
+            pulled=tuple((each & (stands_for > 0)).tolist() for each in pulled),
+            stands_for=stands_for,
             leaves=max(1, sum(collect([int(counted.sum())], self.accelerator))),
             sampled_logp=self._of(logp for y in completions for logp in y.logps),
             start=(counts.cumsum(0) - counts).view(2, -1),
@@ -307,6 +310,19 @@ class Score(Trainer):
         by_policy = self._of(float(not r.y1_by_base) for r in rollouts)
         return shared1.reshape(-1)[mine] * by_policy, advantage2.reshape(-1)[mine]
 
+    def _drawn_for_kl(self, advantages: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """How many attempts like its own each rollout stands for, (n,): 1, unless `train.kl_sample` says otherwise.
+
+        First attempts with no advantage, in them or in their revisions, have a KL alone. Those that are drawn count by
+        the inverse of their chance (Horvitz and Thompson 1952), so that the gradient is the same in the mean.
+        """
+        share, revisions = self.config.train.kl_sample, self.config.train.revisions_per_attempt
+        if share == 1:
+            return torch.ones_like(advantages[0])
+        paid = torch.stack([advantage != 0 for advantage in advantages]).any(0).view(-1, revisions).any(1)
+        drawn = torch.rand(len(paid), generator=self.generator, device=paid.device) < share
+        return torch.where(paid, 1.0, drawn / share).repeat_interleave(revisions)
+
     def _batches(
         self, rollouts: list[Rollout], pulls: Callable[[int, int], bool] = lambda attempt, rollout: True
     ) -> Iterator[MicroBatch]:
@@ -351,12 +367,13 @@ class Score(Trainer):
             loss = score_loss(logp, kl, batch.attempt, advantage, weight, betas)
             self.accelerator.backward(loss / leaves)
         with torch.no_grad():
-            shown = kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl
-            gap = (logp - credit.sampled(batch)).abs()
+            tokens = credit.stands_for[batch.rollout]
+            shown = (kl_per_token("k3", logp, ref_logp) if kind != "exact" else kl) * tokens
+            gap = (logp - credit.sampled(batch)).abs() * tokens
             return torch.stack(
                 [
-                    loss, (batch.token == 0).sum(), shown[first].sum(), first.sum(),
-                    shown[~first].sum(), (~first).sum(), entropy.sum(), gap.sum(),
+                    loss, (batch.token == 0).sum(), shown[first].sum(), tokens[first].sum(),
+                    shown[~first].sum(), tokens[~first].sum(), (entropy * tokens).sum(), gap.sum(),
                 ]
             ).detach()  # fmt: skip
 

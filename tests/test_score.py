@@ -496,6 +496,32 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
         assert row["prompts"] == len(tells) and row["zero_advantage"] == (credit.advantage2 == 0).float().mean()
 
 
+@pytest.mark.parametrize("stage", [1, 2])
+def test_a_sample_of_the_kl_is_exact_in_the_mean(folder, monkeypatch, stage):
+    """Of halves one is drawn or the other: the mean of both steps is the step with all of it."""
+    choices = ("reward.fn=test_score.begins_with_a_digit", "train.beta1=0.3", "train.stage1_batch_size=8",
+               "train.stage2_batch_size=8")  # fmt: skip
+    whole, run = make_run(*choices, moved=0.2), make_run(*choices, "train.kl_sample=0.5", moved=0.2)
+    stage = run.stages[stage - 1]
+    rollouts = run.sample(stage)
+    half = torch.rand(16)
+
+    def accumulated(run, drawn):
+        monkeypatch.setattr(torch, "rand", lambda *_, **__: drawn)
+        credit = run.credit(stage, rollouts)
+        run.policy.zero_grad()
+        return run._accumulate(stage, rollouts, credit, credit.leaves), gradients(run)
+
+    numbers, expected = accumulated(whole, None)
+    (one, first), (two, second) = (accumulated(run, drawn) for drawn in (half, 1 - half))
+    assert numbers["learned"] == 48 and max(one["learned"], two["learned"]) < 48
+    assert not torch.allclose(first, expected, atol=1e-4)
+    torch.testing.assert_close((first + second) / 2, expected, rtol=0, atol=1e-6)
+    assert (one["loss"] + two["loss"]) / 2 == pytest.approx(numbers["loss"], abs=1e-6)
+    with pytest.raises(ConfigError, match="a KL in the reward is of every attempt"):
+        make_run("train.kl_sample=0.5", "train.kl=k1_in_reward")
+
+
 CHOICES = [
     *(f"train.kl={kind}" for kind in ("k3", "k2", "k1_in_reward", "exact")),
     *(f"train.length_norm={norm}" for norm in ("sequence", "constant", "budget", "token")),
