@@ -133,6 +133,7 @@ def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str]
     return explain
 
 
+@lru_cache(maxsize=1000)  # a policy fails in the same way again and again
 def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
     """The first test that did not pass, why, and what the program and that test print as a script; {} where none is."""
     number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
