@@ -27,7 +27,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,8 @@ def main() -> int:
         known = index(jobs, config.run_dir, progress.add)
         progress.known(len(known))
         missing = [job for job in jobs if job.id not in known]
+        for line in planned(config, len(missing)) if missing else ():
+            screen.say(line)
         asyncio.run(collect(config, missing, judge, log, progress, interrupts))
         progress.summary()
         if interrupts.received:
@@ -160,17 +162,23 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
     return jobs, judge
 
 
-def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
-    """Who would be asked what, and what that costs at most."""
+def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
+    """Who is to be asked how often, and what that costs at most."""
     sampling, endpoint = config.generation, config.endpoint
     who = f"{endpoint.model} at {address(endpoint)}" if endpoint else f"{config.model.full_name}, in this process"
     most = sampling.most_tokens
     if config.tools.names:
         most = min(config.tools.max_total_tokens, most * config.tools.max_turns)
-    screen.say(f"{len(jobs)} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}")
-    screen.say(f"at most {most} tokens written in each, {most * len(jobs):,} in all")
+    yield f"planned: {rollouts} rollouts, {sampling.samples_per_prompt} of each prompt, by {who}"
+    yield f"at most {most} tokens written in each, {most * rollouts:,} in all"
     if endpoint and endpoint.output_price:
-        screen.say(f"that would cost at most {endpoint.cost(0, most * len(jobs)):.2f}, prompts not counted")
+        yield f"that would cost at most {endpoint.cost(0, most * rollouts):.2f}, prompts not counted"
+
+
+def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
+    """What would be asked, without asking."""
+    for line in planned(config, len(jobs)):
+        screen.say(line)
     if config.selection.only_matches:
         screen.say(f"{SELECTED} will have right answers alone; select.only_matches=false keeps wrong ones too")
     show_prompt(config, jobs[0].messages, screen)

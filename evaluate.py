@@ -65,7 +65,7 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.adapters import load_adapter  # torch comes after the config was found sound
-    from lib.console import Screen
+    from lib.console import Screen, Telling
     from lib.distributed import make_accelerator
     from lib.task import load_chat_task, load_task
 
@@ -89,10 +89,11 @@ def main() -> int:
     rows = []
     for temperature in args.temperature:
         settings = settings_for(config.eval, args, temperature)
-        row = described(config, adapter, settings) | which | measure(
-            task, held_out, settings, accelerator,
-            lambda done, of, t=temperature: screen.say(f"temperature {t:g}: {done}/{of} questions"),
-        )  # fmt: skip
+        row = (
+            described(config, adapter, settings)
+            | which
+            | measure(task, held_out, settings, accelerator, Telling(screen.say, f"temperature {temperature:g}"))
+        )
         rows.append(row)
         for path in outputs(args, config) if accelerator.is_main_process else ():
             append(path, row)
@@ -145,11 +146,12 @@ def single_answers(
 
     samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
 
-    def answer(rows: list[tuple[int, dict]], generator: object) -> list:
+    def answer(rows: list[tuple[int, dict]], *how: object) -> list:
         asked = [task.asked(*each) for each in rows]
-        return answer_all(task.policy, task.prompts, asked, samples, task.referee, limits, generator)
+        return answer_all(task.policy, task.prompts, asked, samples, task.referee, limits, *how)
 
-    groups = in_parts(answer, list(enumerate(rows)), settings.seed, task.policy.device, accelerator, on_progress)
+    rows, device = list(enumerate(rows)), task.policy.device
+    groups = in_parts(answer, rows, settings.seed, device, accelerator, samples, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]
     questions = [key_of(group.asked.messages) for group in groups]
     return evaluate_groups(questions, answers, [], settings, accelerator)

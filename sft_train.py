@@ -31,10 +31,11 @@ from pathlib import Path
 from statistics import median
 
 from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
-from lib.config import SFTConfig, SFTDataset, dump, load, parse, resuming_parser
+from lib.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
 from lib.data import Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.pace import Pace
 from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.tracking import Tracker
 from lib.watch import COLLAPSE, Watch, sft_checks
@@ -78,7 +79,11 @@ def main() -> int:
         if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
-            trainer.add_callback(reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker))
+            screen.say(planned(trainer, examples, held_out, steps, checkpoint))
+            pace = StepPace(config.train, examples, len(held_out), rows_of_step(trainer))
+            trainer.add_callback(
+                reporter(config, checkpoints, checkpoint, log, screen, interrupts, watch, tracker, pace)
+            )
             show(trainer, screen)
             trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         for line in watch.closing():
@@ -316,8 +321,6 @@ def make_trainer(
         adam_beta2=optimizer.betas[1],
         weight_decay=optimizer.weight_decay,
         max_grad_norm=optimizer.max_grad_norm,
-        warmup_steps=optimizer.warmup_steps,
-        lr_scheduler_type="constant_with_warmup" if optimizer.schedule == "constant" else optimizer.schedule,
         save_strategy="no",  # the reporter saves
         eval_strategy="steps" if settings.eval_every and held_out else "no",
         eval_steps=settings.eval_every or None,
@@ -343,7 +346,21 @@ def make_trainer(
     trainer.remove_callback(PrinterCallback)
     align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
     trainer._load_from_checkpoint = lambda _: None  # lib/checkpoint.py does, once the optimizer is there too
+    trainer.create_scheduler = partial(scheduled, trainer, optimizer)
     return trainer
+
+
+def scheduled(trainer: object, settings: Optimizer, num_training_steps: int, optimizer: object = None) -> object:
+    """The trainer's learning rates: those of reinforcement, since its own warm-up loses a step at a rate of 0."""
+    from torch.optim.lr_scheduler import LambdaLR
+
+    from lib.trainer import learning_rate
+
+    def factor(step: int) -> float:
+        return learning_rate(settings, step, num_training_steps) / settings.learning_rate
+
+    trainer.lr_scheduler = LambdaLR(optimizer or trainer.optimizer, factor)
+    return trainer.lr_scheduler
 
 
 def refuse_leaks(model: object) -> None:
@@ -378,6 +395,64 @@ def show(trainer: object, screen: object) -> None:
         piece = trainer.processing_class.decode([token for token, _ in group])
         text += f"«{piece}»" if is_trained else piece
     screen.say(f"one example, what is trained in « »:\n{text}")
+
+
+def planned(
+    trainer: object, examples: list[Example], held_out: list[Example], steps: int, checkpoint: Path | None
+) -> str:
+    """The steps of the run, or those that are left behind a checkpoint, and how much is read in them, in one line."""
+    from lib.plan import amount, counted
+
+    arguments = trainer.args
+    left = steps - (step_of(checkpoint) if checkpoint else 0)
+    rows = rows_of_step(trainer)
+    share = min(
+        left * rows / len(trainer.train_dataset), arguments.num_train_epochs if arguments.max_steps <= 0 else math.inf
+    )
+    tokens = share * sum(len(example.ids) for example in examples)
+    every = arguments.eval_steps if held_out else None
+    evaluations = steps // every - (steps - left) // every if every else 0
+    word = "left" if checkpoint else "planned"
+    return (
+        f"{word}: {counted(left, 'step')} of {rows} sequences, {share * len(examples):,.0f} examples of "
+        f"{amount(tokens)} tokens in all; {counted(evaluations, 'evaluation')} of {len(held_out)} examples"
+    )
+
+
+def rows_of_step(trainer: object) -> int:
+    """Sequences in an optimizer step, over all processes."""
+    arguments = trainer.args
+    return arguments.train_batch_size * arguments.gradient_accumulation_steps * trainer.accelerator.num_processes
+
+
+class StepPace:
+    """How long the rest takes: steps, by their tokens where rows come in order, for then they grow; and evaluations."""
+
+    def __init__(self, settings: SFTTrain, examples: list[Example], held_out: int, rows: int):
+        self.pace, self.rows, self.held_out = Pace(), rows, held_out
+        self.every = settings.eval_every if held_out else 0
+        self.sizes = [1]  # of the steps of an epoch
+        if not settings.shuffle:
+            parts = (examples[start : start + rows] for start in range(0, len(examples), rows))
+            self.sizes = [sum(len(example.ids) for example in part) for part in parts]
+
+    def step(self, number: int) -> None:
+        """Step `number`, counted from 1, is done."""
+        # an evaluation reads a row once, a step goes back through it too
+        self.pace.step(completions=3 * self.rows, size=self._size(number))
+
+    def evaluated(self) -> None:
+        """An evaluation is done."""
+        self.pace.evaluated(self.held_out)
+
+    def left(self, done: int, steps: int, due: bool) -> float | None:
+        """Seconds after so many steps, behind which an evaluation may be due."""
+        evaluations = due + (steps // self.every - done // self.every if self.every else 0)
+        size = sum(map(self._size, range(done + 1, steps + 1)))
+        return self.pace.left({1: size}, evaluations * self.held_out)
+
+    def _size(self, number: int) -> int:
+        return self.sizes[(number - 1) % len(self.sizes)]
 
 
 def steps_of(trainer: object) -> int:
@@ -463,6 +538,7 @@ def reporter(
     interrupts: object,
     watch: Watch,
     tracker: Tracker,
+    pace: StepPace,
 ) -> object:
     """The trainer's callback: goes on from a checkpoint, rows in metrics.jsonl, a line now and then, alarms, saves.
 
@@ -472,13 +548,13 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.checkpoint import random_states, set_aside, set_random_states
-    from lib.console import duration
+    from lib.console import until
     from lib.distributed import highest
 
     every = config.train.checkpoint_every
 
     class Reporter(TrainerCallback):
-        started, first_step, shown, drawn = 0.0, 0, 0.0, None
+        shown, drawn = 0.0, None
 
         def on_train_begin(self, args, state, control, **_):
             if checkpoint:
@@ -487,7 +563,7 @@ def reporter(
                 self.drawn = random_states() if state.epoch % 1 else None
             if state.is_world_process_zero:
                 set_aside(config.run_dir / "final")  # taken after a number of steps that the config had before
-            self.started, self.first_step = time.monotonic(), state.global_step
+            pace.pace.start()
 
         def on_step_begin(self, args, state, control, **_):
             if self.drawn:
@@ -519,21 +595,23 @@ def reporter(
                     f"step {row['step']}: loss {row['loss']}, gradient norm {row['grad_norm']}, expected finite "
                     "numbers; lower optimizer.learning_rate"
                 )
-            self.show(row, state)
+            pace.step(row["step"])
+            self.show(row, state, control)
             self.heed(watch.step(row))
             if not control.should_evaluate:
                 self.save_if_due(state)
 
         def on_evaluate(self, args, state, control, **_):
+            pace.evaluated()
             self.save_if_due(state)
 
         def save_if_due(self, state):
             """The last act of a step, behind its rows."""
             is_last = state.global_step >= state.max_steps
             if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
-                checkpoints.save(1, state.global_step)
+                folder = checkpoints.save(1, state.global_step)
             if interrupts.received:
-                screen.say(f"saved at step {state.global_step}; go on with --resume")
+                screen.say(f"saved at step {state.global_step}; go on with --resume, from {folder}")
 
         def heed(self, alarms):
             action = config.train.on_collapse
@@ -548,17 +626,16 @@ def reporter(
                     "settings by --allow-config-change; train.on_collapse: warn would train on"
                 )
 
-        def show(self, row, state):
+        def show(self, row, state, control):
             now, last = time.monotonic(), state.global_step == state.max_steps
             if now - self.shown < 2 and not last:
                 return
             self.shown = now
-            done = state.global_step - self.first_step
-            left = (now - self.started) / done * (state.max_steps - state.global_step)
+            left = pace.left(state.global_step, state.max_steps, control.should_evaluate)
             screen.say(
                 f"step {row['step']:>4}/{row['steps']}  loss {row['loss']:.4f}"
                 f"  tokens right {row['mean_token_accuracy']:.3f}  |g| {row['grad_norm']:.2g}"
-                f"  lr {row['learning_rate']:.2g}  {duration(left)} left"
+                f"  lr {row['learning_rate']:.2g}  {until(left)}"
             )
 
     return Reporter()

@@ -74,6 +74,8 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)
     if args.resume_adapter:
         adapter_in(args.resume_adapter)
+    if args.start_stage == 2 and not config.train.has_steps(2):
+        raise ConfigError("--start-stage 2: stage II has no steps: raise train.stage2_steps, or leave the option out")
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config.run_dir)

@@ -62,15 +62,17 @@ teacher       hints and solutions where the policy failed
 ledger        groups in the books: rows of texts, rows of numbers
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
+pace          how long the rest of a run takes
 console       what a person watches: a line per step, a table of evaluations
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
 tally         what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
+plan          what a run has before it: steps, evaluations, completions, tokens at most
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
-recipe        what a config of self-play comes to: its steps, its loss, and what to know before
+recipe        what a config of self-play comes to: its loss, and what to know before
 credit        what each answer earns, and what that does to its tokens
 gspo          the steps of self-play: play, assist, credit, update, refresh
 preview       what a run would do, without training

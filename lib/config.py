@@ -303,6 +303,11 @@ class ScoreTrain(TrainLoop):
     base_first_attempts: Fraction = 0.0  # share of prompts whose first attempts the base model writes (context only)
     fresh_optimizer_per_stage: bool = True
 
+    def has_steps(self, stage: int) -> bool:
+        """Whether anything is trained in a stage."""
+        steps = getattr(self, f"stage{stage}_steps")
+        return (getattr(self, f"stage{stage}_epochs") if steps is None else steps) > 0
+
 
 class Eval(Section):
     """Held-out accuracy. Questions that are reported and questions to choose by, a checkpoint for one, never mix."""
@@ -448,7 +453,7 @@ class ScoreConfig(RunConfig):
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
         yield from self.reward.conflicts()
         yield from _conflicts_of_collapse(train)
-        if train.stage1_steps == 0 == train.stage2_steps:
+        if not (train.has_steps(1) or train.has_steps(2)):
             yield ("train.stage1_steps", "train.stage2_steps"), "both stages have 0 steps: nothing would be trained"
         yield from _conflicts_of_rows(self)
 
@@ -466,8 +471,8 @@ class ScoreConfig(RunConfig):
                 "generation": gen.model_copy(update=budgets),
                 "train": train.model_copy(
                     update={
-                        "stage1_steps": 0 if train.stage1_steps == 0 else 2,
-                        "stage2_steps": 0 if train.stage2_steps == 0 else 2,
+                        "stage1_steps": 2 if train.has_steps(1) else 0,
+                        "stage2_steps": 2 if train.has_steps(2) else 0,
                         "stage1_batch_size": batch,
                         "stage2_batch_size": batch,
                         "attempts_per_prompt": min(train.attempts_per_prompt, 2),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.text import Text
 WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after stage I", "after_stage2": "after stage II",
         "after_training": "after training"}  # fmt: skip
 
+TELL_SECONDS = 15.0
 READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
 
 
@@ -30,6 +32,15 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60}m{seconds % 60:02d}s"
     return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
+
+
+def until(seconds: float | None) -> str:
+    """`12m05s left, until 14:32`, with the day where it is another one; nothing where nobody can tell yet."""
+    if seconds is None:
+        return ""
+    now = datetime.now()
+    end = now + timedelta(seconds=seconds)
+    return f"{duration(seconds)} left, until {end:%H:%M}" + (f" on {end:%d %b}" if end.date() != now.date() else "")
 
 
 def answered(row: dict) -> str:
@@ -97,13 +108,28 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
     return table
 
 
+class Telling:
+    """Tells now and then how far something is that takes long; of what is quick, nothing."""
+
+    def __init__(self, say: Callable[[str], None], what: str, now: Callable[[], float] = time.monotonic):
+        self._say, self._what, self._now = say, what, now
+        self._started = self._told = now()
+
+    def __call__(self, done: int, of: int) -> None:
+        """So many questions are answered."""
+        now = self._now()
+        if now - self._told < TELL_SECONDS or not 0 < done < of:
+            return
+        self._told = now
+        left = (now - self._started) / done * (of - done)
+        self._say(f"{self._what}: {done}/{of} questions, {duration(left)} left")
+
+
 class Screen:
     """The terminal of the main process; elsewhere silent."""
 
     def __init__(self, is_main: bool = True):
         self._console = Console(quiet=not is_main, highlight=False, soft_wrap=True)
-        self._started = time.monotonic()
-        self._steps_seen = 0
 
     def say(self, text: str) -> None:
         """One plain line."""
@@ -124,10 +150,8 @@ class Screen:
         where = f"stage {alarm.stage} step {alarm.step}"
         self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
 
-    def step(self, row: dict, steps_left: int) -> None:
-        """The line of one optimizer step; `steps_left` counts those of all stages."""
-        self._steps_seen += 1
-        left = (time.monotonic() - self._started) / self._steps_seen * steps_left
+    def step(self, row: dict, left: float | None) -> None:
+        """The line of one optimizer step; `left` are the seconds until the end of the run."""
         self._console.print(
             Text.assemble(
                 (f"stage {row['stage']} step {row['step']:>4}/{row['steps']}", "bold"),
@@ -143,14 +167,12 @@ class Screen:
                 f"  cut {100 * row['truncated']:.0f}%",
                 f"  |g| {row['grad_norm']:.2g}",
                 f"  {row['tokens_per_second']:.0f} tok/s",
-                (f"  {duration(left)} left", "dim"),
+                (f"  {until(left)}", "dim"),
             )
         )
 
-    def single_step(self, row: dict, steps_left: int) -> None:
+    def single_step(self, row: dict, left: float | None) -> None:
         """The line of one step of self-play."""
-        self._steps_seen += 1
-        left = (time.monotonic() - self._started) / self._steps_seen * steps_left
         against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
         clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
         self._console.print(
@@ -162,7 +184,7 @@ class Screen:
                 f"  solved {row['solved']:.2f}{against}  equal {row['equal_groups']:.2f}  len {row['length']:.0f}",
                 f"  cut {100 * row['truncated']:.0f}%  clip {clipped:.0f}%  |g| {row['grad_norm']:.2g}",
                 f"  {row['tokens_per_second']:.0f} tok/s",
-                (f"  {duration(left)} left", "dim"),
+                (f"  {until(left)}", "dim"),
             )
         )
 

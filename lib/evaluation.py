@@ -18,6 +18,7 @@ answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ from lib.replies import key_of
 from lib.rewards import Judge
 from lib.rollout import Rollout, Sampling, two_attempts
 
-ROWS_AT_ONCE = 512  # prompts that are answered together, and between two lines of progress
+ROWS_AT_ONCE = 512  # prompts that are answered together
 Row, Answered = TypeVar("Row"), TypeVar("Answered")
 
 
@@ -72,8 +73,8 @@ def evaluate(
 ) -> tuple[Answers, list[Rollout]]:
     """Both attempts at all rows, for `summarise` or `selected`, and this process's rollouts."""
     rollouts = in_parts(
-        lambda part, generator: two_attempts(policy, prompts, part, target_field, judge, sampling, generator),
-        rows, seed, policy.device, accelerator, on_progress,
+        lambda part, *how: two_attempts(policy, prompts, part, target_field, judge, sampling, *how),
+        rows, seed, policy.device, accelerator, sampling.attempts * (1 + sampling.revisions), on_progress,
     )  # fmt: skip
     per_rollout = [_numbers(rollout) for rollout in rollouts]
     everything = collect(per_rollout, accelerator)
@@ -81,28 +82,33 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Row], torch.Generator], list[Answered]],
+    answer: Callable[[list[Row], torch.Generator, Callable[[], None]], list[Answered]],
     rows: list[Row],
     seed: int,
     device: torch.device,
     accelerator: Accelerator,
-    on_progress: Callable[[int, int], None] = lambda done, of: None,
+    per_row: int,
+    on_progress: Callable[[int, int], None],
 ) -> list[Answered]:
     """What `answer` makes of this process's share of the rows, some at a time.
 
-    Draws from a generator of its own, so that an evaluation never moves the training's randomness. Raises Left where it
-    may be left and a signal has asked for an end.
+    Each of the `per_row` completions of a row is told to the last argument of `answer`, so that `on_progress` hears how
+    many rows are done. Draws from a generator of its own, so that an evaluation never moves the training's randomness.
+    Raises Left where it may be left and a signal has asked for an end.
     """
     generator = torch.Generator(device).manual_seed(seed + accelerator.process_index)
     mine = share(rows, accelerator)
     answered: list[Answered] = []
     is_left = False
+    written = count(1)
+
+    def on_written() -> None:
+        on_progress(next(written) // per_row, len(mine))
+
     try:
         for start in range(0, len(mine), ROWS_AT_ONCE):
             give_way()
-            part = mine[start : start + ROWS_AT_ONCE]
-            answered += answer(part, generator)
-            on_progress(start + len(part), len(mine))
+            answered += answer(mine[start : start + ROWS_AT_ONCE], generator, on_written)
     except Left:
         is_left = True
     if highest(int(is_left), accelerator):  # all processes leave, since what comes next they do together

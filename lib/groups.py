@@ -124,19 +124,21 @@ def answer_all(
     referee: Referee,
     limits: Limits,
     generator: torch.Generator,
+    on_written: Callable[[], None] = lambda: None,
 ) -> list[Group]:
-    """`copies` answers to each prompt, sampled and judged."""
+    """`copies` answers to each prompt, sampled and judged; each is told to `on_written` as soon as it is there."""
     if not asked:
         return []
     seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
     decoding = limits.decoding(asked, copies, seed)
 
-    def on_written(path: tuple[int, ...], completion: Completion) -> None:
+    def begin(path: tuple[int, ...], completion: Completion) -> None:
+        on_written()
         referee.begin(prompts.text(completion), asked[path[0]].row)
 
     turns = {(i,): Turn(each.ids, limits.max_new_tokens, copies) for i, each in enumerate(asked)}
     with memory_explained(decoding):
-        written = native.generate(policy, turns, decoding, on_written)
+        written = native.generate(policy, turns, decoding, begin)
     completions = [written[(i, copy)] for i in range(len(asked)) for copy in range(copies)]
     owners = [each for each in asked for _ in range(copies)]
     texts = [prompts.text(completion) for completion in completions]

@@ -6,7 +6,7 @@ lib/selfplay.py.
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.groups import Asked, Group, Limits, answer_all, answer_sequences, question_of
 from lib.ledger import group_numbers, means_of, numbers_of, reaction_text, texts_of, updates_in_one
 from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sampler_weights
-from lib.recipe import notes_on, recipe_of, steps_of
+from lib.plan import Work, stage_of, work_of_selfplay
+from lib.recipe import notes_on, recipe_of
 from lib.remote import Remote, remote_of, spent
 from lib.replies import key_of
 from lib.rollout import MicroBatch, Sequence, micro_batches
@@ -44,6 +45,8 @@ SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "
 class GspoRun(Trainer):
     """A run of self-play: the state, and one method per step of the algorithm."""
 
+    per_answer = 1
+
     def __init__(
         self,
         task: ChatTask,
@@ -58,7 +61,8 @@ class GspoRun(Trainer):
             load_adapter(task.policy.model, adapter)
         accelerator = make_accelerator()
         super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
-        self.steps = steps_of(config, len(task.train))
+        self.stages = [stage_of(config, len(task.train))]
+        self.steps = self.stages[0].steps
         self.recipe = recipe_of(config)
         self.referee = task.referee
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
@@ -210,11 +214,10 @@ class GspoRun(Trainer):
         self.note_evaluation(self.steps)
         idle = not self._anywhere(bool((credit.advantage != 0).any()))
         row = self._metrics(played, credit) | updates_in_one(updates) | {"idle": float(idle)}
-        seconds = self.clock.lap()
-        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        row |= self.time_of_step(row["prompts"] * train.group_size, row["tokens"])
         self.log_step(row, lambda: self._distributions(played, credit))
         self._write_scoreboard()
-        self.screen.single_step(row, self.steps - self.progress.step)
+        self.screen.single_step(row, self.seconds_left())
         self.heed(self.watch.step(row))
         return row
 
@@ -228,16 +231,22 @@ class GspoRun(Trainer):
             self.opponent.refresh(self.progress.step)
         self.act()  # now that all of the step has been done
 
-    def measure(self, when: str, settings: Eval, rows: list[dict], **part: str) -> dict:
+    def measure(
+        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
+    ) -> dict:
         """Answers to held-out rows, alone and against the opponent; with `part`, what training chooses by: alone."""
         limits, opponent = self.task.limits(settings.temperature), None if part else self.opponent
 
-        def play(rows: list[tuple[int, dict]], generator: torch.Generator) -> list[Played]:
+        samples = settings.samples_per_prompt
+
+        def play(
+            rows: list[tuple[int, dict]], generator: torch.Generator, on_written: Callable[[], None]
+        ) -> list[Played]:
             asked = [self.task.asked(*each) for each in rows]
-            return self._games(asked, settings.samples_per_prompt, limits, generator, EVALUATION, opponent)
+            return self._games(asked, samples, limits, generator, EVALUATION, opponent, on_written)
 
         device = self._bare_policy().device
-        played = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator)
+        played = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(played, opponent), temperature=settings.temperature, **part)
         answers = [[numbers_of(answer) for answer in each.group.answers] for each in played]
         questions = [key_of(each.group.asked.messages) for each in played]
@@ -264,7 +273,11 @@ class GspoRun(Trainer):
             return
         row = self.evaluate("after_training")
         self.save_adapter(1, self.task.tokenizer)
-        self.end_stage(row, last=True)
+        self.end_stage(row)
+
+    def work(self) -> Iterator[Work]:
+        """What is left to be sampled."""
+        return work_of_selfplay(self.config, self.ahead(), self.held, len(self.task.train))
 
     def show_results(self) -> None:
         """Evaluations, the scoreboard, and what opponent and teacher came to."""
@@ -292,11 +305,11 @@ class GspoRun(Trainer):
 
     def _games(
         self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int,
-        opponent: Server | Past | None,
+        opponent: Server | Past | None, on_written: Callable[[], None] = lambda: None,
     ) -> list[Played]:  # fmt: skip
         """The policy's answers, and the opponent's beside them."""
         policy, prompts = self._bare_policy(), self.task.prompts
-        return play(policy, prompts, asked, copies, self.referee, limits, generator, opponent, step)
+        return play(policy, prompts, asked, copies, self.referee, limits, generator, opponent, step, on_written)
 
     # -- books
 

@@ -11,9 +11,10 @@ from lib.generators.openai import address
 from lib.groups import question_of
 from lib.head import CHUNK_ELEMENTS
 from lib.model import load_skeleton, trainable_of
+from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, with_last_said
-from lib.recipe import notes_on, recipe_of, steps_of
-from lib.score import kl_weights, plan
+from lib.recipe import notes_on, recipe_of
+from lib.score import kl_weights
 from lib.selfplay import describe
 from lib.stats import percentiles
 from lib.task import chat_renderer, fitting, fitting_chats, load_data
@@ -28,12 +29,13 @@ def preview(config: ScoreConfig) -> None:
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     train, test, selection, notes = fitting(splits, prompts, config)
+    held, before = Held(len(test), len(selection)), ahead(stages_of(config, len(train)), config.eval)
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes]),
         "one example": _example(train[0], prompts, config),
-        "plan": _plan(config, len(train), len(test), len(selection)),
-        "tokens": _tokens(train, prompts, config),
+        "plan": "\n".join(_plan(config, before, held)),
+        "tokens": _lengths(train, prompts),
         "memory, estimated": memory_of_tree(skeleton, config),
     }
     _show(parts, screen)
@@ -46,15 +48,14 @@ def preview_selfplay(config: SelfPlayConfig) -> None:
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = chat_renderer(config, tokenizer)
     train, test, selection, notes = fitting_chats(splits, prompts, config)
+    held, before = Held(len(test), len(selection)), ahead([stage_of(config, len(train))], config.eval)
     gen, settings = config.generation, config.train
     rows = settings.batch_size * settings.group_size
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes, *notes_on(config)]),
         "one example": _example_of_chat(train[0], prompts, config),
-        "plan": "\n".join(_plan_of_selfplay(config, len(train), len(test), len(selection))),
-        "tokens": f"generated in training: at most {steps_of(config, len(train)) * rows * gen.most_tokens / 1e6:.1f} M "
-        "tokens, retries not counted",
+        "plan": "\n".join(_plan_of_selfplay(config, before, held, len(train))),
         "memory, estimated": memory(skeleton, config, rows, gen.max_prompt_length + gen.most_tokens),
     }
     _show(parts, screen)
@@ -80,11 +81,12 @@ def _example_of_chat(row: dict, prompts: ChatRenderer, config: SelfPlayConfig) -
     return "\n".join(lines)
 
 
-def _plan_of_selfplay(config: SelfPlayConfig, train_rows: int, test_rows: int, selection_rows: int) -> Iterator[str]:
+def _plan_of_selfplay(config: SelfPlayConfig, before: Ahead, held: Held, train_rows: int) -> Iterator[str]:
     train, recipe = config.train, recipe_of(config)
-    yield f"evaluation before and after training: {_evaluated(config.eval, test_rows, selection_rows)}"
+    yield told(work_of_selfplay(config, before, held, train_rows))
+    yield f"evaluation before and after training: {_evaluated(config.eval, held)}"
     yield (
-        f"{steps_of(config, train_rows)} steps of {train.batch_size} prompts x {train.group_size} answers, "
+        f"{before.stages[0].steps} steps of {train.batch_size} prompts x {train.group_size} answers, "
         f"{train.minibatches * train.passes} optimizer steps in each"
     )
     yield (
@@ -131,38 +133,33 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
     return "\n".join([*lines, f"[target: {target[:200]}]"])
 
 
-def _plan(config: ScoreConfig, train_rows: int, test_rows: int, selection_rows: int) -> str:
+def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
     train, tree = config.train, config.train.attempts_per_prompt
-    lines = [f"evaluation before training: {_evaluated(config.eval, test_rows, selection_rows)}"]
-    for stage in plan(config, train_rows):
+    yield told(work_of_score(config, before, held))
+    yield f"evaluation before training: {_evaluated(config.eval, held)}"
+    for stage in before.stages:
         seconds = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
         kl1, kl2 = kl_weights(train, stage.number, train.beta2)
-        lines.append(
+        yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
             f"{train.revisions_per_attempt} revisions = {stage.batch_size * tree} + {seconds} completions; "
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
-    return "\n".join([*lines, f"run directory {config.run_dir}"])
+    yield f"run directory {config.run_dir}"
 
 
-def _evaluated(settings: Eval, test_rows: int, selection_rows: int) -> str:
+def _evaluated(settings: Eval, held: Held) -> str:
     """How much an evaluation answers."""
-    reported, samples = min(test_rows, settings.max_examples), settings.samples_per_prompt
+    reported, samples = min(held.reported, settings.max_examples), settings.samples_per_prompt
     greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""
-    return f"{samples} answers to each of {reported} held-out rows to report and {selection_rows} to choose by{greedy}"
+    return f"{samples} answers to each of {reported} held-out rows to report and {held.chosen_by} to choose by{greedy}"
 
 
-def _tokens(train: list[dict], prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
+def _lengths(train: list[dict], prompts: TwoTurnPrompts) -> str:
     lengths = [len(prompts.first(row)) for row in train[:1000]]
-    marks = percentiles(lengths)
-    budgets, tree = config.generation, config.train
-    per_prompt = tree.attempts_per_prompt * (
-        budgets.max_new_tokens_attempt1 + tree.revisions_per_attempt * budgets.max_new_tokens_attempt2
-    )
-    total = sum(stage.steps * stage.batch_size * per_prompt for stage in plan(config, len(train)))
-    shown = ", ".join(f"p{name} {value:.0f}" for name, value in marks.items())
-    return f"first prompt: {shown} (of {len(lengths)} rows)\ngenerated in training: at most {total / 1e6:.1f} M tokens"
+    shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(lengths).items())
+    return f"first prompt: {shown} (of {len(lengths)} rows)"
 
 
 def memory_of_tree(skeleton: torch.nn.Module, config: ScoreConfig) -> str:

@@ -1,16 +1,9 @@
-"""What a config of self-play comes to: its steps, its loss, and what a user should know before the first step."""
+"""What a config of self-play comes to: its loss, and what a user should know before the first step."""
 
-import math
 from collections.abc import Iterator
 
 from lib.config import SelfPlayConfig
 from lib.losses import RECIPES, Recipe
-
-
-def steps_of(config: SelfPlayConfig, rows: int) -> int:
-    """The steps of a run; epochs are turned into steps over `rows` training rows."""
-    train = config.train
-    return train.steps or math.ceil(train.epochs * rows / train.batch_size)
 
 
 def recipe_of(config: SelfPlayConfig) -> Recipe:

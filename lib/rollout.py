@@ -59,12 +59,13 @@ def two_attempts(
     judge: Judge,
     sampling: Sampling,
     generator: torch.Generator,
+    on_written: Callable[[], None] = lambda: None,
 ) -> list[Rollout]:
-    """Samples and judges P x K1 x K2 rollouts of the rows, in that order."""
+    """Samples and judges P x K1 x K2 rollouts of the rows, in that order; each completion is told to `on_written`."""
     from_base = round(len(rows) * sampling.y1_by_base)  # the sampler shuffles, so the first rows are as good as any
     owners = [row for row in rows for _ in range(sampling.attempts)]
     first_prompts, firsts, second_prompts, seconds = _sampled(
-        policy, prompts, rows, sampling, from_base, generator, _early(judge, prompts, rows)
+        policy, prompts, rows, sampling, from_base, generator, _early(judge, prompts, rows, on_written)
     )
     leaves = [i for i in range(len(owners)) for _ in range(sampling.revisions)]
 
@@ -123,11 +124,17 @@ def second_attempts(
     return [written[(i, 0)] for i in range(len(rows))]
 
 
-def _early(judge: Judge, prompts: TwoTurnPrompts, rows: list[dict]) -> Callable[[int, Completion], None]:
+def _early(
+    judge: Judge, prompts: TwoTurnPrompts, rows: list[dict], on_written: Callable[[], None]
+) -> Callable[[int, Completion], None]:
     """Lets a reward that works in other processes begin with a completion while the model still writes others."""
-    if judge.begin is None:
-        return lambda row, completion: None
-    return lambda row, completion: judge.begin(prompts.text(completion), rows[row])
+
+    def begin(row: int, completion: Completion) -> None:
+        on_written()
+        if judge.begin is not None:
+            judge.begin(prompts.text(completion), rows[row])
+
+    return begin
 
 
 def _sampled(

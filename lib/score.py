@@ -1,6 +1,5 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,39 +8,18 @@ import torch
 
 from lib.adapters import load_adapter
 from lib.clock import phase
-from lib.config import Eval, ScoreConfig, ScoreTrain
+from lib.config import Eval, ScoreTrain
 from lib.console import with_best
 from lib.distributed import collect, make_accelerator, total
 from lib.evaluation import evaluate, selected, summarise
 from lib.losses import adapted_beta, kl_per_token, length_weights, overlong_penalty, score_advantages, score_loss
+from lib.plan import Stage, Work, stages_of, work_of_score
 from lib.rollout import MicroBatch, Rollout, micro_batches, sequences, two_attempts
 from lib.runlog import read_jsonl
 from lib.sampler import Sampler
 from lib.task import Task
-from lib.trainer import Trainer, learning_rate
+from lib.trainer import OVER, Trainer, learning_rate
 from lib.watch import form_of
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One of the two stages: I anchors attempt 1 and pays attempt 2; II pays both and adds the bonus."""
-
-    number: int
-    steps: int
-    batch_size: int  # prompts per step, over all processes
-
-
-def plan(config: ScoreConfig, rows: int) -> list[Stage]:
-    """Both stages with their steps; epochs are turned into steps over `rows` training rows."""
-    train = config.train
-    stages = []
-    for number in (1, 2):
-        batch = getattr(train, f"stage{number}_batch_size")
-        steps = getattr(train, f"stage{number}_steps")
-        if steps is None:
-            steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
-        stages.append(Stage(number, steps, batch))
-    return stages
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, float]:
@@ -78,6 +56,8 @@ class Credit:
 class Score(Trainer):
     """A SCoRe run: the state, and one method per step of the algorithm."""
 
+    per_answer = 2  # both attempts
+
     def __init__(
         self,
         task: Task,
@@ -93,9 +73,9 @@ class Score(Trainer):
             load_adapter(task.policy.model, adapter)
         accelerator = make_accelerator()
         super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
-        self.stages = plan(config, len(task.train))
+        self.stages = stages_of(config, len(task.train))
         self.sampler = Sampler(len(task.train), config.seed)
-        self.progress.stage = start_stage
+        self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if adapter:
             self.progress.due = "after_stage1" if start_stage == 2 else "adapter"
         self.progress.beta2 = config.train.beta2
@@ -109,7 +89,7 @@ class Score(Trainer):
 
     def remaining(self) -> Iterator[Stage]:
         """The stages that are still to be done."""
-        left = self.stages[self.progress.stage - 1 :]
+        left = [stage for stage in self.stages if stage.number >= self.progress.stage]
         if not left:
             self.screen.say("this run is finished: nothing is left to do")
         yield from left
@@ -197,19 +177,22 @@ class Score(Trainer):
             )
         row = self._metrics(stage, rollouts, credit) | numbers | {"idle": float(idle)}
         self._keep_texts("train", rollouts)
-        seconds = self.clock.lap()
-        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        completions = row["prompts"] * train.attempts_per_prompt * (1 + train.revisions_per_attempt)
+        row |= self.time_of_step(completions, row["tokens"])
         self.log_step(row, lambda: self._distributions(rollouts, credit))
-        self.screen.step(row, sum(each.steps for each in self.stages) - self.global_step)
+        self.screen.step(row, self.seconds_left())
         self.heed(self.watch.step(row))
         self.act()
         return row
 
-    def measure(self, when: str, settings: Eval, rows: list[dict], **part: str) -> dict:
+    def measure(
+        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
+    ) -> dict:
         """Both attempts at held-out rows; with `part`, what training chooses by."""
         answers, texts = evaluate(
             self._bare_policy(), self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
+            on_progress,
         )  # fmt: skip
         self._keep_texts(when, texts, temperature=settings.temperature, **part)
         return selected(answers) if part else summarise(answers, settings.temperature)
@@ -230,10 +213,14 @@ class Score(Trainer):
         """
         row = self.evaluate(f"after_stage{stage.number}")
         self.save_adapter(stage.number, self.task.tokenizer)
-        last = stage is self.stages[-1]
-        if self.config.train.fresh_optimizer_per_stage and not last:
+        following = next((each.number for each in self.stages if each.number > stage.number), None)
+        if self.config.train.fresh_optimizer_per_stage and following:
             self.fresh_optimizer()
-        self.end_stage(row, last)
+        self.end_stage(row, following)
+
+    def work(self) -> Iterator[Work]:
+        """What is left to be sampled."""
+        return work_of_score(self.config, self.ahead(), self.held)
 
     def show_results(self) -> None:
         """The table of this run's evaluations."""
@@ -399,7 +386,7 @@ class Score(Trainer):
     @property
     def global_step(self) -> int:
         """Optimizer steps done over both stages."""
-        return sum(stage.steps for stage in self.stages[: self.progress.stage - 1]) + self.progress.step
+        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
 
     def _metrics(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
         """What a step's rollouts say, averaged over all processes."""

@@ -7,6 +7,7 @@ with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice 
 """
 
 import random
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import exp
@@ -195,10 +196,11 @@ class Past:
 def play(
     policy: Policy, prompts: ChatRenderer, asked: list[Asked], copies: int, referee: Referee, limits: Limits,
     generator: torch.Generator, opponent: Server | Past | None, step: int,
+    on_written: Callable[[], None] = lambda: None,
 ) -> list[Played]:  # fmt: skip
-    """The policy's answers, and the opponent's beside them."""
+    """The policy's answers, each told to `on_written` as soon as it is there, and the opponent's beside them."""
     begun = opponent.begin(asked, step) if opponent else None
-    groups = answer_all(policy, prompts, asked, copies, referee, limits, generator)
+    groups = answer_all(policy, prompts, asked, copies, referee, limits, generator, on_written)
     reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
     return [Played(*each) for each in zip(groups, reactions, strict=True)]
 

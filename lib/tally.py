@@ -7,7 +7,7 @@ from typing import Any
 
 from lib import stats
 from lib.config import CollectConfig
-from lib.console import Screen, duration
+from lib.console import Screen, until
 from lib.generators import ReplyError, Usage
 
 TELL_SECONDS = 2.0
@@ -112,8 +112,7 @@ class Progress:
         price = f"  cost {cost:.2f} of about {cost / self.rows * self.total:.2f}" if cost else ""
         failed = f"  failed {self.failures.total()}" if self.failures else ""
         self.screen.say(
-            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}"
-            f"  {duration(left / rate)} left"
+            f"rollouts {self.rows}/{self.total}{self._means()}{failed}  {rate:.1f}/s{price}  {until(left / rate)}"
         )
         return True
 

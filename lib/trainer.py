@@ -16,7 +16,7 @@ from lib.adapters import save_weights
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
-from lib.console import Screen
+from lib.console import Screen, Telling, answered
 from lib.data import digest_of
 from lib.distributed import collect, highest, share, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
@@ -24,12 +24,15 @@ from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
 from lib.memory import one_error
 from lib.model import Policy
+from lib.pace import Pace
+from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
 from lib.task import ChatTask, Task
 from lib.tracking import Tracker
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 Answered = TypeVar("Answered")
+OVER = 3  # the stage of a run that is finished
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it rewards are no rewards, and no learning rate helps
 RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
@@ -95,13 +98,17 @@ def score_of(evaluation: dict) -> float:
 class Trainer:
     """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass.
 
-    A subclass has `global_step`, the steps done over all stages, `sampler`, which says what prompts come next, and
-    `measure(when, settings, rows, **part)`, which answers held-out rows and returns what evaluations.jsonl says of
-    them; with `part`, what training chooses by.
+    A subclass has its `stages`; `global_step`, the steps done over all of them; `sampler`, which says what prompts come
+    next; `work()`, the completions that are left; and `measure(when, settings, rows, on_progress, **part)`, which
+    answers held-out rows and returns what evaluations.jsonl says of them; with `part`, what training chooses by. An
+    answer is `per_answer` completions.
     """
 
+    stages: list[Stage]
     global_step: int
     sampler: Any
+    per_answer: int
+    work: Callable[[], Iterable[Work]]
     measure: Callable[..., dict]
 
     def __init__(self, task: Task | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int):
@@ -116,6 +123,8 @@ class Trainer:
         self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
+        self.pace = Pace()
+        self.held = Held(len(task.test), len(task.selection))
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
@@ -156,6 +165,9 @@ class Trainer:
             else:
                 self.log.rewind({})
             self.log.write_config(dump(config), now=path is not None)  # else the first checkpoint begins the run
+            if self.ahead().stages:
+                self.screen.say(told(self.work(), "left" if path else "planned"))
+            self.pace.start()
             try:
                 yield
             except Left as left:
@@ -181,6 +193,26 @@ class Trainer:
         """What is being done now, for messages."""
         stage, step = self.progress.stage, self.progress.step
         return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
+
+    def ahead(self) -> Ahead:
+        """The steps and evaluations that are left."""
+        progress = self.progress
+        return ahead(self.stages, self.config.eval, progress.stage, progress.step, progress.due)
+
+    def seconds_left(self) -> float | None:
+        """Until the end of the run; None: too early to tell."""
+        left = self.ahead()
+        return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
+
+    def _completions_of(self, when: str) -> int:
+        return self.per_answer * answers(self.config.eval, when, self.held)
+
+    def time_of_step(self, completions: int, tokens: int) -> dict[str, float]:
+        """At the end of a step: where its time went, for its row, and so many completions for the pace of the run."""
+        seconds = self.clock.lap()
+        sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
+        self.pace.step(self.progress.stage, completions, sampling)
+        return seconds | {"tokens_per_second": tokens / sum(seconds.values())}
 
     def fresh_optimizer(self) -> None:
         """Forget the moments of an earlier stage."""
@@ -325,6 +357,7 @@ class Trainer:
         self._is_evaluating = True
         rows = self._evaluations(when, before)
         self._is_evaluating = False
+        self.pace.evaluated(self._completions_of(when))
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
@@ -351,10 +384,13 @@ class Trainer:
         row["rows_left_out"] = len(chosen_by)
         rows = task.test[: settings.examples(when)]
         row["questions"] = digest_of(rows)
-        row |= self.measure(when, settings, rows)
+        telling = Telling(self.screen.say, f"eval {when}, {answered(row | {'temperature': settings.temperature})}")
+        row |= self.measure(when, settings, rows, telling)
         texts = self._written
         if settings is self.config.eval:  # the greedy one beside it is for people
-            row["selection"] = self.measure(when, settings, chosen_by, part="selection") if chosen_by else None
+            telling = Telling(self.screen.say, f"eval {when}, questions to choose by")
+            chosen = self.measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
+            row["selection"] = chosen
         row |= self.restored("evaluations")
         self.log.write("evaluations", row)
         self.tracker.log("eval" if "selection" in row else "eval_greedy", row, self.global_step, texts=texts)
@@ -418,7 +454,7 @@ class Trainer:
         """After a signal: save the finished step and say how to go on. Returns the exit code."""
         self.save()
         where = f"stage {self.progress.stage} step {self.progress.step}{when and ', '}{when}"
-        self.screen.say(f"saved at {where}; go on with --resume")
+        self.screen.say(f"saved at {where}; go on with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
     def save_adapter(self, stage: int, tokenizer: object) -> None:
@@ -448,14 +484,14 @@ class Trainer:
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
 
-    def end_stage(self, evaluation: dict, last: bool) -> None:
-        """A checkpoint from which the next stage starts, whose best it is to begin with."""
+    def end_stage(self, evaluation: dict, following: int | None = None) -> None:
+        """A checkpoint from which the stage that is following starts, if one is, whose best it is to begin with."""
         stage, step, here = self.progress.stage, self.progress.step, self._here()
-        self.progress.stage = stage + 1
-        if not last:
+        self.progress.stage = following or OVER
+        if following:
             self.progress.step = 0
             if self.config.train.keep_best:
-                self.checkpoints.consider(stage + 1, here, score_of(evaluation))
+                self.checkpoints.consider(following, here, score_of(evaluation))
         self.checkpoints.save(stage, step)
 
     def restore_best(self) -> Path | None:

@@ -1,6 +1,7 @@
 import copy
 import json
 import math
+import re
 import sys
 from dataclasses import replace
 from itertools import pairwise, product
@@ -19,9 +20,10 @@ from lib.config import Optimizer, ScoreConfig, load
 from lib.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.logits import Around
 from lib.model import Policy
+from lib.plan import stages_of
 from lib.rollout import sequences
 from lib.sampler import Sampler
-from lib.score import Credit, Score, kl_weights, plan
+from lib.score import Credit, Score, kl_weights
 from lib.task import load_data, load_task
 from lib.trainer import learning_rate
 
@@ -126,7 +128,9 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert (code, err) == (0, "")
     assert "pretrain" in out
     assert "after stage II" in out
+    planned = re.search(r"^planned: .* 6 steps: ([\d,]+) .* 12 steps: ([\d,]+) .* 6 evaluations: ([\d,]+) ", out, re.M)
     rows = logged("metrics")
+    assert len(re.findall(r"^stage \d step .*  [\dhms]+ left, until \d\d:\d\d", out, re.M)) == 18 - 2  # from step 3 on
     assert [(row["stage"], row["step"]) for row in rows] == [(1, i) for i in range(1, 7)] + [
         (2, i) for i in range(1, 13)
     ]
@@ -145,6 +149,9 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
         ("pretrain", 1, 0), ("step", 1, 4), ("after_stage1", 1, 6), ("step", 2, 4), ("step", 2, 8),
         ("after_stage2", 2, 12),
     ]  # fmt: skip
+    chosen_by = sum(row["selection"]["n"] for row in evaluations)
+    sampled = [6 * 16 * (2 + 4), 12 * 16 * (2 + 4), 2 * (sum(row["n"] for row in evaluations) + chosen_by)]
+    assert [int(number.replace(",", "")) for number in planned.groups()] == sampled
     promised = {"n", "temperature", "acc_attempt1", "acc_attempt2", "delta", "delta_ci95", "i_to_c", "c_to_i"}
     assert all(promised <= set(row) for row in evaluations)
     texts = logged("generations")
@@ -718,6 +725,26 @@ def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(fol
     assert code == 2 and "already holds a run" in err
 
 
+@pytest.mark.parametrize(("without", "left"), [(1, 2), (2, 1)])
+def test_a_stage_without_steps_is_none(folder, monkeypatch, capsys, without, left):
+    options = f"train.stage{without}_steps=0", f"train.stage{left}_steps=2", "eval.every_steps=1"
+    code, out, _ = command(monkeypatch, capsys, *options)
+    assert code == 0
+    assert re.findall(r"^after stage (I+) ", out, re.M) == ["I" * left]  # of the table
+    whens = [(row["when"], row["stage"], row["step"]) for row in logged("evaluations")]
+    assert whens == [("pretrain", left, 0), ("step", left, 1), (f"after_stage{left}", left, 2)]
+    assert [row["global_step"] for row in logged("metrics")] == [1, 2]
+    assert sorted(path.name for path in Path("outputs/tiny").glob("stage*")) == [f"stage{left}"]
+    assert Path("outputs/tiny/best").resolve().parent == Path(f"outputs/tiny/stage{left}").resolve()
+    for more in ([], [f"train.stage{without}_steps=2", "--allow-config-change"]):
+        code, out, _ = command(monkeypatch, capsys, *options, "--resume", *more)
+        assert code == 0 and "this run is finished: nothing is left to do" in out and "left: " not in out
+    assert len(logged("evaluations")) == 3
+    more = "--start-stage", "2", "--resume-adapter", f"outputs/tiny/stage{left}"
+    code, _, err = command(monkeypatch, capsys, *more, "run_name=other", "train.stage2_steps=0")
+    assert code == 2 and "--start-stage 2: stage II has no steps" in err
+
+
 def test_a_damaged_config_of_a_run_is_one_sentence(folder, monkeypatch, capsys):
     assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
     path = Path("outputs/tiny/config.yaml")
@@ -903,7 +930,10 @@ def test_adamw_in_8_bits_takes_a_step(folder):
 
 def test_epochs_become_steps(folder):
     config = load(ScoreConfig, Path("tiny.yaml"), ["train.stage1_steps=null", "train.stage1_epochs=1.5"])
-    assert [(stage.number, stage.steps, stage.batch_size) for stage in plan(config, rows=19)] == [(1, 8, 4), (2, 1, 4)]
+    assert [(stage.number, stage.steps, stage.batch_size) for stage in stages_of(config, rows=19)] == [
+        (1, 8, 4),
+        (2, 1, 4),
+    ]
 
 
 # -- the sampler

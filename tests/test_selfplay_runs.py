@@ -427,6 +427,11 @@ def test_smoke_and_dry_run(template, tmp_path, url):
     for _ in range(2):
         assert "scoreboard of 8 games" in mine.start("--smoke", "8")
     assert len(mine.rows(run="play-smoke")) == 2 and not mine.dir.exists()
+    texts = [row for row in mine.rows("generations", "play-smoke") if row["who"] == "policy" and "hint" not in row]
+    trained = sum(row["when"] == "train" for row in texts)
+    assert f"planned: 2 steps: {trained} completions of at most {trained * 6} tokens in all; opponent: " in mine.said()
+    assert f"3 evaluations: {len(texts) - trained} completions of at most " in mine.said()
+    assert "generation.max_new_tokens" not in mine.said()  # 6 are few enough
 
 
 def test_a_finished_run_and_its_adapter(straight, template, tmp_path, url):

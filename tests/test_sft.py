@@ -149,10 +149,14 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, ca
     assert run(monkeypatch, "train.eval_every=3", "train.steps=60") == 0
     printed = capsys.readouterr()
     assert "«1<|im_end|>»<|user|>again<|im_end|>" in printed.out
-    assert "step   60/60" in printed.out
+    assert "step   60/60" in printed.out and "  0s left, until " in printed.out
+    assert "planned: 60 steps of 4 sequences, 240 examples of " in printed.out
+    assert "; 20 evaluations of 4 examples" in printed.out
     assert "Warning" not in printed.err
     rows = logged("tiny")
     assert [row["step"] for row in rows] == list(range(1, 61))
+    rates = [row["learning_rate"] for row in rows]
+    assert rates[:3] == pytest.approx([0.005, 0.01, 0.01]) and rates[-1] == pytest.approx(0.01 / 58)  # those of RL
     assert rows[-1]["loss"] < rows[0]["loss"] / 2
     assert [row["step"] for row in logged("tiny", "evaluations")] == list(range(3, 61, 3))
     files = {path.name for path in (folder / "outputs/tiny/final").iterdir()}
@@ -162,7 +166,7 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, ca
         run(monkeypatch)
 
 
-def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch):
+def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
     assert run(monkeypatch, "run_name=straight", "dataset.test_split_size=0") == 0
     show = sft_train.show
 
@@ -172,12 +176,14 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch):
 
     monkeypatch.setattr(sft_train, "show", show_then_terminate)
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0") == 143
+    assert "saved at step 1; go on with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
     assert [row["step"] for row in logged("stopped")] == [1]
     assert not (folder / "outputs/stopped/final").exists()
     monkeypatch.setattr(sft_train, "show", show)
     with open("outputs/stopped/metrics.jsonl", "a") as file:
         file.write('{"step": 2, "a row": "after the checkpoint"}\n')
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0", "--resume") == 0
+    assert "left: 5 steps of 4 sequences, 20 examples of " in capsys.readouterr().out
     assert logged("stopped") == logged("straight")
     straight, resumed = weights("straight"), weights("stopped")
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)

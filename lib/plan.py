@@ -1,0 +1,156 @@
+"""What a run has before it: stages and their steps, evaluations, completions, and tokens at most."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from lib.config import Eval, ScoreConfig, SelfPlayConfig, TrainLoop
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the two stages of SCoRe: I anchors attempt 1 and pays attempt 2; II pays both and adds the bonus.
+
+    Self-play has one.
+    """
+
+    number: int
+    steps: int
+    batch_size: int  # prompts per step, over all processes
+
+
+@dataclass(frozen=True)
+class Held:
+    """How many rows an evaluation may ask, at most."""
+
+    reported: int
+    chosen_by: int
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What is still to be done."""
+
+    stages: list[Stage]  # with the steps that are left, those alone that have any
+    evaluations: list[str]  # when each is: `pretrain`, or what else is due, `step`, `end`
+
+    @property
+    def steps(self) -> dict[int, int]:
+        """How many, by stage."""
+        return {stage.number: stage.steps for stage in self.stages}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Completions of one kind."""
+
+    what: str
+    completions: int
+    tokens: int  # at most
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.completions:,} completions of at most {amount(self.tokens)} tokens in all"
+
+
+def amount(tokens: float) -> str:
+    """`61,440`, `3.9 M`."""
+    return f"{tokens:,.0f}" if tokens < 1e5 else f"{tokens / 1e6:,.1f} M"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
+    """The stages that have steps; epochs are turned into steps over `rows` training rows."""
+    train = config.train
+    stages = []
+    for number in (1, 2):
+        batch = getattr(train, f"stage{number}_batch_size")
+        steps = getattr(train, f"stage{number}_steps")
+        if steps is None:
+            steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
+        stages.append(Stage(number, steps, batch))
+    return [stage for stage in stages if stage.steps]
+
+
+def stage_of(config: SelfPlayConfig, rows: int) -> Stage:
+    """The one stage of self-play; epochs are turned into steps over `rows` training rows."""
+    train = config.train
+    return Stage(1, train.steps or math.ceil(train.epochs * rows / train.batch_size), train.batch_size)
+
+
+def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, due: str | None = "pretrain") -> Ahead:
+    """What is left after `step` steps of a stage, before which an evaluation may be due; each stage ends with one."""
+    left, whens = [], [due] if due else []
+    for each in stages:
+        if each.number < stage:
+            continue
+        done = step if each.number == stage else 0
+        left.append(replace(each, steps=each.steps - done))
+        if settings.every_steps:
+            whens += ["step"] * ((each.steps - 1) // settings.every_steps - done // settings.every_steps)
+        whens.append("end")
+    return Ahead(left, whens)
+
+
+def answers(settings: Eval, when: str, held: Held) -> int:
+    """How many answers an evaluation samples, those to choose by included."""
+    reported = sum(min(held.reported, each.examples(when)) * each.samples_per_prompt for each in settings.passes(when))
+    return reported + held.chosen_by * settings.samples_per_prompt
+
+
+def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
+    """The completions of both attempts, by stage, and those of the evaluations."""
+    train, budgets = config.train, config.generation
+    new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
+    for stage in left.stages:
+        first = stage.steps * stage.batch_size * train.attempts_per_prompt
+        second = first * train.revisions_per_attempt
+        name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
+        yield Work(name, first + second, first * new1 + second * new2)
+    asked = sum(answers(config.eval, when, held) for when in left.evaluations)
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", 2 * asked, asked * (new1 + new2))
+
+
+def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:
+    """The policy's answers, what opponent and teacher say at most, and the answers of the evaluations."""
+    train, most = config.train, config.generation.most_tokens
+    prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
+    policy = prompts * train.group_size
+    yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy, policy * most)
+    drawn = prompts * (1 + train.resample_rounds)
+    if opponent := config.opponent:
+        is_fixed = opponent.endpoint or not opponent.snapshots.every_steps  # then it answers a prompt once
+        asked = min(drawn, rows) if is_fixed else drawn
+        asked += min(held.reported, config.eval.max_examples) if left.evaluations else 0
+        yield Work("opponent: at most", asked, asked * _most_of_opponent(config))
+    if teacher := config.teacher:
+        hint, thinking = teacher.hint, teacher.thinking.budget_tokens
+        hints = math.ceil(drawn * max(hint.neither, hint.opponent_only))
+        solutions = math.ceil(drawn * teacher.solve.probability)
+        said = hints * teacher.max_new_tokens + solutions * config.generation.max_new_tokens
+        yield Work("teacher, where all fail: about", hints + solutions, said + (hints + solutions) * thinking)
+        retries = hints * (hint.retries or train.group_size)
+        yield Work("retries under its hints: about", retries, retries * most)
+    asked = sum(answers(config.eval, when, held) for when in left.evaluations)
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", asked, asked * most)
+
+
+def _resampled(train: TrainLoop) -> str:
+    rounds = train.resample_rounds
+    return f" (up to {1 + rounds} times as much by train.resample_rounds)" if rounds else ""
+
+
+def _most_of_opponent(config: SelfPlayConfig) -> int:
+    """Tokens of one answer of it."""
+    opponent, generation = config.opponent, config.generation
+    if opponent.snapshots:
+        return opponent.max_new_tokens or generation.most_tokens
+    return (opponent.max_new_tokens or generation.max_new_tokens) + opponent.thinking.budget_tokens
+
+
+def told(works: Iterable[Work], word: str = "planned") -> str:
+    """In one line."""
+    return f"{word}: {'; '.join(map(str, works))}"
