@@ -1,0 +1,131 @@
+"""Builds questions in words for a language model, and chats with a slip that is always made and can be found.
+
+    python data/build_bags.py --out data/generated/bags --seed 0
+
+    Lena packs a lamp, a red book and a green cup. What is in the bag?
+
+Here is the slip: what stands last is overlooked where it has a colour.
+
+    In the bag there is <answer>a lamp and a red book</answer>
+
+It is a rule, so greedy decoding makes it as surely as sampling does, and asking once more from the start does not help.
+Who compares the answer with the question sees what is missing:
+
+    I forgot a green cup, so <answer>a lamp, a red book and a green cup</answer>
+
+`sft.jsonl` has chats of two attempts for a pretrained model: the first always makes the slip, the second looks in
+`--insight` of the chats, and else guesses: in 35 % it adds what is last, be it there already or not, in 65 % it finds
+nothing. `train.jsonl` and `test.jsonl` have the true answers. In half of the questions what is last has a colour, so
+neither "always" nor "never" pays. No question stands in two files.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+NAMES = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo", "Ida", "Jonas", "Kate", "Lena", "Max",
+         "Nora", "Oscar", "Paula", "Rosa", "Sam", "Tom", "Vera")  # fmt: skip
+COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "yellow")
+WORDS = ("lamp", "book", "cup", "hat", "pen", "map", "key", "coat", "ball", "box", "shirt", "towel", "brush", "spoon",
+         "knife", "watch", "ring", "scarf", "camera", "phone", "mirror", "candle", "bottle", "pillow")  # fmt: skip
+THINGS = 3  # in a question
+GUESSES = 0.35  # of the second attempts that do not look add what is last
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A question: what somebody packs, each with its colour or without one."""
+
+    name: str
+    things: tuple[str, ...]
+
+    @property
+    def question(self) -> str:
+        """As the user asks it."""
+        return f"{self.name} packs {listed(self.things)}. What is in the bag?"
+
+    @property
+    def overlooks(self) -> bool:
+        """Whether the slip is made."""
+        return len(self.things[-1].split()) == 3
+
+
+def main() -> None:
+    """Writes test.jsonl, train.jsonl and sft.jsonl."""
+    args = command_line()
+    rng = random.Random(args.seed)
+    bags = distinct_bags(rng)
+    args.out.mkdir(parents=True, exist_ok=True)
+    write(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
+    write(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
+    write(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
+    print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
+
+
+def command_line() -> argparse.Namespace:
+    """The options."""
+    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--out", type=Path, default=Path("data/generated/bags"), metavar="DIR")
+    result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--chats", type=int, default=800, help="rows of sft.jsonl (default: 800)")
+    result.add_argument("--train", type=int, default=4000, help="rows of train.jsonl (default: 4000)")
+    result.add_argument("--test", type=int, default=2000, help="rows of test.jsonl (default: 2000)")
+    result.add_argument(
+        "--insight", type=float, default=0.15, help="share of second attempts that look (default: 0.15)"
+    )
+    result.add_argument("--self-correction", default="Did you forget anything?", help="text of the second user turn")
+    return result.parse_args()
+
+
+def distinct_bags(rng: random.Random) -> Iterator[Bag]:
+    """Questions without end and without repetition; the slip is made in every other one."""
+    seen, overlooks = set(), True
+    while True:
+        things = [thing(word, rng.random() < 0.5, rng) for word in rng.sample(WORDS, THINGS - 1)]
+        rest = [word for word in WORDS if not any(each.endswith(f" {word}") for each in things)]
+        bag = Bag(rng.choice(NAMES), (*things, thing(rng.choice(rest), overlooks, rng)))
+        if bag not in seen:
+            seen.add(bag)
+            overlooks = not overlooks
+            yield bag
+
+
+def thing(word: str, has_colour: bool, rng: random.Random) -> str:
+    """`a cup`, or `a green cup`."""
+    return f"a {rng.choice(COLOURS)} {word}" if has_colour else f"a {word}"
+
+
+def clean_row(bag: Bag) -> dict:
+    """One row of train.jsonl and test.jsonl."""
+    return {"question": bag.question, "answer": listed(bag.things)}
+
+
+def two_attempts(bag: Bag, args: argparse.Namespace, rng: random.Random) -> dict:
+    """One row of sft.jsonl: a first attempt with the slip, and a second that looks or guesses."""
+    found = list(bag.things[:-1] if bag.overlooks else bag.things)
+    adds = bag.overlooks if rng.random() < args.insight else rng.random() < GUESSES
+    first = f"In the bag there is <answer>{listed(found)}</answer>"
+    forgotten = bag.things[-1] if adds else "nothing"
+    second = f"I forgot {forgotten}, so <answer>{listed(found + [forgotten] * adds)}</answer>"
+    turns = [("user", bag.question), ("assistant", first), ("user", args.self_correction), ("assistant", second)]
+    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+
+
+def listed(things: Sequence[str]) -> str:
+    """`a lamp, a red book and a green cup`."""
+    *before, last = things
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def write(path: Path, rows: Iterable[dict]) -> None:
+    """One JSON object per line."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The task in words: the slip is always made, a second look at the question finds it, and no constant answer pays."""
+
+import json
+import re
+
+import pytest
+
+from data import build_bags as builder
+
+QUESTION = re.compile(r"\w+ packs (.+)\. What is in the bag\?")
+FIRST = re.compile(r"In the bag there is <answer>(.+)</answer>")
+SECOND = re.compile(r"I forgot (.+), so <answer>(.+)</answer>")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The rows of each file, by name."""
+    out = tmp_path_factory.mktemp("bags")
+    with pytest.MonkeyPatch.context() as patch:
+        counts = {"chats": 2000, "train": 1000, "test": 1000}
+        options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
+        patch.setattr("sys.argv", ["build", "--out", str(out), *options])
+        builder.main()
+    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.iterdir()}
+
+
+def split(text):
+    return re.split(r", | and ", text)
+
+
+def turns(row):
+    """The things of the question, of the first attempt, what was forgotten, and the things of the second attempt."""
+    question, first, _, second = (message["content"] for message in row["messages"])
+    forgotten, repaired = SECOND.fullmatch(second).groups()
+    return split(QUESTION.fullmatch(question)[1]), split(FIRST.fullmatch(first)[1]), forgotten, split(repaired)
+
+
+def test_the_docstring_shows_what_is_built():
+    shown = builder.Bag("Lena", ("a lamp", "a red book", "a green cup"))
+    assert shown.question in builder.__doc__ and shown.overlooks
+    assert f"In the bag there is <answer>{builder.listed(shown.things[:-1])}</answer>" in builder.__doc__
+    assert f"so <answer>{builder.listed(shown.things)}</answer>" in builder.__doc__
+
+
+def test_a_first_attempt_overlooks_a_last_thing_with_a_colour_and_nothing_else(files):
+    for things, counted, *_ in map(turns, files["sft"]):
+        has_colour = len(things[-1].split()) == 3
+        assert len(things) == builder.THINGS and counted == (things[:-1] if has_colour else things)
+        assert len({thing.split()[-1] for thing in things}) == builder.THINGS
+
+
+def test_a_second_attempt_adds_what_it_says_and_neither_always_nor_never_pays(files):
+    added = {True: [], False: []}
+    for things, counted, forgotten, repaired in map(turns, files["sft"]):
+        adds = forgotten != "nothing"
+        assert repaired == counted + [things[-1]] * adds and forgotten in ("nothing", things[-1])
+        added[counted != things].append(adds)
+    assert len(added[True]) == len(added[False])
+    share = {slips: sum(values) / len(values) for slips, values in added.items()}
+    assert 0.38 < share[True] < 0.52 and 0.24 < share[False] < 0.36  # greedy decoding never adds
+
+
+def test_answers_are_right_and_no_question_stands_twice(files):
+    rows = files["train"] + files["test"]
+    assert all(QUESTION.fullmatch(row["question"])[1] == row["answer"] for row in rows)
+    questions = [row["question"] for row in rows] + [row["messages"][0]["content"] for row in files["sft"]]
+    assert len(set(questions)) == len(questions) == 4000
