@@ -61,7 +61,7 @@ def main() -> int:
         "n": len(rollouts), "seed": args.seed, "temperature": config.generation.temperature,
         "prompts": prompts, "attempts": attempts, "notes": task.notes,
         "recommendations": recommendations(config, prompts, attempts, len(task.prompts.retry_ids), len(rollouts)),
-        "memory": memory(config),
+        "memory": memory(task),
         "rollouts": [texts_of(rollout, config.dataset.target_field) for rollout in rollouts],
     }  # fmt: skip
     folder = args.out or Path(config.output_dir)
@@ -203,13 +203,14 @@ def with_headroom(tokens: float) -> int:
     return max(SMALLEST, math.ceil(HEADROOM * tokens))
 
 
-def memory(config: ScoreConfig) -> list[str]:
+def memory(task: object) -> list[str]:
     """Lines of the estimate that --dry-run shows."""
     from lib.model import load_skeleton
-    from lib.preview import memory_of_tree
+    from lib.preview import needs_of_tree
 
-    skeleton, _ = load_skeleton(config.model)
-    return memory_of_tree(skeleton, config).splitlines()
+    skeleton, _ = load_skeleton(task.config.model)
+    lengths = [len(task.prompt_ids(row)) for row in task.train]
+    return needs_of_tree(skeleton, task.config, task.prompts, lengths, len(task.test)).lines()
 
 
 def texts_of(rollout: object, target_field: str) -> dict:

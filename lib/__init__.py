@@ -75,6 +75,7 @@ score         the steps of SCoRe: sample, credit, update, evaluate
 recipe        what a config of self-play comes to: its loss, and what to know before
 credit        what each answer earns, and what that does to its tokens
 gspo          the steps of self-play: play, assist, credit, update, refresh
+estimate      the memory that a run will need
 preview       what a run would do, without training
 ask           some rows of self-play answered, helped and judged, without training
 sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold

@@ -107,13 +107,13 @@ def load_skeleton(config: Model) -> tuple[nn.Module, object]:
     return model, _with_template(tokenizer, config)
 
 
-def trainable_of(model: nn.Module, lora: Lora) -> int:
-    """How many parameters the adapter would have on `model`."""
+def adapted_layers(model: nn.Module, lora: Lora) -> list[nn.Linear]:
+    """The layers of `model` that an adapter would be beside."""
     head = model.get_output_embeddings()
     linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
     if isinstance(lora.targets, list):
         linears = [(name, m) for name, m in linears if any(_is_target(name, each) for each in lora.targets)]
-    return sum(lora.r * (m.in_features + m.out_features) for _, m in linears)
+    return [module for _, module in linears]
 
 
 def _check_folders(config: Model) -> None:

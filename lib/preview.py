@@ -1,16 +1,17 @@
 """What a run would do, without training: resolved config, both prompts with what is masked, plan, tokens, memory."""
 
 from collections.abc import Iterator
+from statistics import median
 
 import torch
 
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
+from lib.estimate import Needs, load_of_groups, load_of_tree, needs_of, shares_prompts
 from lib.generators import Completion
 from lib.generators.openai import address
 from lib.groups import question_of
-from lib.head import CHUNK_ELEMENTS
-from lib.model import load_skeleton, trainable_of
+from lib.model import load_skeleton
 from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, with_last_said
 from lib.recipe import notes_on, recipe_of
@@ -19,7 +20,7 @@ from lib.selfplay import describe
 from lib.stats import percentiles
 from lib.task import chat_renderer, fitting, fitting_chats, load_data
 
-GIB = 2**30
+LENGTHS = 1000  # rows whose prompts are measured
 
 
 def preview(config: ScoreConfig) -> None:
@@ -30,13 +31,14 @@ def preview(config: ScoreConfig) -> None:
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     train, test, selection, notes = fitting(splits, prompts, config)
     held, before = Held(len(test), len(selection)), ahead(stages_of(config, len(train)), config.eval)
+    lengths = [len(prompts.first(row)) for row in train[:LENGTHS]]
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes]),
         "one example": _example(train[0], prompts, config),
         "plan": "\n".join(_plan(config, before, held)),
-        "tokens": _lengths(train, prompts),
-        "memory, estimated": memory_of_tree(skeleton, config),
+        "tokens": _lengths(lengths),
+        "memory, estimated": "\n".join(needs_of_tree(skeleton, config, prompts, lengths, len(test)).lines()),
     }
     _show(parts, screen)
 
@@ -49,14 +51,14 @@ def preview_selfplay(config: SelfPlayConfig) -> None:
     prompts = chat_renderer(config, tokenizer)
     train, test, selection, notes = fitting_chats(splits, prompts, config)
     held, before = Held(len(test), len(selection)), ahead([stage_of(config, len(train))], config.eval)
-    gen, settings = config.generation, config.train
-    rows = settings.batch_size * settings.group_size
+    prompt = round(median(len(prompts.ids(chat_of(row, config.prompts))) for row in train[:LENGTHS]))
+    load = load_of_groups(config, shares_prompts(skeleton), prompt, len(test))
     parts = {
         "config, resolved": dump(config).rstrip(),
         "data": "\n".join([splits.source, *notes, *notes_on(config)]),
         "one example": _example_of_chat(train[0], prompts, config),
         "plan": "\n".join(_plan_of_selfplay(config, before, held, len(train))),
-        "memory, estimated": memory(skeleton, config, rows, gen.max_prompt_length + gen.most_tokens),
+        "memory, estimated": "\n".join(needs_of(skeleton, config, load).lines()),
     }
     _show(parts, screen)
 
@@ -156,47 +158,16 @@ def _evaluated(settings: Eval, held: Held) -> str:
     return f"{samples} answers to each of {reported} held-out rows to report and {held.chosen_by} to choose by{greedy}"
 
 
-def _lengths(train: list[dict], prompts: TwoTurnPrompts) -> str:
-    lengths = [len(prompts.first(row)) for row in train[:1000]]
+def _lengths(lengths: list[int]) -> str:
     shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(lengths).items())
     return f"first prompt: {shown} (of {len(lengths)} rows)"
 
 
-def memory_of_tree(skeleton: torch.nn.Module, config: ScoreConfig) -> str:
-    """The same for two attempts, whose answers and lengths the config tells."""
-    gen, train = config.generation, config.train
-    batch = max(train.stage1_batch_size, train.stage2_batch_size)
-    rows = batch * train.attempts_per_prompt * train.revisions_per_attempt
-    return memory(skeleton, config, rows, gen.max_prompt_length_attempt2 + gen.max_new_tokens_attempt2)
-
-
-def memory(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, rows: int, width: int) -> str:
-    """Upper estimates in GiB from the architecture alone; activations as a decoder layer of transformers keeps them.
-
-    `rows` completions of a step are `width` tokens long, prompt included.
-    """
-    shape, gen = skeleton.config, config.generation
-    bytes_each = 2 if config.model.dtype == "bfloat16" or torch.cuda.is_available() else 4
-    weights = sum(p.numel() for p in skeleton.parameters()) * (0.55 if config.model.load_in_4bit else bytes_each)
-    trainable = trainable_of(skeleton, config.lora)
-    heads = shape.num_attention_heads
-    head_dim = getattr(shape, "head_dim", None) or shape.hidden_size // heads
-    kv_heads = getattr(shape, "num_key_value_heads", None) or heads
-    queries, keys = heads * head_dim, kv_heads * head_dim
-    rows = min(rows, gen.batch_size or rows)
-    cache = 2 * shape.num_hidden_layers * keys * bytes_each * rows * width
-    wide = getattr(shape, "intermediate_size", 4 * shape.hidden_size)
-    kept = 4 * shape.hidden_size + 3 * queries + 4 * keys + 4 * wide  # numbers a layer keeps of a token for backward
-    per_layer = shape.hidden_size if config.model.gradient_checkpointing else kept
-    tokens = max(width, config.train.micro_batch_tokens)
-    activations = tokens * shape.num_hidden_layers * per_layer * bytes_each
-    sizes = {
-        "weights": weights,
-        f"adapter ({trainable / 1e6:.2f} M parameters, with gradient and optimizer)": trainable * 16,
-        f"sampling: cache of {rows} completions of {width} tokens, fewer at once where memory is short": cache,
-        f"update: activations of {tokens} tokens": activations,
-        "update: logits of a chunk": 4 * 4 * CHUNK_ELEMENTS,
-    }
-    peak = sizes["weights"] + trainable * 16 + max(cache, activations + 16 * CHUNK_ELEMENTS)
-    lines = [f"{size / GIB:9.3f} GiB  {name}" for name, size in sizes.items()]
-    return "\n".join([*lines, f"{peak / GIB:9.3f} GiB  peak, at full length"])
+def needs_of_tree(
+    skeleton: torch.nn.Module, config: ScoreConfig, prompts: TwoTurnPrompts, lengths: list[int], held_out: int
+) -> Needs:
+    """What two attempts will need of memory, where first prompts have `lengths` tokens."""
+    prompt = round(median(lengths))
+    second = prompts.longest_second(prompt + config.generation.max_new_tokens_attempt1)
+    load = load_of_tree(config, shares_prompts(skeleton), second, held_out)
+    return needs_of(skeleton, config, load)

@@ -15,7 +15,7 @@ from lib.generators import Turn
 from lib.generators.native import Decoding, generate
 from lib.head import Head
 from lib.losses import kl_per_token
-from lib.model import Policy, attach_lora, load_base, load_skeleton, start_backend, trainable_of
+from lib.model import Policy, adapted_layers, attach_lora, load_base, load_skeleton, start_backend
 from lib.scratch import build
 
 ROOT = Path(__file__).parent.parent
@@ -308,7 +308,8 @@ def test_the_estimate_of_trainable_parameters_is_their_number(make_policy, tiny_
     skeleton, _ = load_skeleton(Model(name=str(tiny_folder)))
     for lora in (Lora(r=4, targets=["q_proj", "down_proj"]), Lora(r=2, targets="all-linear")):
         count = sum(parameter.numel() for parameter in make_policy(lora=lora).trainable)
-        assert trainable_of(skeleton, lora) == count
+        layers = adapted_layers(skeleton, lora)
+        assert sum(lora.r * (layer.in_features + layer.out_features) for layer in layers) == count
 
 
 def test_what_is_loaded_is_what_was_saved(tiny, tiny_folder):

@@ -1,0 +1,173 @@
+"""The memory that a run will need, from the architecture alone, at full length: what each answer may have, it has.
+
+Sampling and updating come in turns, so the peak is that of one of them. What a layer keeps of a token for the backward
+pass was counted in the tensors that autograd saves, for the families that lib/llama.py writes out and for others;
+benchmarks/memory.py holds the whole against the peak of real runs.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from lib.config import ScoreConfig, SelfPlayConfig
+from lib.decoder import bytes_per_token
+from lib.evaluation import ROWS_AT_ONCE
+from lib.head import CHUNK_ELEMENTS
+from lib.llama import FAMILY
+from lib.memory import container_room
+from lib.model import adapted_layers, attends_to_everything
+
+GIB = 2**30
+PYTHON = 0.46 * GIB  # resident with the packages of train.py and the smallest of models, on a CPU
+OPTIMIZER = 16  # bytes of a trained number: itself, its gradient, two moments
+FOUR_BITS = 0.55  # bytes of a number, its share of the scales included
+ROWS_OF_LOGITS = 3  # of the size of a chunk: logits, probabilities, and what is made of them
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a step asks of memory, in rows and tokens."""
+
+    rows: int  # completions that are decoded together
+    columns: int  # tokens of the longest of them, prompt included
+    tokens: int  # of the largest micro-batch
+    scored: int  # of them those whose log-probs are computed
+
+
+def load_of_tree(config: ScoreConfig, shares: bool, second: int, held_out: int) -> Load:
+    """Of two attempts, where a second prompt has `second` tokens, attempt 1 included.
+
+    `shares`: revisions of one attempt are trained in one sequence. `held_out`: rows that an evaluation answers.
+    """
+    gen, train = config.generation, config.train
+    firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
+    new1, new2, k2 = gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, train.revisions_per_attempt
+    together = k2 if shares else 1
+    length = second + together * new2
+    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
+    tokens, sequences = _micro_batch(length, firsts * k2 // together, train.micro_batch_tokens)
+    rows = max(firsts * k2, answered)
+    return Load(min(rows, gen.batch_size or rows), second + new2, tokens, sequences * (new1 + together * new2))
+
+
+def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:
+    """The same for single answers to prompts of `prompt` tokens."""
+    gen, train = config.generation, config.train
+    together = train.group_size if shares else 1
+    prompts = math.ceil(train.batch_size / train.minibatches)
+    tokens, sequences = _micro_batch(
+        prompt + together * gen.most_tokens, prompts * train.group_size // together, train.micro_batch_tokens
+    )
+    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
+    rows = max(train.batch_size * train.group_size, answered)
+    return Load(
+        min(rows, gen.batch_size or rows), prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens
+    )
+
+
+def _micro_batch(length: int, count: int, most: int) -> tuple[int, int]:
+    """Tokens and sequences of the largest micro-batch of `count` sequences, as `micro_batches` makes it."""
+    sequences = min(count, max(1, most // length))
+    return sequences * length, sequences
+
+
+def shares_prompts(skeleton: torch.nn.Module) -> bool:
+    """Whether answers to one prompt are trained in one sequence."""
+    return attends_to_everything(skeleton) and skeleton.config._attn_implementation == "sdpa"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes by what they are for."""
+
+    always: dict[str, float]
+    sampling: dict[str, float]
+    update: dict[str, float]
+
+    @property
+    def peak(self) -> float:
+        """While sampling or while updating, whichever is more."""
+        return sum(self.always.values()) + max(sum(self.sampling.values()), sum(self.update.values()))
+
+    def lines(self) -> list[str]:
+        """One each, in GiB, and the peak."""
+        parts = [
+            *self.always.items(),
+            *((f"sampling: {name}", size) for name, size in self.sampling.items()),
+            *((f"update: {name}", size) for name, size in self.update.items()),
+            ("peak, at full length", self.peak),
+        ]
+        return [f"{size / GIB:9.3f} GiB  {name}" for name, size in parts]
+
+
+def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, load: Load) -> Needs:
+    """What a run with the architecture of `skeleton` needs; on a machine with a GPU, of its memory."""
+    on_gpu = torch.cuda.is_available()
+    is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
+    each = 2 if is_narrow else 4
+    weights = sum(p.numel() for p in skeleton.parameters()) * (FOUR_BITS if config.model.load_in_4bit else each)
+    adapted = adapted_layers(skeleton, config.lora)
+    trained = sum(config.lora.r * (layer.in_features + layer.out_features) for layer in adapted)
+    is_written_out = skeleton.config.model_type in FAMILY
+    merged = 0 if is_narrow or config.model.load_in_4bit else sum(layer.weight.numel() for layer in adapted) * each
+    always = {
+        "weights": weights,
+        f"adapter ({trained / 1e6:.2f} M parameters, with gradient and optimizer)": trained * OPTIMIZER,
+    }
+    if not on_gpu:
+        always = {"Python and its packages": PYTHON, **always}
+    cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
+    if not on_gpu:
+        cache = min(cache, 0.5 * _free())  # as lib/decoder.py bounds it
+    layers = skeleton.config.num_hidden_layers
+    kept = numbers_kept(skeleton, adapted, config.lora.r, is_written_out, is_narrow)
+    activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
+    if config.model.gradient_checkpointing:
+        activations = load.tokens * each * (skeleton.config.hidden_size * layers + kept)
+    return Needs(
+        always,
+        sampling={
+            "copies with the adapter merged in": merged,
+            f"cache of {load.rows} completions of {load.columns} tokens, fewer at once where memory is short": cache,
+            "logits": _logits(skeleton, load.rows),
+        },
+        update={
+            f"activations of {load.tokens} tokens": activations,
+            f"logits of {load.scored} tokens, by chunks": _logits(skeleton, load.scored),
+        },
+    )
+
+
+def _free() -> float:
+    import psutil
+
+    return min(psutil.virtual_memory().available, container_room())
+
+
+def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
+    """Bytes of the logits that are held at once, in float32."""
+    return ROWS_OF_LOGITS * 4 * min(tokens * skeleton.config.vocab_size, CHUNK_ELEMENTS)
+
+
+def numbers_kept(
+    skeleton: torch.nn.Module, adapted: list[torch.nn.Linear], rank: int, is_written_out: bool, is_narrow: bool
+) -> float:
+    """Numbers that a layer keeps of a token for the backward pass, in the dtype of the model."""
+    shape = skeleton.config
+    size, layers = shape.hidden_size, shape.num_hidden_layers
+    heads = shape.num_attention_heads
+    head = getattr(shape, "head_dim", None) or size // heads
+    queries, keys = heads * head, (getattr(shape, "num_key_value_heads", None) or heads) * head
+    wide = getattr(shape, "intermediate_size", None) or 4 * size
+    names = {name.rpartition(".")[2] for name, _ in skeleton.named_modules()}
+    low = rank * len(adapted) / layers
+    # residuals and norms; queries, keys, values and what they come to; the MLP; the adapters' low-rank products
+    kept = 4 * size + 3 * queries + 2 * keys + (4 if any("gate" in name for name in names) else 2) * wide + low
+    if "q_norm" in names:
+        kept += queries + keys
+    if is_narrow:  # RMS norms compute in float32, and so do adapters, for which peft casts the inputs one by one
+        is_rms = not any(isinstance(module, torch.nn.LayerNorm) for module in skeleton.modules())
+        kept += 2 * size * is_rms + low + (queries + keys if "q_norm" in names else 0)
+        kept += 0 if is_written_out else 2 * sum(layer.in_features for layer in adapted) / layers
+    return kept
