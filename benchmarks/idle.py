@@ -60,7 +60,7 @@ def a_step(run: Score) -> dict[str, float]:
 
     rollouts = timed("sample", lambda: run.sample(stage))
     credit = run.credit(stage, rollouts)
-    every = replace(credit, pulled=tuple([True] * len(rollouts) for _ in range(2)))
+    every = replace(credit, learned=tuple([True] * len(rollouts) for _ in range(2)))
     ways = {"all": every, "pull": credit}
     for name in ways if run.progress.step % 2 else reversed(ways):
         run.optimizer.zero_grad()

@@ -272,5 +272,5 @@ def _with_interval(row: dict, key: str) -> str:
 def _cell(value: float | None, interval: list[float] | None = None, sign: str = "", digits: int = 3) -> str:
     if value is None:
         return "-"
-    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or ()]
+    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or () if end is not None]  # of one question
     return f"{value:{sign}.{digits}f}" + (f"\n{' '.join(ends)}" if ends else "")

@@ -172,23 +172,23 @@ class GspoRun(Trainer):
         penalties = self._kl_in_reward(groups) if train.kl == "k1_in_reward" and train.beta else None
         trained = [[is_trained(answer, train) for answer in group.answers] for group in groups]
         advantages = advantages_of(self.recipe.advantage, rewards, trained, self.accelerator, penalties)
-        pulled = [  # where nothing pulls, no forward is needed
+        learned = [  # the answers that have a gradient; the others need no forward
             [is_on and (advantage != 0 or self._kl_in_loss) for is_on, advantage in zip(*pair, strict=True)]
             for pair in zip(trained, advantages, strict=True)
         ]
-        learned = [i for i, own in enumerate(pulled) if any(own)]
-        counted = [group for i, group in enumerate(groups) if i in learned or not train.resample_rounds]
+        used = [i for i, own in enumerate(learned) if any(own)]
+        counted = [groups[i] for i in (used if train.resample_rounds else range(len(groups)))]
         answers = sum(collect([len(group.answers) for group in counted], self.accelerator))
         off_policy = [group.asked.trained_ids is not None for group in groups for _ in group.answers]
         return Credit(
             groups,
-            numbers=numbered(pulled),
+            numbers=numbered(learned),
             advantage=torch.tensor(flat(advantages), dtype=torch.float32, device=device),
             weight=weights(counted).to(device),
             off_policy=torch.tensor(off_policy, dtype=torch.bool, device=device),
             start=(lengths.cumsum(0) - lengths).long().to(device),
             sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
-            parts=[learned[i :: train.minibatches] for i in range(train.minibatches)],  # retries stand last: dealt out
+            parts=[used[i :: train.minibatches] for i in range(train.minibatches)],  # retries stand last: dealt out
             divisor=max(1, answers) / train.minibatches,
         )
 

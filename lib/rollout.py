@@ -229,22 +229,22 @@ class Sequence:
 def sequences(
     rollouts: list[Rollout],
     pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
-    pulls: Callable[[int, int], bool] = lambda attempt, rollout: True,
+    is_learned: Callable[[int, int], bool] = lambda attempt, rollout: True,
 ) -> list[Sequence]:
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
     Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
     branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2
     does not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
-    Attempts for which `pulls(attempt, rollout)` is false have no gradient, and are read only where others follow them.
+    Attempts for which `is_learned(attempt, rollout)` is false have no gradient, and are read only where others follow.
     """
     result: list[Sequence] = []
     starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
     for start, stop in zip(starts, [*starts[1:], len(rollouts)], strict=True):
         first, second = rollouts[start], rollouts[start].prompt2
-        answers = [(i, rollouts[i].y2.ids) for i in range(start, stop) if pulls(2, i)]
+        answers = [(i, rollouts[i].y2.ids) for i in range(start, stop) if is_learned(2, i)]
         spans1: tuple[Span, ...] = ()
-        if not first.y1_by_base and pulls(1, start):
+        if not first.y1_by_base and is_learned(1, start):
             begin = len(first.prompt1)
             spans1 = (Span(first.y1.ids, begin - 1, begin, 1, start),)
             if not second.continues or not answers:

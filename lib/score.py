@@ -38,7 +38,7 @@ class Credit:
     advantage2: torch.Tensor
     weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
     weight2: torch.Tensor
-    pulled: tuple[list[bool], list[bool]]  # by attempt: whether its tokens have a gradient; the others need no forward
+    learned: tuple[list[bool], list[bool]]  # by attempt: whether its tokens have a gradient; the others need no forward
     stands_for: torch.Tensor  # how many attempts like it each rollout's stand for; in the weights, and in means
     leaves: int  # of the step's trees, over all processes: what a sum is divided by
     sampled_logp: torch.Tensor  # (M,) of every token: attempt 1 of all rollouts, then attempt 2
@@ -48,9 +48,9 @@ class Credit:
         """The log-probs (N,) with which the scored tokens of a micro-batch were sampled."""
         return self.sampled_logp[self.start[batch.attempt - 1, batch.rollout] + batch.token]
 
-    def pulls(self, attempt: int, rollout: int) -> bool:
+    def is_learned(self, attempt: int, rollout: int) -> bool:
         """Whether an attempt has a gradient."""
-        return self.pulled[attempt - 1][rollout]
+        return self.learned[attempt - 1][rollout]
 
 
 class Score(Trainer):
@@ -121,7 +121,7 @@ class Score(Trainer):
         return [rollout for tree in self.draw(stage.batch_size, grow, tell) for rollout in tree]
 
     def credit(self, stage: Stage, rollouts: list[Rollout]) -> Credit:
-        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and what they pull at."""
+        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and which attempts are learned."""
         train, generation = self.config.train, self.config.generation
         attempts = [[r.y1 for r in rollouts], [r.y2 for r in rollouts]]
         penalties = self._kl_in_reward(stage, rollouts) if train.kl == "k1_in_reward" else None
@@ -129,13 +129,13 @@ class Score(Trainer):
         by_policy = self._of(float(not r.y1_by_base) for r in rollouts)  # the others are context, not its doing
         scored1, scored2 = self._scored(stage, rollouts)
         trained = [scored1 * by_policy, scored2]
-        pulled = [
+        learned = [
             (kept > 0) & ((advantage != 0) | (beta != 0))
             for kept, advantage, beta in zip(trained, advantages, self._betas_in_loss(stage), strict=True)
         ]
         counted = torch.ones(len(rollouts), dtype=torch.bool, device=self.accelerator.device)
         if train.resample_rounds:  # what others were drawn for is no part of a mean
-            counted = self._by_prompt(*pulled).repeat_interleave(self._leaves)
+            counted = self._by_prompt(*learned).repeat_interleave(self._leaves)
         budgets = generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
         longest = [max(budgets)] * 2 if train.length_norm == "constant" else budgets
         weights = []
@@ -148,7 +148,7 @@ class Score(Trainer):
         counts = torch.tensor([len(y.ids) for y in completions], device=self.accelerator.device)
         return Credit(
             *advantages, weights[0] * train.revisions_per_attempt * stands_for, weights[1] * stands_for,
-            pulled=tuple((each & (stands_for > 0)).tolist() for each in pulled),
+            learned=tuple((each & (stands_for > 0)).tolist() for each in learned),
             stands_for=stands_for,
             leaves=max(1, sum(collect([int(counted.sum())], self.accelerator))),
             sampled_logp=self._of(logp for y in completions for logp in y.logps),
@@ -311,10 +311,10 @@ class Score(Trainer):
         return torch.where(paid, 1.0, drawn / share).repeat_interleave(revisions)
 
     def _batches(
-        self, rollouts: list[Rollout], pulls: Callable[[int, int], bool] = lambda attempt, rollout: True
+        self, rollouts: list[Rollout], is_learned: Callable[[int, int], bool] = lambda attempt, rollout: True
     ) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        items = sequences(rollouts, self._bare_policy().sharing_pays, pulls)
+        items = sequences(rollouts, self._bare_policy().sharing_pays, is_learned)
         return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
@@ -324,7 +324,7 @@ class Score(Trainer):
         """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = torch.zeros(8, device=self.accelerator.device)
-        for batch in self._batches(rollouts, credit.pulls):
+        for batch in self._batches(rollouts, credit.is_learned):
             sums += self._backward(batch, credit, self._betas_in_loss(stage), leaves)
         loss, learned, kl1, tokens1, kl2, tokens2, entropy, gap = total(sums, self.accelerator).tolist()
         both = tokens1 + tokens2

@@ -36,6 +36,11 @@ def test_what_is_well_formed_is_told_of_both_attempts(told):
     assert max(map(len, table.splitlines()[:-1])) <= 80
 
 
+def test_one_question_alone_has_a_delta_without_an_interval(told):
+    table = told("table", [EVALUATION | {"delta_ci95": [None, None]}], "a run")  # as a file has what is no number
+    assert "+0.250" in table and "+.240" not in table and ".740 .760" in table
+
+
 def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
     rates = {"revised_after_wrong": 0.348, "fresh_after_wrong": 0.289, "revised_minus_fresh": 0.059}
     row = EVALUATION | FORMED | rates | {f"{key}_ci95": [value - 0.04, value + 0.04] for key, value in rates.items()}

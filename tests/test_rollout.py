@@ -48,7 +48,7 @@ def sharing(dice):
     return dice.choice([lambda *_: True, lambda *_: False, lambda *_: dice.random() < 0.5])
 
 
-def pulling(dice, expected):
+def learning(dice, expected):
     """Which of the attempts have a gradient: all, or some of them."""
     share = dice.choice([1.0, 0.6, 0.2])
     return {key for key in expected if dice.random() < share}
@@ -59,8 +59,8 @@ def test_micro_batches_keep_to_the_budget_and_score_every_token_once(seed):
     dice = random.Random(seed)
     rollouts = grown(dice, revisions=dice.randint(1, 4), most=dice.choice([2, 9, 30]))
     expected = expected_tokens(rollouts)
-    pulled = pulling(dice, expected)
-    items = sequences(rollouts, sharing(dice), lambda *attempt: attempt in pulled)
+    learned = learning(dice, expected)
+    items = sequences(rollouts, sharing(dice), lambda *attempt: attempt in learned)
     for item in items:  # nothing is read that no scored token follows
         assert len(item.ids) == item.spans[-1].start + len(item.spans[-1].ids) - 1
     budget = dice.choice([1, 20, 64, 300, 10_000])
@@ -80,23 +80,23 @@ def test_micro_batches_keep_to_the_budget_and_score_every_token_once(seed):
         tokens = zip(batch.attempt.tolist(), batch.rollout.tolist(), batch.inputs.targets.tolist(), strict=True)
         for attempt, rollout, token in tokens:
             found.setdefault((attempt, rollout), []).append(token)
-    assert found == {key: ids for key, (_, ids) in expected.items() if key in pulled}
+    assert found == {key: ids for key, (_, ids) in expected.items() if key in learned}
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_branches_score_like_texts_of_their_own(make_policy, seed):
     policy, dice = make_policy(moved=0.3), random.Random(seed)
     rollouts = grown(dice)
-    results, pulled = [], pulling(dice, expected_tokens(rollouts))
+    results, learned = [], learning(dice, expected_tokens(rollouts))
     for budget in (1, 150):
         found = {}
-        items = sequences(rollouts, sharing(random.Random(seed)), lambda *attempt: attempt in pulled)
+        items = sequences(rollouts, sharing(random.Random(seed)), lambda *attempt: attempt in learned)
         for batch in micro_batches(items, budget, PAD, CPU):
             logps = (policy(batch.inputs)[0].detach(), *policy.reference(batch.inputs)[:1])
             for attempt, rollout, *pair in zip(batch.attempt.tolist(), batch.rollout.tolist(), *logps, strict=True):
                 found.setdefault((attempt, rollout), []).append(torch.stack(pair))
         results.append(found)
-    for key in pulled:
+    for key in learned:
         before, ids = expected_tokens(rollouts)[key]
         alone = after(before, ids)
         expected = torch.stack([policy(alone)[0].detach(), policy.reference(alone)[0]], 1)

@@ -430,19 +430,19 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     stage = run.stages[stage - 1]
     rollouts = run.sample(stage)
     credit = run.credit(stage, rollouts)
-    pulled2, pulled1 = credit.advantage2 != 0, (credit.advantage1 != 0)[::2]
+    learned2, learned1 = credit.advantage2 != 0, (credit.advantage1 != 0)[::2]
     if idle == "left out":
-        pulled2, pulled1 = credit.weight2 != 0, (credit.weight1 != 0)[::2]
+        learned2, learned1 = credit.weight2 != 0, (credit.weight1 != 0)[::2]
     elif stage.number == 1:
-        pulled1 = torch.ones(16)  # beta2, in the loss or in the reward
+        learned1 = torch.ones(16)  # beta2, in the loss or in the reward
     found = []
-    for pulls, pays in product((Credit.pulls, lambda *_: True), (True, False)):
-        monkeypatch.setattr(Credit, "pulls", pulls)
+    for is_learned, pays in product((Credit.is_learned, lambda *_: True), (True, False)):
+        monkeypatch.setattr(Credit, "is_learned", is_learned)
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
         numbers = run._accumulate(stage, rollouts, credit, 32)
         found.append((numbers["learned"], numbers["loss"], gradients(run)))
-    learned = int(pulled1.sum() + pulled2.sum())
+    learned = int(learned1.sum() + learned2.sum())
     assert [number for number, *_ in found] == [learned, learned, 48, 48] and 0 < learned < 48
     for _, loss, gradient in found[1:]:
         assert loss == pytest.approx(found[0][1], abs=1e-6)
@@ -453,15 +453,15 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
 def test_a_step_without_any_gradient_is_that_of_one_that_is_zero(folder, monkeypatch):
     """AdamW goes on by its momentum, as if every attempt had been read; of KL and entropy nothing is known."""
     after = []
-    for pulls in (Credit.pulls, lambda *_: True):
-        monkeypatch.setattr(Credit, "pulls", pulls)
+    for is_learned in (Credit.is_learned, lambda *_: True):
+        monkeypatch.setattr(Credit, "is_learned", is_learned)
         run = make_run("train.beta1=0", f"run_name=idle-{len(after)}")
         with run.open():
             step(run, 2)
             rollouts = run.sample(run.stages[1])
             credit = run.credit(run.stages[1], rollouts)
             nothing = {f"advantage{attempt}": torch.zeros(16) for attempt in (1, 2)}
-            none = replace(credit, pulled=([False] * 16, [False] * 16), **nothing)
+            none = replace(credit, learned=([False] * 16, [False] * 16), **nothing)
             row = run.update(run.stages[1], rollouts, none)
         after.append(weights(run))
         assert (row["idle"], row["zero_advantage"], row["grad_norm"]) == (1, 1, 0)
