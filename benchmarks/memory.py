@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import runpy
 import sys
 import tempfile
 import traceback
@@ -21,12 +22,12 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
 import torch
 import yaml
 
-import train
 from lib import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
 from lib.config import FromScratch, ScoreConfig, load
 from lib.estimate import GIB
@@ -109,7 +110,7 @@ def compare(folder: Path, name: str, dtype: str) -> None:
     estimated = estimate(load(ScoreConfig, Path("task.yaml"))) / GIB
     sys.argv = ["train.py", "--config", "task.yaml"]
     with open("said.txt", "w") as said, contextlib.redirect_stdout(said):
-        train.main()
+        runpy.run_path(str(ROOT / "train.py"))["main"]()
     measured = high_water() / GIB
     print(f"| {name} | {dtype} | {estimated:.2f} | {measured:.2f} | {estimated / measured:.2f} |", flush=True)
 
