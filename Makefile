@@ -89,7 +89,7 @@ sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, me
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
 
 test: setup ## run the tests
-	@$(VENV)/bin/python -m pytest -n 3
+	@$(VENV)/bin/python -m pytest -n logical
 
 setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
 

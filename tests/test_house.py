@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TEST_COMMAND = ".venv/bin/python -m pytest -n 3"
+TEST_COMMAND = ".venv/bin/python -m pytest -n logical"
 
 
 def lines(name):
