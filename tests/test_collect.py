@@ -268,7 +268,7 @@ def test_killed_while_all_answers_are_on_their_way(whole, task, url, log):
         mine.reaches(running, before + 20)
         with held(url):
             time.sleep(0.3)
-            assert len(mine.replies()) == mine.written()
+            forks.wait_for(lambda: len(mine.replies()) == mine.written(), running, mine.output)
             killed(running)
             time.sleep(0.2)
     mine.run("--resume")
