@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 python benchmarks/idle.py --config configs/tiny_sums.yaml train.beta1=0    # after `make demo`
 
-Each step of stage I samples once; then its gradient is accumulated of every attempt and of those that pull, in turns,
+Each step of stage I samples once; then its gradient is accumulated of every attempt and of those learned, in turns,
 and the run goes on with the latter. Times are those of the processor, so that what else runs does not count; the first
-step is left out. A ratio is every attempt divided by those that pull: the median over steps, and its range.
+step is left out. A ratio is every attempt divided by those learned: the median over steps, and its range.
 """
 
 import sys
@@ -37,12 +37,12 @@ def main() -> None:
         run.progress.due = None
         with run.open():
             rows = [a_step(run) for _ in range(1 + args.steps)][1:]
-    print("| | all attempts | those that pull | ratio |\n|---|---|---|---|")
+    print("| | all attempts | those learned | ratio |\n|---|---|---|---|")
     for what in ("update", "whole step"):
-        every, pulling = ([row[name] + (what != "update") * row["sample"] for row in rows] for name in ("all", "pull"))
-        ratios = [a / b for a, b in zip(every, pulling, strict=True)]
+        every, part = ([row[name] + (what != "update") * row["sample"] for row in rows] for name in ("all", "part"))
+        ratios = [a / b for a, b in zip(every, part, strict=True)]
         ends = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"| {what} | {median(every):.2f} s | {median(pulling):.2f} s | {ends} |")
+        print(f"| {what} | {median(every):.2f} s | {median(part):.2f} s | {ends} |")
     for name in ("zero_advantage", "learned"):
         print(f"{name}: {median(row[name] for row in rows):.2f} ({min(row[name] for row in rows):.2f} to "
               f"{max(row[name] for row in rows):.2f})")  # fmt: skip
@@ -61,7 +61,7 @@ def a_step(run: Score) -> dict[str, float]:
     rollouts = timed("sample", lambda: run.sample(stage))
     credit = run.credit(stage, rollouts)
     every = replace(credit, learned=tuple([True] * len(rollouts) for _ in range(2)))
-    ways = {"all": every, "pull": credit}
+    ways = {"all": every, "part": credit}
     for name in ways if run.progress.step % 2 else reversed(ways):
         run.optimizer.zero_grad()
         timed(name, lambda name=name: run._accumulate(stage, rollouts, ways[name], credit.leaves))

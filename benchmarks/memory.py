@@ -11,11 +11,11 @@ estimate has it. Weights lie in bfloat16 on disk, as those of real models do.
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import runpy
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,15 +131,10 @@ def high_water() -> int:
 
 def in_a_child(function: Callable, *arguments: object) -> None:
     """Calls a function in a process of its own, which has all imports already."""
-    child = os.fork()
-    if not child:
-        try:
-            function(*arguments)
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    if os.waitpid(child, 0)[1]:
+    child = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    child.start()
+    child.join()
+    if child.exitcode:
         raise SystemExit(1)
 
 
