@@ -33,6 +33,19 @@ SCRATCH = {
 WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
+LONGEST = ("test_collect.py", "test_resume.py", "test_selfplay_runs.py", "test_sandbox.py", "test_sft_resume.py",
+           "test_score.py", "test_sweep.py", "test_tool_loop.py", "test_selfplay.py", "test_unsloth.py",
+           "test_alarms.py", "test_shipped_tasks.py", "test_best.py", "test_openai.py")  # fmt: skip
+
+long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the longest files first: where processes share the tests, none is left alone with one of them at the end."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
 def part(items, every):
     """Every n-th of a long corpus, from the first on; with WHOLE=1 all of it."""
     return items if WHOLE else items[::every]

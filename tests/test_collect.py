@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import forks
 import pytest
 import yaml
-from conftest import chatterbox
+from conftest import WHOLE, chatterbox, long, part
 from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from server import held, notes, serve
 
@@ -260,6 +260,7 @@ def test_killed_at_any_moment_and_resumed(whole, task, log, keys):
     same(mine, whole)
 
 
+@long
 def test_killed_while_all_answers_are_on_their_way(whole, task, url, log):
     mine, seen = task(), len(notes(log))
     for _ in range(4):
@@ -277,6 +278,7 @@ def test_killed_while_all_answers_are_on_their_way(whole, task, url, log):
     assert len(answered) == 300 and set(answered.values()) == {1}
 
 
+@long
 def test_killed_while_rows_are_written_from_replies_alone(whole, task, log):
     mine, seen = task(PROMPTS), len(notes(log))
     mine.run_dir.mkdir(parents=True)
@@ -302,6 +304,7 @@ def same(mine, its):
     assert selected[0] == [row for row in selected[1] if row["prompt_id"] in prompts] != []
 
 
+@long
 def test_episodes_with_tools_are_killed_and_resumed(task, log):
     tools = {"names": ["python.run"], "max_turns": 4}
     its, mine = task(40, tools=tools), task(40, tools=tools)
@@ -337,7 +340,7 @@ def test_episodes_with_tools_are_killed_and_resumed(task, log):
 # ends
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143)] + [(signal.SIGINT, 130)] * WHOLE)
 def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
     mine, seen = task(), len(notes(log))
     running = mine.start()
@@ -356,7 +359,7 @@ def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
 
 @pytest.mark.parametrize(
     ("fault", "sentence"),
-    [("unauthorized", "the key in endpoint.api_key_env is refused"), ("quota", "the quota is used up")],
+    part([("unauthorized", "the key in endpoint.api_key_env is refused"), ("quota", "the quota is used up")], every=2),
 )
 def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sentence):
     mine = task()
@@ -388,7 +391,7 @@ def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
     same(mine, whole)
 
 
-@pytest.mark.parametrize("name", ["replies", "rollouts"])
+@pytest.mark.parametrize("name", part(["replies", "rollouts"], every=2))
 def test_a_file_that_cannot_grow(whole, task, name):
     per_row = [(whole.run_dir / f"{name}.jsonl").stat().st_size // 500 for name in ("replies", "rollouts")]
     assert 1.5 * per_row[0] < per_row[1]
@@ -563,6 +566,7 @@ def test_a_reward_that_raises_ends_the_run_and_costs_no_reply(task):
     assert len(mine.rows()) == 3 * SAMPLES
 
 
+@long
 def test_a_reward_that_hangs_is_left_or_bounded(task):
     mine = task(3, reward={"fn": "bad_reward.judge", "answer_extractor": "last_number"})
     bad = mine.folder / "bad_reward.py"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from architectures import built
-from conftest import SCRATCH, TEMPLATE, inputs_of
+from conftest import SCRATCH, TEMPLATE, inputs_of, part
 from peft.tuners.lora import Linear
 
 from lib import model as module
@@ -49,8 +49,8 @@ def test_positions_count_from_the_first_token(tmp_path, monkeypatch):
     """Rotary models look at distances alone; GPT-2, whose positions are absolute, would notice padding on the left."""
     shape = {"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.5}
     pair = build(FromScratch(architecture=shape, characters="abcdefghijklmnopqrstuvwxyz012345"), "x", seed=0)
-    for part in pair:
-        part.save_pretrained(tmp_path)
+    for each in pair:
+        each.save_pretrained(tmp_path)
     base, _ = load_base(Model(name=str(tmp_path)), "plain")  # switches GPT-2's dropout off
     policy = Policy(base.requires_grad_(False), temperature=1.0)
     together = scores(policy, ROWS)
@@ -222,7 +222,7 @@ def test_the_base_comes_back_from_an_exception(make_policy, kind):
     assert all(parameter.requires_grad for parameter in policy.trainable)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", part(KINDS, every=2))
 def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(make_policy, kind):
     policy = make_policy(kind=kind)
     before = base_weights(policy)
@@ -332,10 +332,10 @@ DROPOUT = {
 
 @pytest.mark.parametrize(("kind", "fields"), DROPOUT.items(), ids=list(DROPOUT))
 def test_no_dropout_is_left_in_a_model_that_trains(tmp_path, kind, fields):
-    for part in build(
+    for each in build(
         FromScratch(architecture={"model_type": kind, **fields}, characters="abcdefghijklmn"), "x", seed=0
     ):
-        part.save_pretrained(tmp_path)
+        each.save_pretrained(tmp_path)
     base, _ = load_base(Model(name=str(tmp_path)), "plain")
     policy = Policy(base.requires_grad_(False), temperature=1.0)
     assert not policy.model.training
@@ -370,8 +370,8 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
     empty.mkdir()
     assert f"'{empty}' could not be loaded (" in sentence(name=str(empty))
     broken = tmp_path / "broken"
-    for part in tiny:
-        part.save_pretrained(broken)
+    for each in tiny:
+        each.save_pretrained(broken)
     (broken / "model.safetensors").write_bytes(b"no weights")
     assert f"'{broken}' could not be loaded (" in sentence(name=str(broken))
     assert "'no_such_file.jinja' is no file" in sentence(name=str(tiny_folder), chat_template="no_such_file.jinja")
@@ -379,8 +379,8 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
 
 def test_a_folder_without_a_tokenizer_is_named(tiny, tmp_path):
     """With its configuration left, and without; transformers would make an empty one of the latter."""
-    for part in tiny:
-        part.save_pretrained(tmp_path)
+    for each in tiny:
+        each.save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).unlink()
         assert sentence(name=str(tmp_path)).startswith(f"model.name: '{tmp_path}' has no tokenizer.json, expected")
@@ -399,8 +399,8 @@ def test_widths_that_do_not_fit_4_bits_are_one_sentence(tiny_folder, tmp_path):
     wide = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2,
             "head_dim": 64}  # fmt: skip
     scratch = FromScratch(**{**SCRATCH, "architecture": SCRATCH["architecture"] | wide})
-    for part in build(scratch, TEMPLATE, seed=0):
-        part.save_pretrained(tmp_path)
+    for each in build(scratch, TEMPLATE, seed=0):
+        each.save_pretrained(tmp_path)
     model, _ = load_base(Model(name=str(tmp_path), load_in_4bit=True), "plain")
     assert model(input_ids=torch.arange(5)[None]).logits.isfinite().all()
 

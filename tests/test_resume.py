@@ -19,7 +19,7 @@ import forks
 import moments
 import pytest
 import torch
-from conftest import fewer
+from conftest import fewer, long, part
 from safetensors.torch import load_file, save_file
 
 from lib.checkpoint import MANIFEST, problems
@@ -68,8 +68,8 @@ def template(tmp_path_factory) -> Path:
     }  # fmt: skip
     tokens = ["<|user|>", "<|assistant|>"]
     scratch = FromScratch(architecture=architecture, characters="0123456789+agin", special_tokens=tokens)
-    for part in build(scratch, TEMPLATE, seed=0):
-        part.save_pretrained(folder / "base")
+    for each in build(scratch, TEMPLATE, seed=0):
+        each.save_pretrained(folder / "base")
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(6) for b in range(5)]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "my_reward.py").write_text(REWARD)
@@ -130,6 +130,7 @@ def test_killed_at_twenty_moments(mine, straight):
     assert not [*mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
 
 
+@long
 def test_killed_by_the_clock(mine, straight):
     """Wherever the process happens to be: while it loads, in the middle of a write, inside the library."""
     dice, span, history = random.Random(8), straight.seconds / 2, []
@@ -160,6 +161,7 @@ def test_a_broken_newest_checkpoint_falls_back_loudly(mine, straight):
 # -- signals
 
 
+@long
 def test_signals_by_the_command_line(mine, straight):
     """The first time of a Python of its own."""
     command = [sys.executable, ROOT / "train.py", "--config", "task.yaml", "--resume"]
@@ -186,6 +188,7 @@ def test_signals_by_the_command_line(mine, straight):
     mine.same_as(straight)
 
 
+@long
 def test_a_signal_never_costs_an_evaluation(mine, straight):
     """In the step before a due evaluation, in the last step of a stage, while saving."""
     after = {name: moment + 3 for name, moment in straight.saved.items()}
@@ -468,7 +471,7 @@ def test_warm_starts_that_cannot_work(mine):
 # -- disk full
 
 
-@pytest.mark.parametrize("place", ["checkpoint", "adapter"])
+@pytest.mark.parametrize("place", part(["checkpoint", "adapter"], every=2))
 def test_a_full_disk_keeps_the_old_checkpoint(mine, straight, place):
     newest = "stage2/step_2" if place == "checkpoint" else "stage1/step_5"
     if place == "checkpoint":
@@ -503,7 +506,7 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
     again.same_as(two)
 
 
-@pytest.mark.parametrize("baseline", ["leave_one_out", "batch"])
+@pytest.mark.parametrize("baseline", part(["leave_one_out", "batch"], every=2))
 def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
     """Five prompts, shared as two and three; the same rollouts either way."""
     one, two = (Run(template, tmp_path / name) for name in ("one", "two"))

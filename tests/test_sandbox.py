@@ -1555,10 +1555,10 @@ def found_by(done):
 
 
 def test_no_hostile_program_has_its_way(protected):
-    options = ("--json", "--workers", 4, "--limit", 0.5, "--every", fewer(1, 3))
+    options = ("--json", "--workers", 4, "--limit", 0.5, "--every", fewer(1, 5))
     findings = found_by(python("tests/attack.py", *options, timeout=500.0, start_new_session=True))
     assert findings["rung"] == protected.rung.name
-    assert findings["attacks"] >= fewer(400, 100)
+    assert findings["attacks"] >= fewer(400, 80)
 
 
 @pytest.mark.parametrize(

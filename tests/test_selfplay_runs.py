@@ -22,7 +22,7 @@ import moments
 import pytest
 import torch
 import yaml
-from conftest import WHOLE, fewer
+from conftest import WHOLE, fewer, long
 from server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
@@ -170,6 +170,7 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
     assert not [*mine.folder.glob("runs/*/*/*.tmp"), *mine.folder.glob("runs/*/*.torn")]
 
 
+@long
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     settings = SNAPSHOTS | {"eval": {**CONFIG["eval"], "selection_examples": 1}}
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
@@ -405,6 +406,7 @@ def test_two_processes_play_like_one(template, tmp_path):
     assert texts[0] == texts[1]
 
 
+@long
 def test_two_processes_with_snapshots_and_a_teacher(template, tmp_path, url):
     mine = Run(template, tmp_path / "work", **SNAPSHOTS, teacher=with_servers(url)["teacher"])
     assert all(map(torch.equal, *mine.start_two("train.steps=4")))

@@ -10,6 +10,7 @@ from pathlib import Path
 import forks
 import pytest
 import yaml
+from conftest import long
 
 import sweep
 from lib import sweeps
@@ -364,6 +365,7 @@ def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp
     assert results() == whole and starts() == before
 
 
+@long
 def test_what_was_deleted_is_made_again_where_a_run_still_needs_it(folder):
     changes = {"seeds": [0], "require": []}
     assert run(variants={"much": []}, **changes)[0] == 0
