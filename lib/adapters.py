@@ -1,5 +1,6 @@
 """Trained weights in a folder: an adapter, as PEFT writes it and with what PEFT does not know; or a whole model."""
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from lib.errors import ConfigError
 from lib.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 
 EXTRA = "extra_adapters.safetensors"
-ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, "README.md")
+ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA)
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 STANDS_ON = "stands_on"  # of a base, and of adapters trained on it: which adapter was merged into it (lib/merging.py)
 
@@ -52,8 +53,19 @@ def has_adapter(model: torch.nn.Module) -> bool:
 
 
 def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
-    """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError."""
-    peft_model.save_pretrained(directory, selected_adapters=[POLICY], save_embedding_layers=False)
+    """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError.
+
+    As PEFT's own `save_pretrained` does, but without its model card: an empty form, for which a template is compiled at
+    each checkpoint.
+    """
+    from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+    directory.mkdir(parents=True, exist_ok=True)
+    tensors = get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
+    save_file({name: value.contiguous() for name, value in tensors.items()}, directory / ADAPTER, {"format": "pt"})
+    config = copy.copy(peft_model.peft_config[POLICY])
+    config.inference_mode = True
+    config.save_pretrained(directory)
     extra = _extra_parameters(peft_model)
     if extra:
         save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)

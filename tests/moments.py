@@ -34,11 +34,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import forks
-import peft.peft_model
 import torch
 import yaml
 
-from lib import score, trainer
+from lib import adapters, score, trainer
 from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.clock import PHASES
 from lib.distributed import share
@@ -175,7 +174,7 @@ class Moments:
         self.synced: list[str] = []
         os.fsync = self._sync
         for owner, name in (
-            (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (peft.peft_model, "safe_save_file"),
+            (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (adapters, "save_file"),
             (Llama, "__call__"), (Merged, "__call__"), (torch.optim.AdamW, "step"),
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip

@@ -1,4 +1,5 @@
 import copy
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from conftest import SCRATCH, TEMPLATE, inputs_of, part
 from peft.tuners.lora import Linear
 
 from lib import model as module
+from lib.adapters import save_adapter
 from lib.config import FromScratch, Lora, Model
 from lib.errors import ConfigError, NumericError
 from lib.generators import Turn
@@ -220,6 +222,21 @@ def test_the_base_comes_back_from_an_exception(make_policy, kind):
     assert_untouched(before)
     assert torch.equal(logits_of(policy, ROWS[1]), expected)
     assert all(parameter.requires_grad for parameter in policy.trainable)
+
+
+def test_an_adapter_is_saved_as_peft_itself_saves_it(make_policy, tmp_path):
+    """All but the model card."""
+    model = make_policy(moved=0.3).model
+    save_adapter(model, tmp_path / "mine")
+    model.save_pretrained(tmp_path / "theirs", save_embedding_layers=False)
+    mine, theirs = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("mine", "theirs")
+    )
+    settings = [json.loads(files.pop("adapter_config.json")) for files in (mine, theirs)]
+    for each in settings:
+        each["target_modules"].sort()
+    assert mine == {name: data for name, data in theirs.items() if name != "README.md"} != {}
+    assert settings[0] == settings[1]
 
 
 @pytest.mark.parametrize("kind", part(KINDS, every=2))
