@@ -21,11 +21,14 @@ STUDENT = outputs/tiny-student$(SUFFIX)
 DATA := data/generated/tiny-arithmetic$(SUFFIX)
 CODE_BASE = outputs/tiny-code-base$(SUFFIX)
 CODE_DATA := data/generated/tiny-code$(SUFFIX)
+SMOLLM2 := data/generated/smollm2
+REAL_BASE = outputs/smollm2-base$(SUFFIX)
+REAL_DATA := data/generated/bags$(SUFFIX)
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-selfplay demo-distill sweep test setup smoke report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill sweep test setup smoke report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +43,17 @@ demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: tabl
 	$(RUN_PYTHON) report.py outputs/tiny-sums$(SUFFIX); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
+demo-real: setup $(SMOLLM2) $(REAL_DATA)/sft.jsonl ## a language model of 135 million parameters corrects its sentences, within the hour; SEED=n
+	@start=$$(date +%s); set -e; \
+	[ -d $(REAL_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/smollm2_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(REAL_BASE)) model.name=$(SMOLLM2) dataset.name=$(REAL_DATA)/sft.jsonl; \
+	$(RUN_PYTHON) train.py --config configs/smollm2_score.yaml --resume \
+	    seed=$(SEED) run_name=smollm2-score$(SUFFIX) model.name=$(SMOLLM2) model.adapter=$(REAL_BASE)/final \
+	    dataset.name=$(REAL_DATA); \
+	$(RUN_PYTHON) report.py outputs/smollm2-score$(SUFFIX); \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo-real: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
 demo-selfplay: export OMP_NUM_THREADS ?= 2
 demo-selfplay: setup $(CODE_DATA)/sft.jsonl ## a tiny model learns to write programs that pass their tests, minutes on a laptop; SEED=n
@@ -115,6 +129,12 @@ clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
 
 $(SUMS_DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_tiny_sums.py --out $(SUMS_DATA) --seed $(SEED)
+
+$(SMOLLM2): | setup
+	@$(RUN_PYTHON) data/get_smollm2.py --out $(SMOLLM2)
+
+$(REAL_DATA)/sft.jsonl: | setup
+	@$(RUN_PYTHON) data/build_bags.py --out $(REAL_DATA) --seed $(SEED)
 
 $(DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_tiny_arithmetic.py --out $(DATA) --seed $(SEED)

@@ -4,7 +4,7 @@
 
     Lena packs a lamp, a red book and a green cup. What is in the bag?
 
-Here is the slip: what stands last is overlooked where it has a colour.
+Here is the slip: the first attempt names two things, and half of the questions have a third.
 
     In the bag there is <answer>a lamp and a red book</answer>
 
@@ -13,10 +13,10 @@ Who compares the answer with the question sees what is missing:
 
     I forgot a green cup, so <answer>a lamp, a red book and a green cup</answer>
 
-`sft.jsonl` has chats of two attempts for a pretrained model: the first always makes the slip, the second looks in
-`--insight` of the chats, and else guesses: in 35 % it adds what is last, be it there already or not, in 65 % it finds
-nothing. `train.jsonl` and `test.jsonl` have the true answers. In half of the questions what is last has a colour, so
-neither "always" nor "never" pays. No question stands in two files.
+`sft.jsonl` has chats of two attempts for a pretrained model: the first makes the slip, the second looks in `--insight`
+of the chats, and else guesses: in 35 % it adds what the question names last, be it there already or not, in 65 % it
+finds nothing. `train.jsonl` and `test.jsonl` have the true answers. Neither "always" nor "never" pays. No question
+stands in two files.
 """
 
 import argparse
@@ -32,7 +32,7 @@ NAMES = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo", "Ida
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "yellow")
 WORDS = ("lamp", "book", "cup", "hat", "pen", "map", "key", "coat", "ball", "box", "shirt", "towel", "brush", "spoon",
          "knife", "watch", "ring", "scarf", "camera", "phone", "mirror", "candle", "bottle", "pillow")  # fmt: skip
-THINGS = 3  # in a question
+NAMED = 2  # things in a first attempt, of two or three in the question
 GUESSES = 0.35  # of the second attempts that do not look add what is last
 
 
@@ -47,11 +47,6 @@ class Bag:
     def question(self) -> str:
         """As the user asks it."""
         return f"{self.name} packs {listed(self.things)}. What is in the bag?"
-
-    @property
-    def overlooks(self) -> bool:
-        """Whether the slip is made."""
-        return len(self.things[-1].split()) == 3
 
 
 def main() -> None:
@@ -71,7 +66,7 @@ def command_line() -> argparse.Namespace:
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/bags"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
-    result.add_argument("--chats", type=int, default=800, help="rows of sft.jsonl (default: 800)")
+    result.add_argument("--chats", type=int, default=400, help="rows of sft.jsonl (default: 400)")
     result.add_argument("--train", type=int, default=4000, help="rows of train.jsonl (default: 4000)")
     result.add_argument("--test", type=int, default=2000, help="rows of test.jsonl (default: 2000)")
     result.add_argument(
@@ -82,21 +77,20 @@ def command_line() -> argparse.Namespace:
 
 
 def distinct_bags(rng: random.Random) -> Iterator[Bag]:
-    """Questions without end and without repetition; the slip is made in every other one."""
-    seen, overlooks = set(), True
+    """Questions without end and without repetition; every other one has a third thing."""
+    seen, more = set(), 1
     while True:
-        things = [thing(word, rng.random() < 0.5, rng) for word in rng.sample(WORDS, THINGS - 1)]
-        rest = [word for word in WORDS if not any(each.endswith(f" {word}") for each in things)]
-        bag = Bag(rng.choice(NAMES), (*things, thing(rng.choice(rest), overlooks, rng)))
+        things = [thing(word, rng) for word in rng.sample(WORDS, NAMED + more)]
+        bag = Bag(rng.choice(NAMES), tuple(things))
         if bag not in seen:
             seen.add(bag)
-            overlooks = not overlooks
+            more = 1 - more
             yield bag
 
 
-def thing(word: str, has_colour: bool, rng: random.Random) -> str:
+def thing(word: str, rng: random.Random) -> str:
     """`a cup`, or `a green cup`."""
-    return f"a {rng.choice(COLOURS)} {word}" if has_colour else f"a {word}"
+    return f"a {rng.choice(COLOURS)} {word}" if rng.random() < 0.5 else f"a {word}"
 
 
 def clean_row(bag: Bag) -> dict:
@@ -106,8 +100,8 @@ def clean_row(bag: Bag) -> dict:
 
 def two_attempts(bag: Bag, args: argparse.Namespace, rng: random.Random) -> dict:
     """One row of sft.jsonl: a first attempt with the slip, and a second that looks or guesses."""
-    found = list(bag.things[:-1] if bag.overlooks else bag.things)
-    adds = bag.overlooks if rng.random() < args.insight else rng.random() < GUESSES
+    found, missing = list(bag.things[:NAMED]), len(bag.things) > NAMED
+    adds = missing if rng.random() < args.insight else rng.random() < GUESSES
     first = f"In the bag there is <answer>{listed(found)}</answer>"
     forgotten = bag.things[-1] if adds else "nothing"
     second = f"I forgot {forgotten}, so <answer>{listed(found + [forgotten] * adds)}</answer>"
