@@ -462,6 +462,7 @@ def _lines(text: str) -> list[str]:
 
 # Python's own library, not a venv's; asked for here because sysconfig is not made for several threads.
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
+_ZONES = "/usr/share/zoneinfo"
 # Each worker of root becomes another one: a limit of processes counts those of a user, whoever has started them.
 _nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
 _THREADS = re.compile("thread|concurrent|asyncio|dummy")
@@ -522,7 +523,8 @@ def _settings(rung: Rung, numpy: bool, among: int) -> dict:
         "in_memory": closed or private,
         "path": _LIBRARY,
         "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
-        "readable": [*readable, "/usr/share/zoneinfo", "/etc/ld.so.cache", *folders],
+        "zones": _ZONES if closed else "",  # to be kept in memory
+        "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
         "listed": listed,  # modules are found by their names
         "user": user,
         # asked for here, where the whole machine can be seen

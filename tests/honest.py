@@ -16,8 +16,7 @@ They are programs of the kinds that models write. A file of them, as an editor s
     --- setup
     the tests' set-up
 
-`refused` is the verdict of one that the sandbox can not judge right, `not_on` a rung on which it raises an exception;
-both kinds stand in the README's table.
+`refused` is the verdict of one that the sandbox can not judge right; these stand in the README's table.
 """
 
 import argparse
@@ -44,11 +43,11 @@ class Right:
     name: str
     program: Program
     refused: str = ""
-    not_on: str = ""
 
-    def due(self, rung: str) -> str:
-        """The verdict that is due on a rung."""
-        return "exception" if rung == self.not_on else self.refused or "pass"
+    @property
+    def due(self) -> str:
+        """The verdict that it gets, on every rung."""
+        return self.refused or "pass"
 
 
 def corpus(folder: Path = FOLDER) -> list[Right]:
@@ -80,16 +79,15 @@ def read(path: Path) -> Iterator[Right]:
                 timeout_s=float(options.get("timeout_s", LIMIT)),
             ),
             options.get("refused", ""),
-            options.get("not_on", ""),
         )
 
 
 def unexpected(each: Right, verdict: Verdict) -> str:
     """What is odd about a verdict, "" where it is due."""
-    names, due = {test.verdict for test in verdict.tests}, each.due(verdict.rung)
-    if names == {due}:
+    names = {test.verdict for test in verdict.tests}
+    if names == {each.due}:
         return ""
-    odd = next(test for test in verdict.tests if test.verdict != due) if names else None
+    odd = next(test for test in verdict.tests if test.verdict != each.due) if names else None
     return f"{each.name}: {odd.verdict}, {odd.detail}" if odd else f"{each.name}: no test"
 
 
@@ -106,7 +104,7 @@ def main() -> int:
         verdicts = sandbox.judge([each.program for each in chosen])
     odd = [text for each, verdict in zip(chosen, verdicts, strict=True) if (text := unexpected(each, verdict))]
     print("\n".join(odd))
-    refused = sum(each.due(rung.name) != "pass" for each in chosen)
+    refused = sum(each.due != "pass" for each in chosen)
     print(f"{rung.name}: {len(chosen)} programs, {refused} of them known to be refused, {len(odd)} odd")
     return int(bool(odd))
 

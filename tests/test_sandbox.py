@@ -1623,8 +1623,7 @@ def test_nobody_else_is_forged_or_reached_either(protected, for_nobody):
 
 def test_most_right_programs_of_the_corpus_are_judged_right():
     assert len(RIGHT) >= 250
-    for rung in (R4, R3, R2):
-        assert sum(each.due(rung.name) != "pass" for each in RIGHT) <= (0.03 if rung == R2 else 0.02) * len(RIGHT)
+    assert sum(each.due != "pass" for each in RIGHT) <= 0.02 * len(RIGHT)
 
 
 @pytest.mark.parametrize("rung", [R4, R3, R2], ids=["R4", "R3", "R2"])
@@ -1637,6 +1636,42 @@ def test_right_programs_are_judged_right(why_not, rung):
         verdicts = running.judge([each.program for each in chosen])
     odd = [honest.unexpected(each, verdict) for each, verdict in zip(chosen, verdicts, strict=True)]
     assert not list(filter(None, odd))
+
+
+ZONES = """
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+def hours_ahead(zone, month):
+    try:
+        return datetime(2024, month, 1, tzinfo=ZoneInfo(zone)).utcoffset() / timedelta(hours=1)
+    except ZoneInfoNotFoundError:
+        return None
+"""
+MAPPED = """
+import mmap, sys
+with mmap.mmap(sys.stdin.fileno(), 0, prot=mmap.PROT_READ) as whole:
+    print(whole.size(), whole.readline(), whole[-3:])
+with mmap.mmap(0, 4, access=mmap.ACCESS_READ) as head:
+    print(head[:], len(mmap.mmap(-1, 64)))
+"""
+
+
+@pytest.mark.parametrize("rung", [R4, R3, R2], ids=["R4", "R3", "R2"])
+def test_time_zones_and_mapped_input_need_no_file_by_name(why_not, rung):
+    if why_not(rung):
+        pytest.skip(f"{rung.name} does not hold here: {why_not(rung)}")
+    tests = (
+        "assert hours_ahead('Asia/Kolkata', 1) == 5.5",
+        "assert (hours_ahead('America/Argentina/Ushuaia', 1), hours_ahead('UTC', 1)) == (-3, 0)",
+        "assert hours_ahead('Europe/Lisbon', 7) - hours_ahead('Europe/Lisbon', 1) == 1",
+        "assert hours_ahead('Europe/Atlantis', 1) is None",
+        "from zoneinfo import ZoneInfo\nassert hours_ahead(ZoneInfo('Asia/Tokyo').key, 1) == 9",
+    )  # fmt: skip
+    mapped = (("first\nlast\n", "11 b'first\\n' b'st\\n'\nb'firs' 64\n"),)
+    with contextlib.closing(Worker(rung)) as worker:
+        assert worker.judge(Program(ZONES, tests, entry_points=("hours_ahead",), timeout_s=10.0)).passed
+        assert worker.judge(Program(MAPPED, stdio=mapped, timeout_s=10.0)).passed
 
 
 def test_to_enter_the_jail_is_nobodys_time(worker):

@@ -108,6 +108,7 @@ def _open_streams() -> None:
         os.fstat(0)
     except FileNotFoundError:  # R2 refuses the call, which might be given a path as well
         os.fstat = _size_of
+        _map_by_size()
 
 
 def _size_of(fd: int) -> os.stat_result:
@@ -119,6 +120,21 @@ def _size_of(fd: int) -> os.stat_result:
     except OSError:
         mode, size = stat.S_IFIFO | 0o600, 0
     return os.stat_result((mode, 0, 0, 1, os.getuid(), os.getgid(), size, 0, 0, 0))
+
+
+def _map_by_size() -> None:
+    """Has `mmap` take the size of a whole file from `os.fstat`, since it would ask the kernel by the call refused."""
+    import mmap  # where the call is refused, all that is written in C has been loaded beforehand
+
+    class Mapped(mmap.mmap):
+        def __new__(cls, fileno: int, length: int, *args: Any, offset: int = 0, **named: Any) -> "Mapped":
+            rest = length or os.fstat(fileno).st_size - offset
+            return super().__new__(cls, fileno, rest, *args, offset=offset, **named)
+
+        def size(self) -> int:
+            return len(self)
+
+    mmap.mmap = Mapped
 
 
 def _status(code: Any) -> int:

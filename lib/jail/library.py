@@ -1,12 +1,13 @@
 """Python's own library in memory, for programs that can not read its files: on R2, or where it is root's alone.
 
 Modules in Python wait as bytes, each until it is imported; those in C are loaded beforehand, since the loader of the
-system wants a file.
+system wants a file. Time zones are data beside the library, and wait as bytes too.
 """
 
 import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import marshal
 import re
 import types
@@ -51,6 +52,22 @@ def extensions(folders: Iterable[str]) -> list[str]:
     """The modules in C that lie in these folders."""
     names = {path.name.partition(".")[0] for folder in folders for path in Path(folder).glob("*.so")}
     return sorted(name for name in names if not _NOT_LOADED.match(name))
+
+
+def keep_time_zones(folder: Path) -> None:
+    """Has `zoneinfo` find the zones of a folder in memory where it finds no file."""
+    import zoneinfo._common  # here, since each module loaded beforehand costs every program on every rung
+
+    # the names of zones begin with a capital, those of tables and of other countings of the same zones do not
+    paths = (path for pattern in ("[A-Z]*", "[A-Z]*/**/*") for path in folder.glob(pattern))
+    zones = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
+
+    def load(key: str) -> io.BytesIO:
+        if key not in zones:
+            raise zoneinfo.ZoneInfoNotFoundError(f"No time zone found with key {key}")
+        return io.BytesIO(zones[key])
+
+    zoneinfo._common.load_tzdata = load
 
 
 def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:

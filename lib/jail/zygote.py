@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from lib.jail import candidate, examiner, kernel, library, wire
 
@@ -62,6 +63,8 @@ class Zygote:
                 with contextlib.suppress(ImportError):  # of a library that is not installed
                     importlib.import_module(name)
             sys.meta_path.insert(0, library.Library(settings["path"]))
+        if settings["zones"]:
+            library.keep_time_zones(Path(settings["zones"]))
         sys.path[:] = settings["path"]
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
