@@ -5,7 +5,6 @@ told.
 """
 
 import codecs
-import os
 import re
 import zlib
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ from typing import Any
 from lib.errands import Died, Errands, Refused, Unusable
 from lib.errors import ConfigError
 from lib.parsing import without_special_tokens
+from lib.sandbox import cores
 
 CUT = "\n[cut]"
 PARSE_SECONDS = 10.0  # of one page, 3 of them on the CPU: fewer than a deadline, so that a bad page starves no other
@@ -101,7 +101,7 @@ class Parser:
     """Takes the text out of HTML, in processes that are killed when a page takes them too long. Raises Failed."""
 
     def __init__(self) -> None:
-        self._errands = Errands("extract", min(8, len(os.sched_getaffinity(0))), PARSE_SECONDS)
+        self._errands = Errands("extract", min(8, cores()), PARSE_SECONDS)
 
     async def text_of(self, page: str) -> str:
         """What a reader sees of a page."""

@@ -5,7 +5,6 @@ results.jsonl  a row per run that is over
 """
 
 import contextlib
-import os
 import platform
 import re
 import shlex
@@ -23,6 +22,7 @@ from lib.config import SweepConfig
 from lib.console import Screen, duration
 from lib.errors import FINISHED, ConfigError
 from lib.runlog import RunLog, read_jsonl
+from lib.sandbox import cores
 from lib.sweep_tables import FIGURES, last_values
 
 HERE = Path(__file__).resolve().parents[1]
@@ -105,11 +105,6 @@ def distinct(runs: Runs) -> list[Job]:
 def parallel_in_words(config: SweepConfig) -> str:
     """Tells how many jobs run at once."""
     return f"{config.parallel} at once" if config.parallel else f"as many at once as {cores()} cores have threads for"
-
-
-def cores() -> int:
-    """Counts the cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 # Running it

@@ -1,9 +1,12 @@
 import re
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -47,6 +50,22 @@ def test_every_file_that_the_documents_name_exists(text):
 @pytest.mark.parametrize("line", requirements())
 def test_every_requirement_is_pinned(line):
     assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9.]*(; python_version (>=|<) \"3\.11\")?", line)
+
+
+@pytest.mark.parametrize("line", requirements())
+def test_a_pin_is_for_no_python_that_its_package_refuses(line):
+    pin = Requirement(line)
+    try:
+        package = metadata.metadata(pin.name)
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{pin.name} is optional, and not installed")
+    if package["Version"] not in pin.specifier:
+        pytest.skip("another version is installed: this one is for another Python")
+    declared = re.search('requires-python = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")).group(1)
+    ours = [f"3.{minor}" for minor in range(99) if f"3.{minor}" in SpecifierSet(declared)]
+    assert ours == ["3.10", "3.11", "3.12"]
+    taken = [python for python in ours if not pin.marker or pin.marker.evaluate({"python_version": python})]
+    assert all(python in SpecifierSet(package["Requires-Python"] or "") for python in taken)
 
 
 def test_no_requirement_is_pinned_twice_for_one_python():

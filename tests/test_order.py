@@ -16,6 +16,11 @@ CHAPTERS = [name for name, _ in re.findall(r"^(\w+)(/?)   *\S", lib.__doc__, fla
 FILES = sorted(LIB.rglob("*.py"))
 SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
 HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib", "openai"}
+NOT_ON_MACOS = {
+    "sched_getaffinity", "sched_setaffinity", "memfd_create", "eventfd", "pidfd_open", "pipe2", "splice",
+    "copy_file_range", "fdatasync", "posix_fadvise", "posix_fallocate", "getxattr", "setresuid", "setresgid",
+    "setxattr", "prlimit", "epoll", "sigwaitinfo", "sigtimedwait", "O_PATH", "O_TMPFILE", "O_DIRECT", "F_ADD_SEALS",
+}  # fmt: skip
 
 
 def module_of(path):
@@ -92,6 +97,13 @@ def test_heavy_packages_are_imported_inside_functions():
     for path in [*FILES, *ROOT.glob("*.py")]:
         found = {name.split(".")[0] for name in imports_of(path, top_level_only=True)} & HEAVY
         assert not found, f"{path} imports {found} at the top, so before Unsloth could be"
+
+
+def test_nothing_but_the_sandbox_needs_linux():
+    sandbox = {*LIB.glob("jail/*.py"), LIB / "worker.py", LIB / "sandbox.py"}  # they ask before they call
+    for path in {*FILES, *ROOT.glob("*.py"), *ROOT.glob("data/*.py")} - sandbox:
+        names = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        assert not names & NOT_ON_MACOS, f"{path} would end with an AttributeError on macOS"
 
 
 def test_an_import_reads_no_file_writes_none_and_sets_no_variable(monkeypatch):

@@ -471,7 +471,7 @@ def test_a_hundred_pages_at_once_share_the_parsers(world):
 
 def test_a_page_has_a_bound_of_its_own_and_its_parser_is_replaced(world, monkeypatch):
     monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.6)
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0})
+    monkeypatch.setattr("lib.pages.cores", lambda: 1)
     world.pages |= {"/slow": reply(SLOW_PAGE, "text/html"), "/": reply(b"<p>hi", "text/html")}
 
     async def ask(web):
