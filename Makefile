@@ -28,7 +28,7 @@ RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill sweep test setup smoke report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill sweep test setup smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -115,6 +115,10 @@ smoke: setup $(SUMS_DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both
 	@$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_code.yaml --smoke 8 \
 	    model.name=outputs/tiny-code-base-smoke/final
 	@$(RUN_PYTHON) report.py outputs/tiny-code-smoke
+
+smoke-real: setup $(SMOLLM2) ## every part of both loops with a language model of 135 M parameters, in minutes
+	@$(RUN_PYTHON) train.py --config configs/arithmetic.yaml --smoke 8 model.name=$(SMOLLM2)
+	@$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8 model.name=$(SMOLLM2)
 
 report: setup ## one page about RUN=outputs/..., or several runs side by side
 	@$(RUN_PYTHON) report.py $(RUN)

@@ -2,7 +2,7 @@
 
     python collect_rollouts.py --config configs/rollouts_code.yaml                # programs, tried out before
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --dry-run     # what would be asked, without asking
-    python collect_rollouts.py --config configs/distill_gsm8k.yaml --smoke 8     # 8 prompts, two answers each
+    python collect_rollouts.py --config configs/distill_gsm8k.yaml --smoke 8     # 8 prompts, two short answers each
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # go on; nothing is asked twice
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume select.best_of=1     # select anew
     python sft_train.py --config configs/sft_code.yaml                           # learn from what was selected

@@ -3,7 +3,7 @@
     python rl_train_gspo_selfplay.py --config configs/tiny_code.yaml            # on a laptop; see `make demo-selfplay`
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --dry-run   # what would happen; trains nothing
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --ask 4     # what all say to 4 rows; as little
-    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8   # every part, in about a minute
+    python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --smoke 8   # every part, in minutes
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml        # the run; add --resume to go on with it
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --resume-adapter outputs/my-run/stage1
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml train.loss=dapo opponent.use=win

@@ -2,7 +2,7 @@
 
     python train.py --config configs/tiny_sums.yaml                     # on a laptop, after `make demo` built its base
     python train.py --config configs/gsm8k.yaml --dry-run               # what would happen; nothing is trained
-    python train.py --config configs/gsm8k.yaml --smoke 8               # every part of the loop in about a minute
+    python train.py --config configs/gsm8k.yaml --smoke 8               # every part of the loop in minutes
     python train.py --config configs/gsm8k.yaml                         # the run; add --resume to go on with it
     python train.py --config configs/gsm8k.yaml --start-stage 2 --resume-adapter outputs/score-gsm8k/stage1
     python train.py --config configs/gsm8k.yaml train.alpha=5 optimizer.learning_rate=1e-5

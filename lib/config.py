@@ -40,6 +40,16 @@ RENAMED = {  # what earlier versions had elsewhere under another name
     "wandb_project": "project",
     "report_to": "backend",
 }
+SMOKE_TOKENS = 32  # of an answer; a small batch costs by its longest answer, not by its prompts
+SMOKE_REPLY_TOKENS = 256  # of a reply that nothing is trained on: room for a short solution
+
+
+def _smoke_batch(examples: int) -> int:
+    """How many of a smoke run's examples make a step: two, for two minibatches, or a quarter.
+
+    A quarter of the held-out ones is chosen by, too: four examples for each process let all of them take part.
+    """
+    return min(examples, max(2, examples // 4))
 
 
 class Section(BaseModel):
@@ -376,7 +386,7 @@ class RunConfig(Outputs):
     tracking: Tracking = Tracking()
 
     def smoke(self, examples: int) -> "RunConfig":
-        """This config, cut down to a run of about a minute that touches every part of the loop."""
+        """This config, cut down to a run of a minute or three that touches every part of the loop."""
         raise NotImplementedError
 
 
@@ -458,10 +468,14 @@ class ScoreConfig(RunConfig):
         yield from _conflicts_of_rows(self)
 
     def smoke(self, examples: int) -> "ScoreConfig":
-        """At most `examples` rows, 2 steps a stage that has any, small groups, evaluations and checkpoints."""
+        """At most `examples` rows, a few steps of small groups and short answers, with evaluations and checkpoints.
+
+        The first stage that has steps gets two, with an evaluation between them, the other one.
+        """
         train, gen, ev = self.train, self.generation, self.eval
-        batch = min(examples, 4)
-        budgets = {key: min(getattr(gen, key), 64) for key in ("max_new_tokens_attempt1", "max_new_tokens_attempt2")}
+        batch = _smoke_batch(examples)
+        attempts = ("max_new_tokens_attempt1", "max_new_tokens_attempt2")
+        budgets = {key: min(getattr(gen, key), SMOKE_TOKENS) for key in attempts}
         return self.model_copy(
             update={
                 "run_name": f"{self.run_name}-smoke",
@@ -472,7 +486,7 @@ class ScoreConfig(RunConfig):
                 "train": train.model_copy(
                     update={
                         "stage1_steps": 2 if train.has_steps(1) else 0,
-                        "stage2_steps": 2 if train.has_steps(2) else 0,
+                        "stage2_steps": (1 if train.has_steps(1) else 2) if train.has_steps(2) else 0,
                         "stage1_batch_size": batch,
                         "stage2_batch_size": batch,
                         "attempts_per_prompt": min(train.attempts_per_prompt, 2),
@@ -482,7 +496,12 @@ class ScoreConfig(RunConfig):
                     }
                 ),
                 "eval": ev.model_copy(
-                    update={"rows": None, "max_examples": min(ev.max_examples, examples), "every_steps": 1}
+                    update={
+                        "rows": None,
+                        "max_examples": min(ev.max_examples, examples),
+                        "samples_per_prompt": min(ev.samples_per_prompt, 2),
+                        "every_steps": 1,
+                    }
                 ),
             }
         )
@@ -678,15 +697,21 @@ class CollectConfig(RunConfig):
         return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
 
     def smoke(self, examples: int) -> "CollectConfig":
-        """At most `examples` rows, two samples each."""
-        generation = self.generation
+        """At most `examples` rows, two short samples each, with tools a call and the answer."""
+        generation, tools = self.generation, self.tools
+        budget = min(generation.thinking.budget_tokens, SMOKE_REPLY_TOKENS)
         return self.model_copy(
             update={
                 "run_name": f"{self.run_name}-smoke",
                 "dataset": self.dataset.model_copy(update={"max_rows": examples}),
                 "generation": generation.model_copy(
-                    update={"samples_per_prompt": min(generation.samples_per_prompt, 2)}
+                    update={
+                        "samples_per_prompt": min(generation.samples_per_prompt, 2),
+                        "max_new_tokens": min(generation.max_new_tokens, SMOKE_REPLY_TOKENS),
+                        "thinking": generation.thinking.model_copy(update={"budget_tokens": budget}),
+                    }
                 ),
+                "tools": tools.model_copy(update={"max_turns": min(tools.max_turns, 2)}),
                 "upload": None,
             }
         )
@@ -946,8 +971,8 @@ class SelfPlayConfig(RunConfig):
     def smoke(self, examples: int) -> "SelfPlayConfig":
         """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""
         train, gen, opponent, teacher = self.train, self.generation, self.opponent, self.teacher
-        batch = min(examples, 4)
-        thinking = gen.thinking.model_copy(update={"budget_tokens": min(gen.thinking.budget_tokens, 64)})
+        batch = _smoke_batch(examples)
+        thinking = gen.thinking.model_copy(update={"budget_tokens": min(gen.thinking.budget_tokens, SMOKE_TOKENS)})
         if opponent and opponent.snapshots:
             often = opponent.snapshots.model_copy(update={"every_steps": min(opponent.snapshots.every_steps, 1)})
             opponent = opponent.model_copy(update={"snapshots": often})
@@ -961,7 +986,7 @@ class SelfPlayConfig(RunConfig):
                     update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
                 ),
                 "generation": gen.model_copy(
-                    update={"max_new_tokens": min(gen.max_new_tokens, 64), "thinking": thinking}
+                    update={"max_new_tokens": min(gen.max_new_tokens, SMOKE_TOKENS), "thinking": thinking}
                 ),
                 "opponent": opponent,
                 "teacher": teacher,
@@ -1064,15 +1089,21 @@ class SFTConfig(RunConfig):
             yield keys, "packing puts rows together by length, whatever their order: set one of the two the other way"
 
     def smoke(self, examples: int) -> "SFTConfig":
-        """At most `examples` rows and 4 steps."""
+        """At most `examples` rows and 4 steps of few, with an evaluation between them."""
+        train = self.train
         return self.model_copy(
             update={
                 "run_name": f"{self.run_name}-smoke",
                 "dataset": self.dataset.model_copy(
                     update={"max_train_rows": examples, "test_split_size": min(self.dataset.test_split_size, examples)}
                 ),
-                "train": self.train.model_copy(
-                    update={"steps": 4, "batch_size": min(self.train.batch_size, examples), "eval_every": 2}
+                "train": train.model_copy(
+                    update={
+                        "steps": 4,
+                        "batch_size": min(train.batch_size, _smoke_batch(examples)),
+                        "gradient_accumulation": min(train.gradient_accumulation, 2),
+                        "eval_every": 2,
+                    }
                 ),
             }
         )
@@ -1163,7 +1194,7 @@ def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.Argu
     result.add_argument("--config", required=required, type=Path, metavar="FILE", help="the YAML file of the task")
     if smoke:
         result.add_argument(
-            "--smoke", type=positive, metavar="N", help="N examples, a few steps: every part, in a minute"
+            "--smoke", type=positive, metavar="N", help="N examples, a few steps, short answers: every part, in minutes"
         )
     result.add_argument("overrides", nargs="*", metavar="section.key=value", help="replace values of the config")
     return result

