@@ -27,9 +27,11 @@ Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 class Llama:
     """The forward of one model, its adapter included, on or off as it is at each call."""
 
-    def __init__(self, model: nn.Module):
-        self._backbone = backbone_of(model)
-        self._layers = list(self._backbone.layers)
+    def __init__(self, backbone: nn.Module, positions: int = 0):
+        """`positions`: with the rotations of so many at hand, as decoding needs them again at every token."""
+        self._backbone = backbone
+        self._layers = list(backbone.layers)
+        self._tables = _tables(backbone, positions) if positions else None
 
     @classmethod
     def of(cls, model: nn.Module) -> "Llama | None":
@@ -42,14 +44,14 @@ class Llama:
         is_bare = type(backbone.embed_tokens) is nn.Embedding
         is_bare = is_bare and all(type(norm).__module__.startswith("transformers.") for norm in norms)
         is_frozen = not any(p.requires_grad for name, p in model.named_parameters() if "lora_" not in name)
-        return cls(model) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
+        return cls(backbone) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
     def merged(self, positions: int) -> "Llama | Merged":
         """For decoding up to so many positions: the adapter merged into copies of the weights where that is exact,
         which it is in float32 alone."""
         tensors = [parameter for layer in self._layers for parameter in layer.parameters()]
         is_exact = all(each.dtype == torch.float32 for each in tensors)
-        return Merged(self._backbone, positions) if is_exact else self
+        return (Merged if is_exact else Llama)(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -59,9 +61,8 @@ class Llama:
         `chosen` (N,): those positions of the flattened (B, T) alone, as (N, d).
         """
         x = self._backbone.embed_tokens(ids)
-        cos, sin = self._backbone.rotary_emb(x, positions)
-        half = cos.shape[-1] // 2  # the other half is the same
-        rotation = cos[:, :, None, :half], sin[:, :, None, :half]
+        tables = self._tables
+        rotation = [table[positions] for table in tables] if tables else _rotations(self._backbone, positions)
         for index, layer in enumerate(self._layers):
             wanted = chosen if index == len(self._layers) - 1 else None
             arguments = (layer, index, x, rotation, attend, wanted)
@@ -112,8 +113,7 @@ class Merged:
         self._epsilon = config.rms_norm_eps
         self._dim, self._heads = attention.head_dim, config.num_attention_heads
         self._rotated = self._heads + config.num_key_value_heads
-        every = torch.arange(positions, device=self._embedding.device)[None]
-        self._tables = [part[0, :, None, : self._dim // 2] for part in backbone.rotary_emb(self._embedding, every)]
+        self._tables = _tables(backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -137,6 +137,18 @@ class Merged:
 
     def _normed(self, x: torch.Tensor) -> torch.Tensor:
         return rms_norm(x, x.shape[-1:], None, self._epsilon)
+
+
+def _rotations(backbone: nn.Module, positions: torch.Tensor) -> list[torch.Tensor]:
+    """Cosines and sines (B, T, 1, D / 2) at positions (B, T); the other half of what the model makes is the same."""
+    both = backbone.rotary_emb(backbone.embed_tokens.weight, positions)  # which tells the dtype
+    return [part[:, :, None, : part.shape[-1] // 2] for part in both]
+
+
+def _tables(backbone: nn.Module, count: int) -> list[torch.Tensor]:
+    """The same (count, 1, D / 2) at the first `count` positions."""
+    every = torch.arange(count, device=backbone.embed_tokens.weight.device)[None]
+    return [part[0] for part in _rotations(backbone, every)]
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

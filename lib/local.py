@@ -176,6 +176,7 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
     _refuse_controls(tokenizer, config)
     model = put_on(base, Path(config.adapter), "adapter") if config.adapter else base
     policy = Policy(model, config.generation.temperature or 1.0, backend)
+    policy.say_sampling(say)
     name = {
         "model": config.model.full_name,
         "revision": config.model.revision,

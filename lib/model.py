@@ -9,7 +9,7 @@ import inspect
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -344,8 +344,11 @@ class Policy(nn.Module):
         model.eval()
         self._around = measure(self.language_model)
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
-        self.takes_masks = backend == "plain" and attends_to_everything(self.language_model)
-        self.llama = Llama.of(self.language_model) if self.masks_are_quick else None
+        is_whole = attends_to_everything(self.language_model)
+        self._is_patched = runs_foreign_layers(self.backbone)
+        self.takes_masks = is_whole and not self._is_patched
+        self.llama = Llama.of(self.language_model) if is_whole else None  # it reads weights, whoever computes with them
+        self.takes_slab = self.takes_masks or self.llama is not None  # to sample in, see lib/decoder.py
         self.train_mode()
 
     @property
@@ -360,8 +363,16 @@ class Policy(nn.Module):
 
     @property
     def masks_are_quick(self) -> bool:
-        """Whether masks are taken, and by the attention that both forwards then use."""
-        return self.takes_masks and self.language_model.config._attn_implementation == "sdpa"
+        """Whether texts are scored with masks: by the attention that both forwards then use, and not through Unsloth,
+        which is chosen for its own way to train."""
+        is_own = self.takes_masks and self.backend == "plain"
+        return is_own and self.language_model.config._attn_implementation == "sdpa"
+
+    def say_sampling(self, say: Callable[[str], None]) -> None:
+        """Says so where answers are sampled in the slower of two ways."""
+        if not self.takes_slab:
+            kind = self.language_model.config.model_type
+            say(f"a model of type {kind} is sampled batch by batch through {self.backend}, by its own cache: slower")
 
     @property
     def device(self) -> torch.device:
@@ -410,7 +421,7 @@ class Policy(nn.Module):
         if inputs.branch is not None:
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
             mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
-        if self.llama and not torch.is_autocast_enabled(self.device.type):
+        if self.llama and self.masks_are_quick and not torch.is_autocast_enabled(self.device.type):
             attend = attend_within(mask, inputs.trunk, self.language_model.dtype)
             return self.llama(inputs.ids, inputs.positions, attend, inputs.predictors)
         hidden = self._read(inputs.ids, inputs.positions, mask).last_hidden_state
@@ -578,7 +589,7 @@ class Policy(nn.Module):
         )
         is_exact = is_exact and not getattr(self.language_model, "_is_stateful", False)
         is_on = not any(layer.disable_adapters for layer in layers)
-        if self.backend != "plain" or self.llama or not layers or not is_exact or not is_on:
+        if self._is_patched or self.llama or not layers or not is_exact or not is_on:
             yield
             return
         weights = [layer.get_base_layer().weight for layer in layers]
@@ -619,6 +630,12 @@ def attends_to_everything(model: nn.Module) -> bool:
         and not any(name.endswith(".sinks") for name, _ in model.named_parameters())
         and rope.get("rope_type") not in ("dynamic", "longrope")  # its frequencies depend on the longest row of a batch
     )
+
+
+def runs_foreign_layers(backbone: nn.Module) -> bool:
+    """Whether Unsloth has put forwards of its own in the place of those of `backbone`'s classes, as it does on a GPU:
+    these know neither masks (B, 1, Q, T) nor another cache than theirs."""
+    return any(getattr(type(part).forward, "__module__", "").startswith("unsloth") for part in backbone.modules())
 
 
 @contextlib.contextmanager

@@ -113,7 +113,7 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     rows_and_notes = fitting(splits, prompts, config)
     texts = [prompts.first(row) for row in rows_and_notes[0][:PROBED_ROWS]]
-    policy = _policy(config, base, backend, texts, tokenizer)
+    policy = _policy(config, base, backend, texts, tokenizer, say)
     return Task(config, splits, judge, tokenizer, prompts, policy, *rows_and_notes)
 
 
@@ -124,7 +124,8 @@ def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -
     prompts = chat_renderer(config, tokenizer)
     rows_and_notes = fitting_chats(splits, prompts, config)
     texts = [prompts.ids(chat_of(row, config.prompts)) for row in rows_and_notes[0][:PROBED_ROWS]]
-    return ChatTask(config, splits, judge, prompts, _policy(config, base, backend, texts, tokenizer), *rows_and_notes)
+    policy = _policy(config, base, backend, texts, tokenizer, say)
+    return ChatTask(config, splits, judge, prompts, policy, *rows_and_notes)
 
 
 def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
@@ -134,12 +135,14 @@ def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[
 
 
 def _policy(
-    config: ScoreConfig | SelfPlayConfig, base: object, backend: str, prompts: list[list[int]], tokenizer: object
-) -> Policy:
+    config: ScoreConfig | SelfPlayConfig, base: object, backend: str, prompts: list[list[int]], tokenizer: object,
+    say: Callable[[str], None],
+) -> Policy:  # fmt: skip
     """A policy whose log-probs have been probed. Raises ConfigError."""
     adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
+    policy.say_sampling(say)
     probe(policy, max(prompts, key=len), tokenizer.pad_token_id, config.model.full_name)
     return policy
 

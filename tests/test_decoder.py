@@ -60,7 +60,7 @@ def by_batches(policy):
         key = tuple(sorted(changes.items()))
         if key not in found:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(policy, "takes_masks", False)
+                patch.setattr(policy, "takes_slab", False)
                 patch.setattr(native, "_Continuous", None)
                 found[key] = grown(policy, **changes)
         return found[key]

@@ -240,10 +240,17 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
 
 
 def test_bfloat16_is_not_merged_and_decodes_all_the_same():
-    policy = policy_of("qwen3", dtype=torch.bfloat16)
-    assert policy.llama.merged(12) is policy.llama
+    policy, (ids, positions, *_) = policy_of("qwen3", dtype=torch.bfloat16), texts()
+    attend = attend_within(None, 0, torch.bfloat16)
+    with torch.no_grad():
+        assert isinstance(policy.llama.merged(12), Llama)
+        assert torch.equal(policy.llama.merged(12)(ids, positions, attend), policy.llama(ids, positions, attend))
+    asked = []
+    policy.backbone.rotary_emb.register_forward_hook(lambda *_: asked.append(1))
     decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=4, columns=16)
-    for completion in generate(policy, {(0,): Turn([5, 6, 7], 8, 4)}, decoding).values():
+    written = generate(policy, {(0,): Turn([5, 6, 7], 8, 4)}, decoding)
+    assert len(asked) == 1  # for all steps: Unsloth's asks the GPU for the last position, which can not be recorded
+    for completion in written.values():
         row = torch.tensor([5, 6, 7, *completion.ids])
         at = torch.arange(3, 11)
         logps = policy(Inputs(row[None], torch.arange(11)[None], at - 1, row[at]))[0]

@@ -69,7 +69,7 @@ def test_positions_count_from_the_first_token(tmp_path, monkeypatch):
             alone = generate(policy, {path: turn}, decoding)
             greedy = base.generate(torch.tensor([turn.ids]), do_sample=False, max_new_tokens=6, eos_token_id=None)
             assert together[(*path, 0)].ids == alone[(*path, 0)].ids == greedy[0, len(turn.ids) :].tolist()
-        monkeypatch.setattr(policy, "takes_masks", False)  # then by batches, padded on the left
+        monkeypatch.setattr(policy, "takes_slab", False)  # then by batches, padded on the left
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
@@ -211,6 +211,32 @@ def test_the_llama_family_samples_the_policy_and_leaves_the_base_alone(make_poli
     assert_untouched(before)
     assert torch.equal(logits_of(policy, ROWS[1]), expected)
     assert (expected - logits_of(make_policy(), ROWS[1])).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_unsloth_computes_the_weights_alone_decide_how_it_is_sampled(make_policy, kind, monkeypatch):
+    """On a GPU it puts forwards of its own in the place of those of transformers' classes."""
+    expected, asked, said = text_of(make_policy(moved=0.3, kind=kind)), [], []
+    attention = type(make_policy(kind=kind).backbone.layers[0].self_attn)
+    real = attention.forward
+
+    def fast_forward(self, *args, **kwargs):
+        asked.append(self)
+        return real(self, *args, **kwargs)
+
+    fast_forward.__module__ = "unsloth.models.llama"
+    monkeypatch.setattr(attention, "forward", fast_forward)
+    policy = make_policy(moved=0.3, kind=kind)
+    assert (policy.takes_slab, policy.takes_masks) == (kind == "qwen3", False)
+    policy.say_sampling(said.append)
+    asked.clear()
+    assert text_of(policy) == expected
+    if kind == "qwen3":
+        assert not asked
+        assert not said
+    else:
+        assert asked
+        assert said == ["a model of type gemma is sampled batch by batch through plain, by its own cache: slower"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

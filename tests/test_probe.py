@@ -71,7 +71,7 @@ def test_another_temperature_is_refused(make_policy, monkeypatch):
 def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy, monkeypatch):
     """A policy that gives every text of a batch what belongs to the first one."""
     policy = make_policy(kind="gemma")
-    policy.takes_masks = False
+    policy.takes_masks = policy.takes_slab = False
     real = policy.hidden_states
 
     def of_the_first(inputs):

@@ -296,6 +296,15 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     assert all(task.prompts.first(row).count(end) == 1 for row in rows)
 
 
+def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):
+    heard = []
+    load_task(load(ScoreConfig, Path("tiny.yaml")), heard.append)
+    assert not any("batch by batch" in line for line in heard)
+    monkeypatch.setattr("lib.model.attends_to_everything", lambda model: False)
+    load_task(load(ScoreConfig, Path("tiny.yaml")), heard.append)
+    assert heard[-1] == "a model of type qwen3 is sampled batch by batch through plain, by its own cache: slower"
+
+
 # -- the update
 
 

@@ -674,6 +674,13 @@ def config_of(folder, **fields):
     return CollectConfig(run_name="x", model=model, dataset={"name": "x"}, **fields)
 
 
+def test_a_model_that_is_sampled_batch_by_batch_is_told(tiny_folder, monkeypatch):
+    heard = []
+    monkeypatch.setattr("lib.model.attends_to_everything", lambda model: False)
+    load_local(config_of(tiny_folder), heard.append)
+    assert "batch by batch" in heard[-1]
+
+
 def test_an_adapter_is_loaded_and_speaks(tiny_folder, make_policy, tmp_path):
     make_policy(moved=0.3).model.save_pretrained(tmp_path / "adapter")
     heard, requests = [], [request(number) for number in range(6)]

@@ -1,5 +1,6 @@
 """The scripts through Unsloth and through plain transformers: two processes on one model that differ in the backend."""
 
+import importlib
 import importlib.util
 import json
 import os
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("unsloth") is None,
+    reason="Unsloth, which is optional, is not installed: pip install --no-deps -r requirements-unsloth.txt",
+)
 ROOT = Path(__file__).parents[1]
 SCORE = {
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
@@ -30,6 +35,9 @@ SFT = {
     "optimizer": {"learning_rate": 0.01, "warmup_steps": 2, "schedule": "linear"},
     "train": {"steps": 6, "batch_size": 4, "max_length": 64},
 }
+FAMILIES = {  # what a tiny model of this type takes through Unsloth: the slab, and in it the forward of lib/llama.py
+    "qwen3": (True, True), "llama": (True, True), "gemma": (True, False), "mistral": (False, False),
+}  # fmt: skip
 
 
 def write_task(folder):
@@ -42,12 +50,57 @@ def write_task(folder):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+def play(backend, commands):
+    """In a process of its own: the scripts, where nothing may be sampled batch by batch, and what Unsloth samples."""
+    from lib.generators import native
+
+    by_batches, native._by_batches = native._by_batches, None
+    for sys.argv in commands:
+        assert importlib.import_module(sys.argv[0][:-3]).main() == 0
+    native._by_batches = by_batches
+    if backend == "unsloth":
+        Path("sampled.json").write_text(json.dumps({kind: sampled(kind) for kind in FAMILIES}))
+
+
+def sampled(kind):
+    """What a tiny model samples through Unsloth in its own way and batch by batch, and what scoring makes of it."""
+    import torch
+    from conftest import SCRATCH, TEMPLATE, after
+
+    from lib.config import FromScratch, Lora, Model
+    from lib.generators import Turn
+    from lib.generators.native import Decoding, generate
+    from lib.model import Policy, attach_lora, load_base
+    from lib.scratch import build
+
+    window = {"sliding_window": 6} if kind == "mistral" else {}
+    architecture = {**SCRATCH["architecture"], "model_type": kind, **window}
+    for part in build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0):
+        part.save_pretrained(kind)
+    config = Model(name=kind, backend="unsloth", dtype="float32", max_seq_length=128)
+    base, _ = load_base(config, "unsloth")
+    policy = Policy(attach_lora(base, Lora(r=4, alpha=8), config, "unsloth", 0), 0.7, "unsloth")
+    draw = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in policy.trainable:
+            parameter += 0.3 * torch.randn(parameter.shape, generator=draw)
+    seen = {"takes": [policy.takes_slab, policy.llama is not None], "shares": policy.sharing_pays(20, [5, 5, 5])}
+    prompts = [[5, 6, 7, 8, 9, 10, 11, 12, 13], [14, 15, 16]]
+    turns = {(i,): Turn(ids, 12, 3) for i, ids in enumerate(prompts)}
+    decoding = Decoding(0.7, frozenset([1, 9]), pad_id=0, rows=4, columns=24, seed=3)
+    answers = generate(policy, turns, decoding)
+    policy.takes_slab = False
+    others = generate(policy, turns, decoding)
+    return seen | {
+        "ids": [[found[path].ids for path in sorted(answers)] for found in (answers, others)],
+        "logps": [[found[path].logps for path in sorted(answers)] for found in (answers, others)],
+        "scored": [policy(after(prompts[path[0]], answers[path].ids))[0].tolist() for path in sorted(answers)],
+    }
+
+
 @pytest.fixture(scope="module")
 def outputs(tiny_folder, tmp_path_factory):
     """The runs of both backends, and what was said meanwhile: ten steps of SCoRe, and SFT with and without packing."""
-    assert importlib.util.find_spec("unsloth"), (
-        "Unsloth is not installed: pip install --no-deps -r requirements-unsloth.txt"
-    )
     folder, running = tmp_path_factory.mktemp("backends"), {}
     write_task(folder)
     for backend in ("plain", "unsloth"):
@@ -61,8 +114,9 @@ def outputs(tiny_folder, tmp_path_factory):
             ["sft_train.py", "--config", f"{backend}-sft.yaml"],
             ["sft_train.py", "--config", f"{backend}-sft.yaml", f"run_name={backend}-packed", "train.packing=true"],
         ]
-        code = f"import sys\nfor sys.argv in {commands!r}:\n    assert __import__(sys.argv[0][:-3]).main() == 0"
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+        code = f"from test_unsloth import play\nplay({backend!r}, {commands!r})"
+        path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": path}
         running[backend] = subprocess.Popen(
             [sys.executable, "-c", code], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True,
@@ -84,6 +138,7 @@ def test_each_run_had_its_backend(outputs):
     said = outputs[1]
     assert "through unsloth" in said["unsloth"] and "through plain" in said["plain"]
     assert "Unsloth" in said["unsloth"] and "Unsloth" not in said["plain"]
+    assert not any("batch by batch" in each for each in said.values())  # nor was it: see `play`
 
 
 def test_score_takes_the_same_steps(outputs):
@@ -96,6 +151,22 @@ def test_score_takes_the_same_steps(outputs):
     assert {row[f"kl_attempt{attempt}"] for row in rows[0] for attempt in (1, 2)} == {0}
     assert rows[-1][0]["kl_attempt2"] > 1e-4
     assert max(abs(plain["loss"]) for plain, _ in rows) > 1e-3  # so agreement to 1e-4 says something
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_sampling_takes_the_slab_where_the_family_allows_it(outputs, kind):
+    """With the samples and log-probs of the other way, and of scoring, which stays Unsloth's own."""
+    seen = json.loads((outputs[0].parent / "sampled.json").read_text())[kind]
+    assert tuple(seen["takes"]) == FAMILIES[kind]
+    assert not seen["shares"]
+    ids, ids_by_batches = seen["ids"]
+    assert ids == ids_by_batches
+    assert len({len(each) for each in ids}) > 1
+    assert len({tuple(each) for each in ids}) > 3
+    for found in (*seen["logps"], seen["scored"]):
+        assert [len(each) for each in found] == [len(each) for each in ids]
+        for mine, expected in zip(found, seen["scored"], strict=True):
+            assert mine == pytest.approx(expected, abs=1e-4)
 
 
 def test_sft_trains_the_same_labels_and_packs(outputs):

@@ -6,8 +6,9 @@ id of `stop_ids`, whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
 prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
-waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for Unsloth,
-sliding windows and recurrent layers. Where those would read padding, the prompts of a batch are of one length.
+waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
+windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of lib/llama.py
+(`Policy.takes_slab`). Where padding would be read, the prompts of a batch are of one length.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ def generate(
             model = stack.enter_context(policy.generation_mode())
             forward = policy.llama and policy.llama.merged(decoding.columns)  # first, for it needs memory of its own
         stack.enter_context(phase("generate"))
-        if not policy.takes_masks:
+        if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
         decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
