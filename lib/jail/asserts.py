@@ -35,10 +35,12 @@ class Code:
 def noting(text: str, name: str) -> Code:
     """Compiles `text`, of which tracebacks say `name`. Raises what the compiler raises."""
     tree = ast.parse(text, name)
-    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert) or _fails(node)]
+    nodes = list(ast.walk(tree))
+    asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
     expects_only = bool(asserts) and all(map(_fails, asserts))
-    noted = _Noting(name, set(_expecting(tree)), set(_ending(tree)), set(_raising(tree))).visit(tree)
-    return Code(text, len(asserts), expects_only, compile(noted, name, "exec", dont_inherit=True))
+    noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), set(_raising(nodes))).visit(tree)
+    code = compile(ast.fix_missing_locations(noted), name, "exec", dont_inherit=True)
+    return Code(text, len(asserts), expects_only, code)
 
 
 def _fails(node: ast.AST | None) -> bool:
@@ -58,13 +60,13 @@ def _asserts(node: ast.AST) -> bool:
     )
 
 
-def _expecting(tree: ast.AST) -> Iterator[ast.stmt]:
+def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
     """Every `try` of which a handler must be reached.
 
     Where nothing is raised, it ends in an assert that can not hold: in its body, in its `else`, or behind it, if its
     handlers leave.
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         for block in [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]:
             for each, behind in zip(block, [*block[1:], None], strict=False) if isinstance(block, list) else ():
                 if isinstance(each, _TRIES):
@@ -73,9 +75,9 @@ def _expecting(tree: ast.AST) -> Iterator[ast.stmt]:
                         yield each
 
 
-def _ending(tree: ast.AST) -> Iterator[ast.AST]:
+def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
     """What may run until an iterator is at its end: a handler around it, or a `with`, says so by name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         handlers = [handler.type for handler in node.handlers] if isinstance(node, _TRIES) else []
         contexts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
         if any(_ENDS & _names(each) for each in (*handlers, *contexts)):
@@ -95,9 +97,9 @@ def _is_to_raise(node: ast.AST) -> bool:
     )
 
 
-def _raising(tree: ast.AST) -> Iterator[ast.AST]:
+def _raising(nodes: list[ast.AST]) -> Iterator[ast.AST]:
     """The asserts at the end of blocks that are to raise."""
-    yield from (node.body[-1] for node in filter(_is_to_raise, ast.walk(tree)))
+    yield from (node.body[-1] for node in filter(_is_to_raise, nodes))
 
 
 def _looks(handler: ast.ExceptHandler) -> bool:
@@ -184,4 +186,5 @@ def _load(name: str) -> ast.expr:
 
 
 def _at(where: ast.AST, made: ast.stmt) -> ast.stmt:
-    return ast.fix_missing_locations(ast.copy_location(made, where))
+    """What is made, at a place; its parts are put there once all is made, since each time is a walk through them."""
+    return ast.copy_location(made, where)

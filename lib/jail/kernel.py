@@ -16,7 +16,6 @@ import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
 LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
@@ -24,7 +23,7 @@ MOST_FILES = 32  # open descriptors
 MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts
 SPARED_PROCESSES = 256  # of what the machine or the container allows; of little a quarter
 MOST_SIGNALS = 64  # queued; timers count
-_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_CGROUPS, _OWN_CGROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -109,8 +108,8 @@ def most_threads(sharers: int) -> int:
     mine = resource.getrlimit(resource.RLIMIT_NPROC)[0] if os.geteuid() else 0  # does not hold for root
     left = [mine - threads_of(os.geteuid())] if mine > 0 else []
     for folder in _cgroups("pids"):
-        left += [_numbers(folder / "pids.max", math.inf)[0] - _numbers(folder / "pids.current", 0)[0]]
-    left += [_numbers(Path("/proc/sys/kernel/pid_max"), 1 << 15)[0]]
+        left += [_numbers(f"{folder}/pids.max", math.inf)[0] - _numbers(f"{folder}/pids.current", 0)[0]]
+    left += [_numbers("/proc/sys/kernel/pid_max", 1 << 15)[0]]
     spared = min(SPARED_PROCESSES, min(left) // 4)
     return int(max(1, min(MOST_THREADS, (min(left) - spared) // sharers)))
 
@@ -119,38 +118,40 @@ def cpu_quota() -> float:
     """How many cores the container may use at a time, infinite without a limit."""
     quotas = [math.inf]
     for folder in _cgroups("cpu"):
-        [quota] = _numbers(folder / "cpu.cfs_quota_us", -1)  # below 0: none
-        [period] = _numbers(folder / "cpu.cfs_period_us", 1)
-        most, per = _numbers(folder / "cpu.max", math.inf, 1)
+        [quota] = _numbers(f"{folder}/cpu.cfs_quota_us", -1)  # below 0: none
+        [period] = _numbers(f"{folder}/cpu.cfs_period_us", 1)
+        most, per = _numbers(f"{folder}/cpu.max", math.inf, 1)
         quotas += [quota / period if quota > 0 else math.inf, most / per]
     return min(quotas)
 
 
-def _cgroups(controller: str) -> Iterator[Path]:
+def _cgroups(controller: str) -> Iterator[str]:
     """The folders of this process's cgroups that may limit something, from its own upwards.
 
     The first version has a tree for each controller, the second one for all.
     """
     try:
-        lines = _OWN_CGROUPS.read_text().splitlines()
+        with open(_OWN_CGROUPS) as file:
+            lines = file.read().splitlines()
     except OSError:
         lines = []
     for line in [*lines, "0::/"]:  # a container may see its own at the root, under another name
         _, controllers, path = line.split(":", 2)
-        bases = [_CGROUPS / controllers]
+        bases = [f"{_CGROUPS}/{controllers}"]
         if not controllers:
-            bases = [_CGROUPS, _CGROUPS / "unified", _CGROUPS / controller]
+            bases = [_CGROUPS, f"{_CGROUPS}/unified", f"{_CGROUPS}/{controller}"]
         elif controller not in controllers.split(","):
             continue
+        parts = [part for part in path.split("/") if part]
         for base in bases:
-            own = base / path.strip("/")
-            yield from [own, *own.parents][: len(own.parts) - len(base.parts) + 1]
+            yield from (os.path.join(base, *parts[:depth]) for depth in range(len(parts), -1, -1))
 
 
-def _numbers(path: Path, *otherwise: float) -> list[float]:
+def _numbers(path: str, *otherwise: float) -> list[float]:
     """What stands in a file, infinite for "max"; `otherwise` where there is none."""
     try:
-        return [math.inf if word == "max" else float(word) for word in path.read_text().split()]
+        with open(path) as file:
+            return [math.inf if word == "max" else float(word) for word in file.read().split()]
     except (OSError, ValueError):
         return list(otherwise)
 

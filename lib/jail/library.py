@@ -54,13 +54,14 @@ def extensions(folders: Iterable[str]) -> list[str]:
     return sorted(name for name in names if not _NOT_LOADED.match(name))
 
 
-def keep_time_zones(folder: Path) -> None:
+def keep_time_zones(folder: str) -> None:
     """Has `zoneinfo` find the zones of a folder in memory where it finds no file."""
-    import zoneinfo._common  # here, since each module loaded beforehand costs every program on every rung
+    import zoneinfo._common  # here, since where files can be read it is for those who import it
 
+    top = Path(folder)
     # the names of zones begin with a capital, those of tables and of other countings of the same zones do not
-    paths = (path for pattern in ("[A-Z]*", "[A-Z]*/**/*") for path in folder.glob(pattern))
-    zones = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
+    paths = (path for pattern in ("[A-Z]*", "[A-Z]*/**/*") for path in top.glob(pattern))
+    zones = {path.relative_to(top).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
     def load(key: str) -> io.BytesIO:
         if key not in zones:

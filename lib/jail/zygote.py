@@ -18,9 +18,8 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from lib.jail import candidate, examiner, kernel, library, wire
+from lib.jail import candidate, examiner, kernel, wire
 
 EXAMINER_MEMORY = 256 << 20  # bytes beside the program's own
 EXAMINER_SECONDS = 0.4  # what is left to the examiner once the program's time is over
@@ -59,12 +58,14 @@ class Zygote:
         for name in settings["modules"]:
             importlib.import_module(name)
         if settings["in_memory"]:
+            from lib.jail import library  # here, for what it imports: each module costs every program a little
+
             for name in library.extensions(settings["path"]):
                 with contextlib.suppress(ImportError):  # of a library that is not installed
                     importlib.import_module(name)
             sys.meta_path.insert(0, library.Library(settings["path"]))
-        if settings["zones"]:
-            library.keep_time_zones(Path(settings["zones"]))
+            if settings["zones"]:
+                library.keep_time_zones(settings["zones"])
         sys.path[:] = settings["path"]
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
