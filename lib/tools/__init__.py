@@ -176,7 +176,8 @@ class Toolbox:
         except UserError:
             raise
         except (Exception, asyncio.CancelledError) as error:  # a tool's own mistakes are answers to the model, too
-            return {"error": str(error) or type(error).__name__}
+            cancelled = error.__context__ if isinstance(error, asyncio.CancelledError) else None  # 3.10: its text
+            return {"error": str(error) or str(cancelled or "") or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
 
