@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import forks
 import pytest
 import yaml
-from conftest import WHOLE, chatterbox, long, part
+from conftest import chatterbox, long, part
 from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from server import held, notes, serve
 
@@ -340,7 +340,7 @@ def test_episodes_with_tools_are_killed_and_resumed(task, log):
 # ends
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143)] + [(signal.SIGINT, 130)] * WHOLE)
+@pytest.mark.parametrize(("number", "code"), part([(signal.SIGTERM, 143), (signal.SIGINT, 130)], every=2))
 def test_interrupted_after_the_open_rollouts(whole, task, log, number, code):
     mine, seen = task(), len(notes(log))
     running = mine.start()
