@@ -18,6 +18,9 @@ _FAILS = "__it_fails__"  # a variable
 _TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)  # the latter since 3.11
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
+_SIMPLE = (
+    ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr, ast.Import, ast.ImportFrom, ast.Pass,
+)  # fmt: skip
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 _ENDS = {"StopIteration", "StopAsyncIteration"}
 
@@ -29,18 +32,27 @@ class Code:
     text: str
     asserts: int
     expects_only: bool  # none of its asserts can hold: they stand behind calls that must raise
+    straight: bool  # one statement after the other, and nothing that could catch: at its end all its asserts have held
     code: types.CodeType
 
 
 def noting(text: str, name: str) -> Code:
     """Compiles `text`, of which tracebacks say `name`. Raises what the compiler raises."""
     tree = ast.parse(text, name)
+    if all(map(_is_straight, tree.body)):  # as most tests are, so that there is nothing to note
+        asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
+        return Code(text, asserts, False, True, compile(tree, name, "exec", dont_inherit=True))
     nodes = list(ast.walk(tree))
     asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
     expects_only = bool(asserts) and all(map(_fails, asserts))
     noted = _Noting(name, set(_expecting(nodes)), set(_ending(nodes)), set(_raising(nodes))).visit(tree)
     code = compile(ast.fix_missing_locations(noted), name, "exec", dont_inherit=True)
-    return Code(text, len(asserts), expects_only, code)
+    return Code(text, len(asserts), expects_only, False, code)
+
+
+def _is_straight(node: ast.stmt) -> bool:
+    """Whether a statement has no block. A message that must be made could raise before the assert has failed."""
+    return isinstance(node, _SIMPLE) and isinstance(getattr(node, "msg", None), ast.Constant | None)
 
 
 def _fails(node: ast.AST | None) -> bool:

@@ -132,6 +132,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
     try:
         exec(code.code, namespace)
+        held.extend([True] * (code.asserts if code.straight else 0))
         _wait_for_threads(but=threads)
     except Ended as end:
         return program.first_bad or (end.name, end.detail)
