@@ -20,6 +20,7 @@ that stays calls the best.
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import logging
@@ -416,9 +417,14 @@ class Checkpoints:
         }
 
     def _environment(self) -> dict[str, str]:
-        versions = {name: version(name) for name in PACKAGES}
         # sums of other numbers of threads are rounded otherwise
-        return versions | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
+        return _versions() | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    """Of the packages that decide about bits; each costs a parse of its metadata, too much for every checkpoint."""
+    return {name: version(name) for name in PACKAGES}
 
 
 @contextlib.contextmanager

@@ -73,7 +73,7 @@ class GspoRun(Trainer):
         self.opponent: Server | Past | None = None
         if opponent and opponent.snapshots:
             limits = task.limits(opponent.temperature, opponent.max_new_tokens)
-            self.opponent = Past(config, self._bare_policy(), task.prompts, limits, self.referee)
+            self.opponent = Past(config, self.policy, task.prompts, limits, self.referee)
         self.teacher: Teacher | None = None
         self.progress.micro_batch_tokens = config.train.micro_batch_tokens
         if adapter:
@@ -140,7 +140,7 @@ class GspoRun(Trainer):
         settings, generation = self.config.teacher.hint, self.config.generation
         found = self.teacher.help([each for each in played if each.outcome], self.progress.step)
         retries = answer_all(
-            self._bare_policy(), self.task.prompts, found.hinted, settings.retries or self.config.train.group_size,
+            self.policy, self.task.prompts, found.hinted, settings.retries or self.config.train.group_size,
             self.referee, self.task.limits(generation.temperature), self.generator,
         )  # fmt: skip
         self.teacher.keep(retries, found)
@@ -245,7 +245,7 @@ class GspoRun(Trainer):
             asked = [self.task.asked(*each) for each in rows]
             return self._games(asked, samples, limits, generator, EVALUATION, opponent, on_written)
 
-        device = self._bare_policy().device
+        device = self.policy.device
         played = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(played, opponent), temperature=settings.temperature, **part)
         answers = [[numbers_of(answer) for answer in each.group.answers] for each in played]
@@ -308,7 +308,7 @@ class GspoRun(Trainer):
         opponent: Server | Past | None, on_written: Callable[[], None] = lambda: None,
     ) -> list[Played]:  # fmt: skip
         """The policy's answers, and the opponent's beside them."""
-        policy, prompts = self._bare_policy(), self.task.prompts
+        policy, prompts = self.policy, self.task.prompts
         return play(policy, prompts, asked, copies, self.referee, limits, generator, opponent, step, on_written)
 
     # -- books
@@ -371,7 +371,7 @@ class GspoRun(Trainer):
         return self.config.train.beta > 0 and self.config.train.kl != "k1_in_reward"
 
     def _batches(self, credit: Credit, part: list[int]) -> Iterator[MicroBatch]:
-        return self._packed(credit.sequences(part, self._bare_policy().sharing_pays))
+        return self._packed(credit.sequences(part, self.policy.sharing_pays))
 
     def _packed(self, items: list[Sequence]) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
@@ -389,7 +389,7 @@ class GspoRun(Trainer):
             if number != first:
                 for batch in self._batches(credit, part):
                     with phase("reference"):
-                        old[credit.tokens_of(batch)] = self._bare_policy()(batch.inputs)[0]
+                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return old
 
     def _accumulate(self, credit: Credit, part: list[int], old_logp: torch.Tensor, is_first: bool) -> dict:
@@ -420,10 +420,10 @@ class GspoRun(Trainer):
         ref_logp = ref_hidden = None
         if self._kl_in_loss:
             with phase("reference"):
-                ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
+                ref_logp, ref_hidden = self.policy.reference(batch.inputs)
         # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
-        with phase("forward_backward"), self.accelerator.no_sync(self.policy):
-            logp, entropy, exact = self.policy(batch.inputs, ref_hidden if train.kl == "exact" else None)
+        with phase("forward_backward"), self.accelerator.no_sync(self.wrapped):
+            logp, entropy, exact = self.wrapped(batch.inputs, ref_hidden if train.kl == "exact" else None)
             if is_first:
                 old_logp[places] = logp.detach()
             old, advantage = old_logp[places], credit.advantage[answer]
@@ -467,10 +467,10 @@ class GspoRun(Trainer):
         """beta * sum of k1 over the tokens of each answer, in nats, by group: Ahmadian et al. 2024, 2402.14740."""
         numbers = numbered([[True] * len(group.answers) for group in groups])
         sums = torch.zeros(sum(map(len, numbers)), device=self.accelerator.device)
-        for batch in self._packed(answer_sequences(groups, numbers, self._bare_policy().sharing_pays)):
+        for batch in self._packed(answer_sequences(groups, numbers, self.policy.sharing_pays)):
             with phase("reference"):
-                ref_logp, _ = self._bare_policy().reference(batch.inputs)
-                logp = self._bare_policy()(batch.inputs)[0]
+                ref_logp, _ = self.policy.reference(batch.inputs)
+                logp = self.policy(batch.inputs)[0]
             sums.index_add_(0, batch.rollout, kl_per_token("k1_in_reward", logp, ref_logp))
         penalties = iter((self.config.train.beta * sums).tolist())
         return [[next(penalties) for _ in group.answers] for group in groups]

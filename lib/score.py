@@ -110,7 +110,7 @@ class Score(Trainer):
 
         def grow(drawn: list[int]) -> list[list[Rollout]]:
             rows = [self.task.train[i] for i in drawn]
-            about = self._bare_policy(), self.task.prompts, rows, field, self.task.judge, sampling, self.generator
+            about = self.policy, self.task.prompts, rows, field, self.task.judge, sampling, self.generator
             rollouts = two_attempts(*about)
             return [rollouts[i : i + self._leaves] for i in range(0, len(rollouts), self._leaves)]
 
@@ -190,7 +190,7 @@ class Score(Trainer):
     ) -> dict:
         """Both attempts at held-out rows; with `part`, what training chooses by."""
         answers, texts = evaluate(
-            self._bare_policy(), self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
+            self.policy, self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
             on_progress,
         )  # fmt: skip
@@ -314,7 +314,7 @@ class Score(Trainer):
         self, rollouts: list[Rollout], is_learned: Callable[[int, int], bool] = lambda attempt, rollout: True
     ) -> Iterator[MicroBatch]:
         pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        items = sequences(rollouts, self._bare_policy().sharing_pays, is_learned)
+        items = sequences(rollouts, self.policy.sharing_pays, is_learned)
         return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
@@ -343,10 +343,10 @@ class Score(Trainer):
         sampling was off: sums, (8,)."""
         kind = self.config.train.kl
         with phase("reference"):
-            ref_logp, ref_hidden = self._bare_policy().reference(batch.inputs)
+            ref_logp, ref_hidden = self.policy.reference(batch.inputs)
         # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
-        with phase("forward_backward"), self.accelerator.no_sync(self.policy):
-            logp, entropy, exact = self.policy(batch.inputs, ref_hidden if kind == "exact" else None)
+        with phase("forward_backward"), self.accelerator.no_sync(self.wrapped):
+            logp, entropy, exact = self.wrapped(batch.inputs, ref_hidden if kind == "exact" else None)
             kl = kl_per_token(kind, logp, ref_logp, exact)
             first = batch.attempt == 1
             advantage = torch.where(first, credit.advantage1[batch.rollout], credit.advantage2[batch.rollout])
@@ -374,9 +374,9 @@ class Score(Trainer):
         sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
         for batch in self._batches(rollouts):
             with phase("reference"):
-                ref_logp, _ = self._bare_policy().reference(batch.inputs)
+                ref_logp, _ = self.policy.reference(batch.inputs)
             with phase("forward_backward"):
-                logp = self._bare_policy()(batch.inputs)[0]
+                logp = self.policy(batch.inputs)[0]
             k1 = kl_per_token("k1_in_reward", logp, ref_logp)
             for attempt in (1, 2):
                 chosen = batch.attempt == attempt

@@ -23,7 +23,6 @@ from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
 from lib.memory import one_error
-from lib.model import Policy
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
@@ -116,7 +115,8 @@ class Trainer:
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
         config, parameters = task.config, task.policy.trainable
-        self.policy = accelerator.prepare(task.policy)
+        self.policy = task.policy
+        self.wrapped = accelerator.prepare(task.policy)  # what sums gradients over processes
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
@@ -150,7 +150,7 @@ class Trainer:
         ):
             self.signals.where = self.where
             self.checkpoints = Checkpoints(
-                config.run_dir, self.accelerator, self._bare_policy().model, self.optimizer, self.log,
+                config.run_dir, self.accelerator, self.policy.model, self.optimizer, self.log,
                 dataset=dataset, inputs=self._inputs(), keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
@@ -186,7 +186,7 @@ class Trainer:
     def _inputs(self) -> dict[str, str]:
         """What a resume must find as it was."""
         task = self.task
-        known = fingerprints.of_model(self.config.model.name, self._bare_policy().language_model, task.tokenizer)
+        known = fingerprints.of_model(self.config.model.name, self.policy.language_model, task.tokenizer)
         return known | {fingerprints.REWARD: fingerprints.of_code(task.judge.functions)}
 
     def where(self) -> str:
@@ -252,7 +252,7 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad()
         numbers = self._within_memory(accumulate)
-        parameters = self._bare_policy().trainable
+        parameters = self.policy.trainable
         sum_gradients(parameters, self.accelerator)
         with phase("optimizer"):
             norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
@@ -462,12 +462,9 @@ class Trainer:
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage}"
             with storage_errors(folder):
-                save_weights(self._bare_policy().model, folder)
+                save_weights(self.policy.model, folder)
                 tokenizer.save_pretrained(folder)
                 self.checkpoints.seal_result(folder, self.progress.step)
-
-    def _bare_policy(self) -> Policy:
-        return self.accelerator.unwrap_model(self.policy)
 
     def save(self) -> None:
         """A checkpoint of this very moment."""

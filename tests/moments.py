@@ -159,7 +159,7 @@ def play(script: str, options: tuple[str, ...], plan: dict) -> None:
         if "synced" in plan:
             Path(plan["synced"]).write_text(json.dumps(moments.synced))
         if "weights" in plan and moments.run:
-            torch.save([parameter.detach() for parameter in moments.run._bare_policy().trainable], plan["weights"])
+            torch.save([parameter.detach() for parameter in moments.run.policy.trainable], plan["weights"])
 
 
 class Moments:
