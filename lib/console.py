@@ -121,8 +121,10 @@ class Telling:
         if now - self._told < TELL_SECONDS or not 0 < done < of:
             return
         self._told = now
-        left = (now - self._started) / done * (of - done)
-        self._say(f"{self._what}: {done}/{of} questions, {duration(left)} left")
+        text = f"{self._what}: {done}/{of} questions"
+        if 10 * done >= of:  # all begin at once, and the first one to end says little about the others
+            text += f", {duration((now - self._started) / done * (of - done))} left"
+        self._say(text)
 
 
 class Screen:

@@ -164,6 +164,9 @@ def test_an_evaluation_tells_now_and_then_and_a_short_one_nothing(time):
     time.seconds += TELL_SECONDS - 0.1
     quick(399, 400)
     assert len(lines) == 3
+    time.seconds += 0.1
+    quick(39, 400)  # the first ones to end say little about the others
+    assert lines[3:] == ["eval step, greedy: 39/400 questions"]
 
 
 # -- what is planned
