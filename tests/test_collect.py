@@ -377,6 +377,7 @@ def test_a_server_that_refuses_everything_ends_the_run(whole, task, fault, sente
     same(mine, whole)
 
 
+@long
 def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
     mine, upstream = task(), whole.config["endpoint"]["base_url"]
     with faulty(upstream, "--rate", 0) as proxy:
@@ -405,6 +406,7 @@ def test_a_file_that_cannot_grow(whole, task, name):
     same(mine, whole)
 
 
+@long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_full_disk(whole, task):
     mine = task(PROMPTS)
@@ -715,6 +717,7 @@ def test_who_asks_a_server_loads_no_torch(task):
 # what it is for
 
 
+@long
 def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory):
     """Rollouts of a server, the right ones selected, SFT on them, rollouts again: .6 right before, nearly all after."""
     taught = task(100)

@@ -290,6 +290,7 @@ INPUTS = {
 }
 
 
+@long
 def test_what_a_run_is_made_of_must_not_change_under_its_name(half, tmp_path):
     for name, change in INPUTS.items():
         mine = Run(half.folder, tmp_path / name)
@@ -318,6 +319,7 @@ def test_refusals_need_no_torch(half):
         assert done.stdout.endswith("False\n"), done.stderr
 
 
+@long
 def test_two_runs_in_one_folder(mine, straight):
     stopped = mine.launch(kill_at=straight.saved["stage1/step_1"], signals=[signal.SIGSTOP])
     forks.wait_for((mine.folder / "ended.txt").exists, stopped, mine.folder / "said.txt")
@@ -348,6 +350,7 @@ DAMAGE = [
 ]
 
 
+@long
 def test_damaged_adapters_of_a_finished_run_come_back(straight, tmp_path):
     mine = Run(straight.folder, tmp_path / "work")
     for stage, damage, reason in DAMAGE:
@@ -390,10 +393,13 @@ def odd_digits(predictions):
 
 @pytest.mark.parametrize(
     ("stream", "rows", "fault", "where", "what"),
-    [
-        ("metrics", 1, "p[9]", "stage 1 step 2: ", "IndexError: string index out of range"),
-        ("evaluations", 1, "sys.exit(0)", "stage 1 step 0, evaluation: ", "SystemExit: 0"),
-    ],
+    part(
+        [
+            ("metrics", 1, "p[9]", "stage 1 step 2: ", "IndexError: string index out of range"),
+            ("evaluations", 1, "sys.exit(0)", "stage 1 step 0, evaluation: ", "SystemExit: 0"),
+        ],
+        every=2,
+    ),
 )
 def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, fault, where, what):
     (mine.folder / "my_reward.py").write_text(BROKEN.format(stream=stream, rows=rows, fault=fault))
@@ -410,6 +416,7 @@ def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, f
     mine.same_as(straight)
 
 
+@long
 def test_a_reward_that_raised_may_be_rewritten(mine, straight):
     """And once it judges, no more."""
     (mine.folder / "my_reward.py").write_text(BROKEN.format(stream="metrics", rows=2, fault="p[9]"))
@@ -425,10 +432,13 @@ def test_a_reward_that_raised_may_be_rewritten(mine, straight):
 
 @pytest.mark.parametrize(
     ("stream", "rows", "number", "code", "told"),
-    [
-        ("metrics", 1, signal.SIGTERM, 143, "stage 1 step 2 is left, since its reward does not answer; go on with"),
-        ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; go on with --resume"),
-    ],
+    part(
+        [
+            ("metrics", 1, signal.SIGTERM, 143, "stage 1 step 2 is left, since its reward does not answer; go on with"),
+            ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; go on with"),
+        ],
+        every=2,
+    ),
 )
 def test_a_signal_ends_a_reward_that_hangs(mine, straight, stream, rows, number, code, told):
     fault = 'Path("hangs").touch() or __import__("time").sleep(3600)'
@@ -506,7 +516,8 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
     again.same_as(two)
 
 
-@pytest.mark.parametrize("baseline", part(["leave_one_out", "batch"], every=2))
+@long
+@pytest.mark.parametrize("baseline", ["leave_one_out", "batch"])
 def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
     """Five prompts, shared as two and three; the same rollouts either way."""
     one, two = (Run(template, tmp_path / name) for name in ("one", "two"))

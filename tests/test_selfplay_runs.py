@@ -22,7 +22,7 @@ import moments
 import pytest
 import torch
 import yaml
-from conftest import WHOLE, fewer, long
+from conftest import long
 from server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
@@ -143,9 +143,10 @@ def keys(template: Path) -> dict[int, str]:
     return {request.seed: key_of("reply", name, vars(request)) for request in requests}
 
 
+@long
 def test_killed_while_servers_answer(straight, template, tmp_path, url):
-    """Ten times with WHOLE=1, once with answers on their way; what is kept is never asked for again."""
-    plans = kills(straight, seed=5, opening=1, waiting=fewer(3, 2), saving=fewer(2, 1), train=1)
+    """Ten times, once with answers on their way; what is kept is never asked for again."""
+    plans = kills(straight, seed=5, opening=1, waiting=3, saving=2, train=1)
     plans = [{"read": 3}, *plans[:3], {"kept": 2}, *plans[3:], {}]
     mine, key, died = Run(template, tmp_path / "work", **with_servers(url)), keys(template), []
     with held(url):
@@ -165,8 +166,7 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
     mine.same_as(straight, died)
     assert mine.kept() == straight.kept() <= {*key.values()}
     kinds = {what.split()[0] for what in died}
-    assert {"read", "kept", "waiting"} <= kinds and len(kinds) > 3 and "evaluation" in str(died), died
-    assert not WHOLE or {"saving", "train"} <= kinds, died  # a few kills may hit anything
+    assert {"read", "kept", "waiting", "saving", "train"} <= kinds and "evaluation" in str(died), died
     assert not [*mine.folder.glob("runs/*/*/*.tmp"), *mine.folder.glob("runs/*/*.torn")]
 
 
@@ -176,7 +176,7 @@ def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
     restores = [[1, 3]]  # to its best checkpoint; the pool goes on
     straight.start(journal="journal.json", restores=restores)
-    for plan in kills(straight, seed=6, opening=fewer(2, 1), train=fewer(4, 2), saving=fewer(4, 1)):
+    for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
         mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)
     assert "step 3: went back to stage1/step_" in mine.start("--resume", restores=restores)
     mine.same_as(straight)
@@ -281,6 +281,7 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
             assert row["reward_std"] == pytest.approx(fmean(pstdev(0.75 * each + 0.125 for each in g) for g in groups))
 
 
+@long
 def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     """Although some answers of each later step are kept."""
     with alone(template) as address:
@@ -391,6 +392,7 @@ def test_a_hostile_teacher(template, tmp_path):
 # -- several processes
 
 
+@long
 def test_two_processes_play_like_one(template, tmp_path):
     """The same answers either way: numbers and weights of the first step are equal; each snapshot plays for both."""
     one, two = (Run(template, tmp_path / name, **SNAPSHOTS) for name in ("one", "two"))

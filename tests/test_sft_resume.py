@@ -20,7 +20,7 @@ import pytest
 import torch
 import transformers.modeling_utils
 import trl
-from conftest import fewer, part
+from conftest import fewer, long, part
 from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 
@@ -227,7 +227,7 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", part(list(WAYS), every=2))
+@pytest.mark.parametrize("way", part(list(WAYS), every=3))
 def test_a_signal_in_any_step_changes_nothing(template, tmp_path, way):
     """In every third step without WHOLE=1."""
     options = WAYS[way]
@@ -319,6 +319,7 @@ def test_a_damaged_result_is_written_anew(straight, tmp_path, kind):
     mine.same_as(straight)
 
 
+@long
 def test_another_base_under_the_same_name_is_refused(template, tmp_path):
     mine, options = Run(template, tmp_path / "work"), (*ADAPTER, "train.steps=2")
     mine.start(*options)
@@ -374,7 +375,8 @@ def test_what_an_earlier_version_saved_is_not_overwritten(straight, tmp_path):
 # -- several processes
 
 
-@pytest.mark.parametrize("options", part([(*ADAPTER, "train.packing=true"), ()], every=2))
+@long
+@pytest.mark.parametrize("options", [(*ADAPTER, "train.packing=true"), ()])
 def test_two_processes_train_stop_and_resume_together(template, tmp_path, options):
     options = (*options, "train.gradient_accumulation=1", "train.steps=4", "--resume")
     two, again = (Run(template, tmp_path / name) for name in ("two", "again"))

@@ -338,6 +338,7 @@ def test_a_failing_run_is_a_row_and_no_end_of_the_others(folder):
     assert not {"shared/seed_0/data", "shared/seed_2/data", "much/seed_0/last"} & set(starts()[len(before) :])
 
 
+@long
 def test_a_killed_sweep_leaves_nobody_behind_and_goes_on_to_the_same_results(tmp_path, monkeypatch):
     slow = {"data": "run.py {dir} --seed {seed}", "last": "run.py {dir} --seed {seed} --steps 8 --server"}
     changes = {"stages": slow, "seeds": 2, "threads": [1], "parallel": 3, "require": []}

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import long
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("unsloth") is None,
-    reason="Unsloth, which is optional, is not installed: pip install --no-deps -r requirements-unsloth.txt",
-)
+pytestmark = [
+    long,
+    pytest.mark.skipif(
+        importlib.util.find_spec("unsloth") is None,
+        reason="Unsloth, which is optional, is not installed: pip install --no-deps -r requirements-unsloth.txt",
+    ),
+]
 ROOT = Path(__file__).parents[1]
 SCORE = {
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
