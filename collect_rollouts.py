@@ -378,11 +378,8 @@ async def judge_aside(
 
 def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> dict[str, Any]:
     """What the judge says of a rollout. A reward that could not be had is null."""
-    target_field = config.dataset.target_field
-    target = job.row[target_field] if target_field else ""
-    columns = {name: [value] for name, value in job.row.items()}
     try:
-        [score] = judge([episode.answer], [target], columns, [job.messages])
+        [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
     except RewardError as error:
         raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on") from error
     return {
@@ -391,7 +388,7 @@ def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> d
         "match": score.match,
         "malformed": score.malformed,
         "extracted": score.answer,
-        "target": target,
+        "target": job.row[judge.target_field] if judge.target_field else "",
         "about": score.about,
     }
 

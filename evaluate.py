@@ -111,7 +111,7 @@ def both_attempts(
 
     config, samples = task.config, settings.samples_per_prompt
     answers, rollouts = evaluate(
-        task.policy, task.prompts, rows, config.dataset.target_field, task.judge,
+        task.policy, task.prompts, rows, task.judge,
         task.sampling(settings.temperature, samples), settings.seed, accelerator, on_progress,
     )  # fmt: skip
     row = summarise(answers, settings.temperature)
@@ -129,10 +129,10 @@ def swapped_attempts(
     from lib.evaluation import evaluate
     from lib.swaps import swap_attempts
 
-    field, sampling = task.config.dataset.target_field, task.sampling(settings.temperature, settings.samples_per_prompt)
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
     about = task.policy, task.prompts
-    _, own = evaluate(*about, rows, field, task.judge, sampling, settings.seed, accelerator, on_progress)
-    return swap_attempts(*about, own, field, task.judge, sampling, settings.seed, accelerator)
+    _, own = evaluate(*about, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
+    return swap_attempts(*about, own, task.judge, sampling, settings.seed, accelerator)
 
 
 def single_answers(
@@ -148,7 +148,7 @@ def single_answers(
 
     def answer(rows: list[tuple[int, dict]], *how: object) -> list:
         asked = [task.asked(*each) for each in rows]
-        return answer_all(task.policy, task.prompts, asked, samples, task.referee, limits, *how)
+        return answer_all(task.policy, task.prompts, asked, samples, task.judge, limits, *how)
 
     rows, device = list(enumerate(rows)), task.policy.device
     groups = in_parts(answer, rows, settings.seed, device, accelerator, samples, on_progress)

@@ -108,9 +108,7 @@ def sample(task: object, count: int, seed: int) -> list:
     rows = random.Random(seed).sample(task.train, min(count, len(task.train)))
     generator = torch.Generator(task.policy.device).manual_seed(seed)
     sampling = task.sampling(task.config.generation.temperature)
-    return two_attempts(
-        task.policy, task.prompts, rows, task.config.dataset.target_field, task.judge, sampling, generator
-    )
+    return two_attempts(task.policy, task.prompts, rows, task.judge, sampling, generator)
 
 
 def measure(task: object, rollouts: list, number: int) -> dict:

@@ -50,7 +50,7 @@ def sampled(task: Task, slab: bool, seed: int) -> tuple[int, float]:
     task.policy.takes_slab = slab
     started = time.process_time()
     draw = torch.Generator().manual_seed(seed)
-    rollouts = two_attempts(task.policy, task.prompts, rows, config.dataset.target_field, task.judge, sampling, draw)
+    rollouts = two_attempts(task.policy, task.prompts, rows, task.judge, sampling, draw)
     seconds = time.process_time() - started
     firsts = sum(len(rollout.y1.ids) for rollout in rollouts if rollout.revision == 0)
     return firsts + sum(len(rollout.y2.ids) for rollout in rollouts), seconds

@@ -55,7 +55,7 @@ class _Rehearsal:
 
     def __init__(self, task: ChatTask, folder: Path, stack: contextlib.ExitStack, screen: Screen):
         self.task, self.config, self.folder, self.screen = task, task.config, folder, screen
-        config, referee = task.config, task.referee
+        config = task.config
         self.generator = torch.Generator(task.policy.device)
         self.generator.manual_seed(config.seed)
         self.servers = {
@@ -69,11 +69,11 @@ class _Rehearsal:
         }
         self.opponent: Server | Past | None = None
         if "opponent" in remotes:
-            self.opponent = Server(config, remotes["opponent"], referee)
+            self.opponent = Server(config, remotes["opponent"], task.judge)
         elif config.opponent:
             limits = task.limits(config.opponent.temperature, config.opponent.max_new_tokens)
-            self.opponent = Past(config, task.policy, task.prompts, limits, referee)
-        self.teacher = Teacher(config, remotes["teacher"], referee, task.prompts) if "teacher" in remotes else None
+            self.opponent = Past(config, task.policy, task.prompts, limits, task.judge)
+        self.teacher = Teacher(config, remotes["teacher"], task.judge, task.prompts) if "teacher" in remotes else None
         if config.opponent:
             screen.say(describe(config.opponent))
 
@@ -81,7 +81,7 @@ class _Rehearsal:
         """A group of the policy's answers to each row, and the opponent's one."""
         asked = [self.task.asked(number, self.task.train[number]) for number in numbers]
         return play(
-            self.task.policy, self.task.prompts, asked, self.config.train.group_size, self.task.referee, self._limits,
+            self.task.policy, self.task.prompts, asked, self.config.train.group_size, self.task.judge, self._limits,
             self.generator, self.opponent, STEP,
         )  # fmt: skip
 
@@ -97,7 +97,7 @@ class _Rehearsal:
         retries = iter(
             answer_all(
                 self.task.policy, self.task.prompts, [asked for each in found for asked in each.hinted],
-                settings.hint.retries or self.config.train.group_size, self.task.referee, self._limits, self.generator,
+                settings.hint.retries or self.config.train.group_size, self.task.judge, self._limits, self.generator,
             )
         )  # fmt: skip
         for (each, mode), result in zip(wishes, found, strict=True):

@@ -64,7 +64,6 @@ def evaluate(
     policy: Policy,
     prompts: TwoTurnPrompts,
     rows: list[dict],
-    target_field: str,
     judge: Judge,
     sampling: Sampling,
     seed: int,
@@ -73,7 +72,7 @@ def evaluate(
 ) -> tuple[Answers, list[Rollout]]:
     """Both attempts at all rows, for `summarise` or `selected`, and this process's rollouts."""
     rollouts = in_parts(
-        lambda part, *how: two_attempts(policy, prompts, part, target_field, judge, sampling, *how),
+        lambda part, *how: two_attempts(policy, prompts, part, judge, sampling, *how),
         rows, seed, policy.device, accelerator, sampling.attempts * (1 + sampling.revisions), on_progress,
     )  # fmt: skip
     per_rollout = [_numbers(rollout) for rollout in rollouts]

@@ -10,8 +10,8 @@ from lib.clock import phase
 from lib.generators import Completion, Turn, native
 from lib.model import Policy
 from lib.prompts import ChatRenderer
-from lib.rewards import Judge, Score, text_of
-from lib.rollout import Sequence, Span, memory_explained
+from lib.rewards import Judge, Score
+from lib.rollout import Sequence, memory_explained, sequences_of
 
 
 @dataclass(frozen=True)
@@ -77,37 +77,6 @@ class Limits:
         )
 
 
-class Referee:
-    """Who judges texts: a judge, and the column with the right answers, if there is one."""
-
-    def __init__(self, judge: Judge, target_field: str | None):
-        self.judge, self.target_field = judge, target_field
-
-    def __call__(self, texts: list[str], rows: list[dict[str, Any]], questions: list[str]) -> list[Score]:
-        """The score of each text, written for the row at its place."""
-        if not texts:
-            return []
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        targets = [row[self.target_field] if self.target_field else "" for row in rows]
-        with phase("reward"):
-            return self.judge(texts, targets, columns, questions)
-
-    def secrets(self, row: dict[str, Any]) -> list[str]:
-        """The right answer of a row, as it stands there and as it is compared; none where tests decide."""
-        return (
-            [text_of(row[self.target_field]), self.judge.answer_of(row[self.target_field])] if self.target_field else []
-        )
-
-    def tells(self, text: str, row: dict[str, Any]) -> bool:
-        """Whether the right answer of a row can be read off a text, whatever its format; never where tests decide."""
-        return bool(self.target_field) and self.judge.tells(text, row[self.target_field])
-
-    def begin(self, text: str, row: dict[str, Any]) -> None:
-        """Lets a reward that works in other processes begin while the model still writes."""
-        if self.judge.begin is not None:
-            self.judge.begin(text, row)
-
-
 def question_of(messages: list[dict[str, Any]]) -> str:
     """What was said last in a chat, the texts of its parts where it has parts."""
     content = messages[-1].get("content") or ""
@@ -116,12 +85,18 @@ def question_of(messages: list[dict[str, Any]]) -> str:
     return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
+def verdicts(judge: Judge, texts: list[str], asked: list[Asked]) -> list[Score]:
+    """How texts are judged, each as an answer to the prompt at its place."""
+    with phase("reward"):
+        return judge.verdicts(texts, [each.row for each in asked], [question_of(each.messages) for each in asked])
+
+
 def answer_all(
     policy: Policy,
     prompts: ChatRenderer,
     asked: list[Asked],
     copies: int,
-    referee: Referee,
+    judge: Judge,
     limits: Limits,
     generator: torch.Generator,
     on_written: Callable[[], None] = lambda: None,
@@ -134,7 +109,8 @@ def answer_all(
 
     def begin(path: tuple[int, ...], completion: Completion) -> None:
         on_written()
-        referee.begin(prompts.text(completion), asked[path[0]].row)
+        if judge.begin is not None:  # a reward that works in other processes, while the model still writes
+            judge.begin(prompts.text(completion), asked[path[0]].row)
 
     turns = {(i,): Turn(each.ids, limits.max_new_tokens, copies) for i, each in enumerate(asked)}
     with memory_explained(decoding):
@@ -142,7 +118,7 @@ def answer_all(
     completions = [written[(i, copy)] for i in range(len(asked)) for copy in range(copies)]
     owners = [each for each in asked for _ in range(copies)]
     texts = [prompts.text(completion) for completion in completions]
-    scores = referee(texts, [each.row for each in owners], [question_of(each.messages) for each in owners])
+    scores = verdicts(judge, texts, owners)
     answers = [Answer(*parts) for parts in zip(completions, texts, scores, strict=True)]
     return [Group(each, answers[i * copies : (i + 1) * copies]) for i, each in enumerate(asked)]
 
@@ -157,19 +133,7 @@ def answer_sequences(
     """
     result: list[Sequence] = []
     for group, own in zip(groups, numbers, strict=True):
-        prompt = group.prompt
-        trained = [(number, answer.completion.ids) for number, answer in zip(own, group.answers, strict=True)
-                   if number >= 0]  # fmt: skip
-        lengths = [len(ids) - 1 for _, ids in trained]
-        trunk = len(prompt)
-        if len(trained) > 1 and pays(trunk, lengths):
-            ids, spans = list(prompt), []
-            for number, answer in trained:
-                spans.append(Span(answer, trunk - 1, len(ids), 1, number))
-                ids += answer[:-1]
-            result.append(Sequence(ids, trunk, tuple(lengths), tuple(spans)))
-            continue
-        for number, answer in trained:
-            ids = prompt + answer[:-1]
-            result.append(Sequence(ids, len(ids), (), (Span(answer, trunk - 1, trunk, 1, number),)))
+        numbered = zip(own, group.answers, strict=True)
+        trained = [(number, answer.completion.ids) for number, answer in numbered if number >= 0]
+        result += sequences_of(group.prompt, trained, 1, pays)
     return result

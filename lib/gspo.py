@@ -64,7 +64,6 @@ class GspoRun(Trainer):
         self.stages = [stage_of(config, len(task.train))]
         self.steps = self.stages[0].steps
         self.recipe = recipe_of(config)
-        self.referee = task.referee
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         size, opponent = len(task.train), config.opponent
         self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
@@ -73,7 +72,7 @@ class GspoRun(Trainer):
         self.opponent: Server | Past | None = None
         if opponent and opponent.snapshots:
             limits = task.limits(opponent.temperature, opponent.max_new_tokens)
-            self.opponent = Past(config, self.policy, task.prompts, limits, self.referee)
+            self.opponent = Past(config, self.policy, task.prompts, limits, self.task.judge)
         self.teacher: Teacher | None = None
         self.progress.micro_batch_tokens = config.train.micro_batch_tokens
         if adapter:
@@ -93,10 +92,10 @@ class GspoRun(Trainer):
             stack.enter_context(self.opened(fingerprint, keep, FILES, **moving))
             if config.opponent and config.opponent.endpoint:
                 remote = stack.enter_context(self._remote("opponent", config.opponent))
-                self.opponent = Server(config, remote, self.referee)
+                self.opponent = Server(config, remote, self.task.judge)
             if config.teacher:
                 remote = stack.enter_context(self._remote("teacher", config.teacher))
-                self.teacher = Teacher(config, remote, self.referee, self.task.prompts)
+                self.teacher = Teacher(config, remote, self.task.judge, self.task.prompts)
             if config.opponent:
                 self.screen.say(describe(config.opponent))
             yield
@@ -141,7 +140,7 @@ class GspoRun(Trainer):
         found = self.teacher.help([each for each in played if each.outcome], self.progress.step)
         retries = answer_all(
             self.policy, self.task.prompts, found.hinted, settings.retries or self.config.train.group_size,
-            self.referee, self.task.limits(generation.temperature), self.generator,
+            self.task.judge, self.task.limits(generation.temperature), self.generator,
         )  # fmt: skip
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
@@ -309,7 +308,7 @@ class GspoRun(Trainer):
     ) -> list[Played]:  # fmt: skip
         """The policy's answers, and the opponent's beside them."""
         policy, prompts = self.policy, self.task.prompts
-        return play(policy, prompts, asked, copies, self.referee, limits, generator, opponent, step, on_written)
+        return play(policy, prompts, asked, copies, self.task.judge, limits, generator, opponent, step, on_written)
 
     # -- books
 
@@ -341,7 +340,7 @@ class GspoRun(Trainer):
     def _log_unsolved(self, groups: list[Group]) -> None:
         """What the reward has to tell about the first answer to each prompt that the policy did not solve."""
         texts, rows = [group.answers[0].text for group in groups], [group.asked.row for group in groups]
-        told = zip(groups, self.referee.judge.explain(texts, rows), strict=True)
+        told = zip(groups, self.task.judge.explain(texts, rows), strict=True)
         failures = [{"prompt": question_of(group.asked.messages), "failed": each} for group, each in told if each]
         for row in collect(failures, self.accelerator):
             self.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})

@@ -55,7 +55,6 @@ def two_attempts(
     policy: Policy,
     prompts: TwoTurnPrompts,
     rows: list[dict],
-    target_field: str,
     judge: Judge,
     sampling: Sampling,
     generator: torch.Generator,
@@ -69,8 +68,8 @@ def two_attempts(
     )
     leaves = [i for i in range(len(owners)) for _ in range(sampling.revisions)]
 
-    texts1, scores1 = verdicts(prompts, judge, target_field, firsts, owners)
-    texts2, scores2 = verdicts(prompts, judge, target_field, seconds, [owners[i] for i in leaves])
+    texts1, scores1 = verdicts(prompts, judge, firsts, owners)
+    texts2, scores2 = verdicts(prompts, judge, seconds, [owners[i] for i in leaves])
     return [
         Rollout(
             row=owners[i],
@@ -90,14 +89,13 @@ def two_attempts(
 
 
 def verdicts(
-    prompts: TwoTurnPrompts, judge: Judge, target_field: str, completions: list[Completion], rows: list[dict]
+    prompts: TwoTurnPrompts, judge: Judge, completions: list[Completion], rows: list[dict]
 ) -> tuple[list[str], list[Score]]:
     """What completions say, each written for the row at its place, and how that is judged."""
     texts = [prompts.text(completion) for completion in completions]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
     questions = [prompts.question(row) for row in rows]
     with phase("reward"):
-        return texts, judge(texts, [row[target_field] for row in rows], columns, questions)
+        return texts, judge.verdicts(texts, rows, questions)
 
 
 def second_attempts(
@@ -233,10 +231,10 @@ def sequences(
 ) -> list[Sequence]:
     """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
 
-    Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all revisions of a first attempt
-    branch off one `[x | y1 | retry]`; otherwise y1 is trained in the first of their sequences only. Where attempt 2
-    does not continue the sampled ids (another history mode, or a cut context), the two attempts are two sequences.
-    Attempts for which `is_learned(attempt, rollout)` is false have no gradient, and are read only where others follow.
+    Where it pays, all revisions of a first attempt branch off one `[x | y1 | retry]`; otherwise y1 is trained in the
+    first of their sequences only. Where attempt 2 does not continue the sampled ids (another history mode, or a cut
+    context), the two attempts are two sequences. Attempts for which `is_learned(attempt, rollout)` is false have no
+    gradient, and are read only where others follow.
     """
     result: list[Sequence] = []
     starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
@@ -251,19 +249,29 @@ def sequences(
                 ids = first.prompt1 + first.y1.ids[:-1]
                 result.append(Sequence(ids, len(ids), (), spans1))
                 spans1 = ()
-        trunk, lengths = len(second.ids), [len(ids) - 1 for _, ids in answers]
-        if len(answers) > 1 and pays(trunk, lengths):
-            ids, spans2 = list(second.ids), []
-            for i, answer in answers:
-                spans2.append(Span(answer, trunk - 1, len(ids), 2, i))
-                ids += answer[:-1]
-            result.append(Sequence(ids, trunk, tuple(lengths), (*spans1, *spans2)))
-            continue
-        for i, answer in answers:
-            ids = second.ids + answer[:-1]
-            spans = (*spans1, Span(answer, trunk - 1, trunk, 2, i))
-            result.append(Sequence(ids, len(ids), (), spans))
-            spans1 = ()
+        result += sequences_of(second.ids, answers, 2, pays, spans1)
+    return result
+
+
+def sequences_of(
+    prompt: list[int], answers: list[tuple[int, list[int]]], attempt: int, pays: Callable[[int, list[int]], bool],
+    spans: tuple[Span, ...] = (),
+) -> list[Sequence]:  # fmt: skip
+    """`[prompt | answer]` for answers to one prompt, each with its number; `spans` of the prompt are trained once.
+
+    Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all branch off one prompt.
+    """
+    trunk, lengths = len(prompt), [len(ids) - 1 for _, ids in answers]
+    if len(answers) > 1 and pays(trunk, lengths):
+        starts = [trunk + sum(lengths[:k]) for k in range(len(answers))]
+        branches = [Span(ids, trunk - 1, start, attempt, i) for start, (i, ids) in zip(starts, answers, strict=True)]
+        together = prompt + [token for _, ids in answers for token in ids[:-1]]
+        return [Sequence(together, trunk, tuple(lengths), (*spans, *branches))]
+    result = []
+    for i, ids in answers:
+        whole = prompt + ids[:-1]
+        result.append(Sequence(whole, len(whole), (), (*spans, Span(ids, trunk - 1, trunk, attempt, i))))
+        spans = ()
     return result
 
 

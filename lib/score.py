@@ -99,7 +99,7 @@ class Score(Trainer):
 
         With `resample_rounds`, others are drawn beside prompts whose tree has no advantage anywhere.
         """
-        train, field = self.config.train, self.config.dataset.target_field
+        train = self.config.train
         self.clock.start()
         sampling = self.task.sampling(
             self.config.generation.temperature,
@@ -110,7 +110,7 @@ class Score(Trainer):
 
         def grow(drawn: list[int]) -> list[list[Rollout]]:
             rows = [self.task.train[i] for i in drawn]
-            about = self.policy, self.task.prompts, rows, field, self.task.judge, sampling, self.generator
+            about = self.policy, self.task.prompts, rows, self.task.judge, sampling, self.generator
             rollouts = two_attempts(*about)
             return [rollouts[i : i + self._leaves] for i in range(0, len(rollouts), self._leaves)]
 
@@ -190,7 +190,7 @@ class Score(Trainer):
     ) -> dict:
         """Both attempts at held-out rows; with `part`, what training chooses by."""
         answers, texts = evaluate(
-            self.policy, self.task.prompts, rows, self.config.dataset.target_field, self.task.judge,
+            self.policy, self.task.prompts, rows, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
             on_progress,
         )  # fmt: skip

@@ -17,12 +17,12 @@ import torch
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
 from lib.generators.openai import address
-from lib.groups import Asked, Group, Limits, Referee, answer_all, question_of
+from lib.groups import Asked, Group, Limits, answer_all, verdicts
 from lib.model import Policy
 from lib.prompts import ChatRenderer
 from lib.remote import Remote
 from lib.replies import key_of, seed_of
-from lib.rewards import Score
+from lib.rewards import Judge, Score
 from lib.rollout import memory_explained
 
 EVALUATION = -1  # in the place of a step
@@ -109,8 +109,8 @@ def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opp
 class Server:
     """An opponent behind an API: each prompt is asked once in a run, and its answer kept."""
 
-    def __init__(self, config: SelfPlayConfig, remote: Remote, referee: Referee):
-        self.config, self.remote, self.referee = config, remote, referee
+    def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge):
+        self.config, self.remote, self.judge = config, remote, judge
 
     def begin(self, asked: list[Asked], step: int) -> "Future":
         """Asks, and waits for nothing."""
@@ -130,7 +130,7 @@ class Server:
         reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
         thinking = self.config.opponent.thinking
         texts = [reply.written(thinking.open_tag, thinking.close_tag) for _, reply in replies]
-        judged = _judged(texts, [asked[i] for i, _ in replies], self.referee)
+        judged = _judged(texts, [asked[i] for i, _ in replies], self.judge)
         for (i, reply), reaction in zip(replies, judged, strict=True):
             reactions[i] = replace(reaction, finished=reply.finished)
         return reactions
@@ -146,8 +146,8 @@ class Past:
     The policy as it began (step 0) is held for evaluations after it has left the pool.
     """
 
-    def __init__(self, config: SelfPlayConfig, policy: Policy, prompts: ChatRenderer, limits: Limits, referee: Referee):
-        self.config, self.policy, self.prompts, self.referee = config, policy, prompts, referee
+    def __init__(self, config: SelfPlayConfig, policy: Policy, prompts: ChatRenderer, limits: Limits, judge: Judge):
+        self.config, self.policy, self.prompts, self.judge = config, policy, prompts, judge
         self.limits = limits
         self.settings: Snapshots = config.opponent.snapshots
         self.pool: dict[int, list] = {0: policy.snapshot()}  # step -> weights
@@ -175,7 +175,7 @@ class Past:
             with self.policy.wearing(self.pool[begun]), memory_explained(decoding):
                 written = native.generate(self.policy, turns, decoding)
             said.update({key: self.prompts.text(written[(*paths[key], 0)]) for key in new})
-        return _judged([said[key] for key in keys], asked, self.referee)
+        return _judged([said[key] for key in keys], asked, self.judge)
 
     def refresh(self, step: int) -> None:
         """Takes a snapshot where one is due; the oldest leaves a pool that is full."""
@@ -194,22 +194,21 @@ class Past:
 
 
 def play(
-    policy: Policy, prompts: ChatRenderer, asked: list[Asked], copies: int, referee: Referee, limits: Limits,
+    policy: Policy, prompts: ChatRenderer, asked: list[Asked], copies: int, judge: Judge, limits: Limits,
     generator: torch.Generator, opponent: Server | Past | None, step: int,
     on_written: Callable[[], None] = lambda: None,
 ) -> list[Played]:  # fmt: skip
     """The policy's answers, each told to `on_written` as soon as it is there, and the opponent's beside them."""
     begun = opponent.begin(asked, step) if opponent else None
-    groups = answer_all(policy, prompts, asked, copies, referee, limits, generator, on_written)
+    groups = answer_all(policy, prompts, asked, copies, judge, limits, generator, on_written)
     reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
     return [Played(*each) for each in zip(groups, reactions, strict=True)]
 
 
-def _judged(texts: list[str], asked: list[Asked], referee: Referee) -> list[Reaction]:
-    scores = referee(texts, [each.row for each in asked], [question_of(each.messages) for each in asked])
+def _judged(texts: list[str], asked: list[Asked], judge: Judge) -> list[Reaction]:
     return [
         Reaction(text, score if score.scored else None, "" if score.scored else "it could not be judged")
-        for text, score in zip(texts, scores, strict=True)
+        for text, score in zip(texts, verdicts(judge, texts, asked), strict=True)
     ]
 
 

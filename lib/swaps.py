@@ -54,7 +54,6 @@ def swap_attempts(
     policy: Policy,
     prompts: TwoTurnPrompts,
     rollouts: list[Rollout],
-    target_field: str,
     judge: Judge,
     sampling: Sampling,
     seed: int,
@@ -67,7 +66,7 @@ def swap_attempts(
     """
     dice = random.Random(f"{seed}/{accelerator.process_index}")
     generator = torch.Generator(policy.device).manual_seed(seed + accelerator.process_index)
-    contexts = [*_contexts(prompts, rollouts, target_field, judge, sampling.attempts, dice)]
+    contexts = [*_contexts(prompts, rollouts, judge, sampling.attempts, dice)]
     verdicts_of: list[dict[str, Verdict]] = [{} for _ in rollouts]
     asked = []
     for i, own in enumerate(contexts):
@@ -80,7 +79,7 @@ def swap_attempts(
         part = asked[start : start + ROWS_AT_ONCE]
         rows = [rollouts[i].row for i, _, _ in part]
         written = second_attempts(policy, prompts, rows, [each.completion for *_, each in part], sampling, generator)
-        _, scores = verdicts(prompts, judge, target_field, written, rows)
+        _, scores = verdicts(prompts, judge, written, rows)
         for (i, name, context), score in zip(part, scores, strict=True):
             verdicts_of[i][name] = _verdict(score, context)
     questions = collect([key_of(rollout.prompt1) for rollout in rollouts], accelerator)
@@ -134,10 +133,10 @@ def _verdict(score: Score, context: Context) -> Verdict:
 
 
 def _contexts(
-    prompts: TwoTurnPrompts, rollouts: list[Rollout], target_field: str, judge: Judge, samples: int, dice: random.Random
+    prompts: TwoTurnPrompts, rollouts: list[Rollout], judge: Judge, samples: int, dice: random.Random
 ) -> list[dict[str, Context]]:
     """What attempt 2 is to read, for every rollout."""
-    targets = [judge.answer_of(rollout.row[target_field]) for rollout in rollouts]
+    targets = [judge.answer_of(rollout.row) for rollout in rollouts]
     frames = _Frames(prompts, rollouts, samples)
     found: list[dict[str, Context]] = []
     renderings: list[tuple[int, str, Completion]] = []
@@ -162,7 +161,7 @@ def _contexts(
         found.append(mine)
     if renderings:
         rows = [rollouts[i].row for i, *_ in renderings]
-        _, scores = verdicts(prompts, judge, target_field, [each[-1] for each in renderings], rows)
+        _, scores = verdicts(prompts, judge, [each[-1] for each in renderings], rows)
         for (i, name, completion), score in zip(renderings, scores, strict=True):
             if score.scored and score.match == (name == "right"):
                 found[i][name] = Context(completion, score.answer, "rendered")

@@ -8,7 +8,7 @@ from lib.chats import system_notes, text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
-from lib.groups import Asked, Limits, Referee
+from lib.groups import Asked, Limits
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
@@ -75,11 +75,6 @@ class ChatTask:
     @property
     def tokenizer(self) -> object:
         return self.prompts.tokenizer
-
-    @property
-    def referee(self) -> Referee:
-        """Who judges answers to rows of this task."""
-        return Referee(self.judge, self.config.dataset.target_field)
 
     def prompt_ids(self, row: dict) -> list[int]:
         """Its prompt, in tokens."""

@@ -11,11 +11,12 @@ from typing import Any
 
 from lib.config import SelfPlayConfig
 from lib.generators import Reply, Request
-from lib.groups import Asked, Group, Referee, question_of
+from lib.groups import Asked, Group, question_of, verdicts
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, filled, with_last_said
 from lib.remote import Outcome, Remote
 from lib.replies import seed_of
+from lib.rewards import Judge
 from lib.selfplay import Played
 
 
@@ -39,9 +40,9 @@ class Help:
 class Teacher:
     """Asks a server for help, and lets through what the rules of lib/hints.py allow."""
 
-    def __init__(self, config: SelfPlayConfig, remote: Remote, referee: Referee, prompts: ChatRenderer):
+    def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge, prompts: ChatRenderer):
         self.config, self.settings = config, config.teacher
-        self.remote, self.referee, self.prompts = remote, referee, prompts
+        self.remote, self.judge, self.prompts = remote, judge, prompts
 
     def help(self, failed: list[Played], step: int) -> Help:
         """Hints for some of the prompts that the policy did not solve, and solutions of some."""
@@ -134,16 +135,16 @@ class Teacher:
     def _leaks(self, hint: str, asked: Asked) -> bool:
         """Whether the answer can be taken from the hint: it stands there, or the hint itself would be right."""
         question = question_of(asked.messages)
-        if gives_away(hint, self.referee.secrets(asked.row), question) or self.referee.tells(hint, asked.row):
+        if gives_away(hint, self.judge.secrets(asked.row), question) or self.judge.tells(hint, asked.row):
             return True
-        score = self.referee([hint], [asked.row], [question])[0]
+        [score] = verdicts(self.judge, [hint], [asked])
         return score.scored and score.match
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         asked = group.asked
         text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
         written = reply.written(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
-        score = self.referee([written], [asked.row], [question_of(asked.messages)])[0]
+        [score] = verdicts(self.judge, [written], [asked])
         if score.scored and score.match:
             result.counts["solutions_right"] += 1
             result.rows.append(_row(asked.messages, text, score.reward, "teacher"))

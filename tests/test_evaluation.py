@@ -128,12 +128,12 @@ def setting(make_policy, tokenizer, limits):
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
     policy = make_policy(moved=0.3)
     rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
-    judge = Judge("exact_match", "first_character", "exact", ["question", "answer"])
+    judge = Judge("exact_match", "first_character", "exact", ["question", "answer"], target_field="answer")
 
     def run(temperature=1.0, samples=1, max_examples=8, seed=0, rows=rows):
         sampling = Sampling(temperature, (4, 6), frozenset([tokenizer.eos_token_id]), 0, batch_size=3, attempts=samples)
         part = rows[:max_examples]
-        found, rollouts = evaluate(policy, prompts, part, "answer", judge, sampling, seed, Accelerator(cpu=True))
+        found, rollouts = evaluate(policy, prompts, part, judge, sampling, seed, Accelerator(cpu=True))
         return summarise(found, temperature), rollouts
 
     return run

@@ -220,15 +220,15 @@ def test_blanks_never_match_whatever_the_matcher_says(shelf):
 
 
 def test_unusable_targets():
-    judge = Judge("exact_match", target_extractor="gsm8k_hash")
+    judge = Judge("exact_match", target_extractor="gsm8k_hash", target_field="gold")
     rows = [{"gold": gold} for gold in ("#### 1", 3, "none", "<answer> </answer>", None)]
     finds_none = "reward.target_extractor 'gsm8k_hash' finds none in "
     problems = ["", "", f"{finds_none}'none'", f"{finds_none}'<answer> </answer>'", "'gold' is empty"]
-    assert [judge.target_problem(row, "gold", "a row") for row in rows] == problems
-    assert [judge.target_problem(row, "gold", "a row", compares=False) for row in rows] == [*[""] * 4, problems[4]]
-    assert judge.target_problem({"golf": 1}, "gold", "a row") == "column 'gold' is missing; did you mean 'golf'?"
+    assert [judge.target_problem(row, "a row") for row in rows] == problems
+    assert [judge.target_problem(row, "a row", compares=False) for row in rows] == [*[""] * 4, problems[4]]
+    assert judge.target_problem({"golf": 1}, "a row") == "column 'gold' is missing; did you mean 'golf'?"
     with pytest.raises(ConfigError, match=r"^dataset.target_field: 'gold' of row 7: got a bytes as text"):
-        judge.target_problem({"gold": b"3"}, "gold", "row 7")
+        judge.target_problem({"gold": b"3"}, "row 7")
 
 
 # --- math-verify

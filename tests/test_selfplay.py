@@ -424,7 +424,7 @@ def test_the_past_answers_as_it_was(folder):
 
         state = copy.deepcopy(opponent.state_dict())
         limits = run.task.limits(0.0)
-        again = Past(run.config, run.policy, run.task.prompts, limits, run.referee)
+        again = Past(run.config, run.policy, run.task.prompts, limits, run.task.judge)
         again.load_state_dict(state)
         move(run.policy, 0.3, seed=3)
         for number in (0, 1):

@@ -83,15 +83,15 @@ def setting(tmp_path_factory):
     limits = Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=6,
                         max_new_tokens_attempt2=6)  # fmt: skip
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)
-    judge = Judge("exact_match", "in_answer_tags", "exact", ["q", "a"])
+    judge = Judge("exact_match", "in_answer_tags", "exact", ["q", "a"], target_field="a")
 
     def make(answers, temperature, samples=1):
         sampling = Sampling(
             temperature, (6, 6), frozenset([tokenizer.eos_token_id]), tokenizer.pad_token_id, attempts=samples
         )
         rows = [{"q": f"q{i}", "a": answer} for i, answer in enumerate(answers)]
-        _, rollouts = evaluate(policy, prompts, rows, "a", judge, sampling, 0, ALONE)
-        return policy, prompts, rollouts, "a", judge, sampling
+        _, rollouts = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
+        return policy, prompts, rollouts, judge, sampling
 
     return make
 
@@ -152,8 +152,8 @@ def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits)
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
     policy, rows = make_policy(moved=0.3), [{"q": f"{i}+1=?", "a": "1"} for i in range(6)]
     sampling = Sampling(0.0, (6, 8), frozenset([tokenizer.eos_token_id]), 0)
-    judge = Judge("exact_match", "identity", "exact", ["q", "a"])
-    _, rollouts = evaluate(policy, prompts, rows, "a", judge, sampling, 0, ALONE)
+    judge = Judge("exact_match", "identity", "exact", ["q", "a"], target_field="a")
+    _, rollouts = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
     firsts = [rollout.y1 for rollout in rollouts]
     draw = torch.Generator().manual_seed(0)
     again = second_attempts(policy, prompts, rows, firsts, sampling, draw)

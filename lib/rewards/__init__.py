@@ -222,8 +222,9 @@ class Judge:
     """A reward, a format, extractors and an equality by name, checked against the columns of a data set.
 
     `reward` may be several by name, each with its weight. The keys of `reward` in YAML say what each of them is
-    (lib/config.py). Raises ConfigError at construction for an unknown name, a parameter of the reward that nothing can
-    fill, an option that it does not have, or a package that the equality lacks.
+    (lib/config.py); `target_field` is the column of the right answers, if there is one. Raises ConfigError at
+    construction for an unknown name, a parameter of the reward that nothing can fill, an option that it does not have,
+    or a package that the equality lacks.
     """
 
     def __init__(
@@ -236,12 +237,13 @@ class Judge:
         *,
         format: str = "free",
         target_extractor: str | None = None,
+        target_field: str | None = None,
         timeout_s: float | None = None,
     ):
         self._weights = weights_of(reward)
         self.reward_name = " + ".join(self._weights)
         self.columns = tuple(columns)
-        self.format = format
+        self.format, self.target_field = format, target_field
         self._extractor_name = answer_extractor
         self._target_extractor_name = target_extractor or (answer_extractor if format == "free" else "identity")
         self._timeout, self._overtime = timeout_s, Overtime(f"reward '{self.reward_name}'", timeout_s)
@@ -272,6 +274,16 @@ class Judge:
                 return self._judge(predictions, targets, columns, prompts)
         except Overdue as error:
             raise RewardError(f"{error} for {len(predictions)} samples") from error
+
+    def verdicts(self, texts: list[str], rows: list[dict[str, Any]], prompts: list[Any]) -> list[Score]:
+        """The same for texts that were written for rows of the data set, each for the one at its place."""
+        if not texts:
+            return []
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        return self(texts, list(map(self._target_of, rows)), columns, prompts)
+
+    def _target_of(self, row: Mapping[str, Any]) -> Any:
+        return row[self.target_field] if self.target_field else ""
 
     def _judge(
         self,
@@ -305,13 +317,20 @@ class Judge:
         said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
         return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
 
-    def answer_of(self, target: Any) -> str:
-        """What the extractor of targets finds in a target."""
-        return self._target_answer(text_of(target), 0)
+    def answer_of(self, row: Mapping[str, Any]) -> str:
+        """The right answer of a row, as it is compared."""
+        return self._target_answer(text_of(self._target_of(row)), 0)
 
-    def tells(self, text: str, target: Any) -> bool:
-        """Whether somebody who reads `text` knows the answer, in whatever form: as a whole, or by what it ends in."""
-        answer = self.answer_of(target)
+    def secrets(self, row: Mapping[str, Any]) -> list[str]:
+        """The right answer of a row, as it stands there and as it is compared; none where tests decide."""
+        return [text_of(self._target_of(row)), self.answer_of(row)] if self.target_field else []
+
+    def tells(self, text: str, row: Mapping[str, Any]) -> bool:
+        """Whether somebody who reads `text` knows the right answer of a row, in whatever form: as a whole, or by what
+        it ends in. Never where tests decide."""
+        if not self.target_field:
+            return False
+        answer = self.answer_of(row)
         readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
         return any(self._match(read(text), answer) for read in readers)
 
@@ -356,11 +375,12 @@ class Judge:
             if check is not None:
                 reward.check(rows, places or _numbered(rows))
 
-    def target_problem(self, row: Mapping[str, Any], field: str, place: Any, compares: bool = True) -> str:
+    def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
         """Why no prediction could ever match the target of a row; "" where one could. Raises ConfigError, RewardError.
 
         With `compares` false it is enough that there is a target. `place` is where the row stands, for people.
         """
+        field = self.target_field
         if row.get(field) is None:
             near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
             return f"'{field}' is empty" if field in row else f"column '{field}' is missing{near}"
@@ -496,11 +516,12 @@ def _is_alike(value: Any, default: Any) -> bool:
     return default is None or type(value) is type(default)
 
 
-def judge_of(reward: Reward, columns: Sequence[str]) -> Judge:
+def judge_of(reward: Reward, columns: Sequence[str], target_field: str | None = None) -> Judge:
     """The judge that the section `reward` of a config describes. Raises ConfigError."""
     return Judge(
         reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
-        format=reward.format, target_extractor=reward.target_extractor, timeout_s=reward.timeout_s,
+        format=reward.format, target_extractor=reward.target_extractor, target_field=target_field,
+        timeout_s=reward.timeout_s,
     )  # fmt: skip
 
 
@@ -510,14 +531,14 @@ def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: 
     `compares`: one that can be compared with, also where the reward does not ask for it. Raises ConfigError.
     """
     whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
-    judge = judge_of(reward, list(whole))
+    judge = judge_of(reward, list(whole), target)
     if judge.needs_targets and not target:
         raise ConfigError(
             f"dataset.target_field: reward '{judge.reward_name}' compares with right answers; name their column"
         )
     if target:
         compares = compares or judge.needs_targets
-        splits = with_targets(splits, lambda row, place: judge.target_problem(row, target, place, compares))
+        splits = with_targets(splits, lambda row, place: judge.target_problem(row, place, compares))
     judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
     return judge, splits
 
