@@ -33,9 +33,12 @@ SCRATCH = {
 WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
-LONGEST = ("test_collect.py", "test_resume.py", "test_selfplay_runs.py", "test_sandbox.py", "test_sft_resume.py",
-           "test_score.py", "test_sweep.py", "test_tool_loop.py", "test_selfplay.py", "test_unsloth.py",
-           "test_alarms.py", "test_shipped_tasks.py", "test_best.py", "test_openai.py")  # fmt: skip
+LONGEST = (
+    "test_collect.py", "test_resume.py", "test_score.py", "test_sandbox.py", "test_sft_resume.py",
+    "test_selfplay_runs.py", "test_openai.py", "test_sft.py", "test_decoder.py", "test_selfplay.py", "test_unsloth.py", "test_tool_loop.py",
+    "test_sweep.py", "test_alarms.py", "test_best.py", "test_report.py", "test_web.py", "test_parsing.py",
+    "test_scripts.py", "test_servers.py", "test_checkpoint.py", "test_merging.py", "test_shipped_tasks.py",
+)  # fmt: skip
 
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
 

@@ -191,6 +191,7 @@ def test_without_a_best_there_is_nothing_to_go_back_to(mine):
     assert not [path for path in mine.dir.rglob("*") if path.is_symlink()]
 
 
+@long
 def test_two_processes_go_back_together(template, tmp_path):
     two = Run(template, tmp_path / "two")
     weights = two.start_two("train.stage1_steps=3", "train.stage2_steps=1", restores=[[1, 2]])

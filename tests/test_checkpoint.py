@@ -550,7 +550,7 @@ def test_other_data_ranks_and_objects_are_refused(run_dir, monkeypatch):
 
 
 def test_other_versions_are_only_warned_about(run_dir, monkeypatch, caplog):
-    monkeypatch.setattr(checkpoint, "version", lambda name: "0.1")
+    monkeypatch.setattr(checkpoint, "_versions", lambda: dict.fromkeys(checkpoint.PACKAGES, "0.1"))
     assert Run(run_dir, resume=True).resumed
     assert "torch" in caplog.text and "now 0.1" in caplog.text
 

@@ -392,7 +392,8 @@ def test_a_server_that_dies_ends_the_run_and_another_one_goes_on(whole, task):
     same(mine, whole)
 
 
-@pytest.mark.parametrize("name", part(["replies", "rollouts"], every=2))
+@long
+@pytest.mark.parametrize("name", ["replies", "rollouts"])
 def test_a_file_that_cannot_grow(whole, task, name):
     per_row = [(whole.run_dir / f"{name}.jsonl").stat().st_size // 500 for name in ("replies", "rollouts")]
     assert 1.5 * per_row[0] < per_row[1]

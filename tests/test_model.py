@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from architectures import built
-from conftest import SCRATCH, TEMPLATE, inputs_of, part
+from conftest import SCRATCH, TEMPLATE, inputs_of, long
 from peft.tuners.lora import Linear
 
 from lib import model as module
@@ -265,7 +265,8 @@ def test_an_adapter_is_saved_as_peft_itself_saves_it(make_policy, tmp_path):
     assert settings[0] == settings[1]
 
 
-@pytest.mark.parametrize("kind", part(KINDS, every=2))
+@long
+@pytest.mark.parametrize("kind", KINDS)
 def test_two_hundred_steps_of_sampling_and_training_leave_the_base_as_it_was(make_policy, kind):
     policy = make_policy(kind=kind)
     before = base_weights(policy)

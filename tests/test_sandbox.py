@@ -1119,7 +1119,7 @@ def numbered(number, right=True):
 def test_no_verdict_is_lost_when_workers_are_killed(protected):
     others = set(workers_of(os.getpid()))
     with Sandbox(workers=2, rung=protected.rung.name) as sandbox:
-        many, most = fewer(1000, 300), fewer(16, 6)
+        many, most = fewer(1000, 200), fewer(16, 4)
         programs = [numbered(number, right=number % 2 == 0) for number in range(many)]
         futures = [sandbox.submit(each) for each in programs]
         kills, seen = 0, set()
@@ -1558,12 +1558,13 @@ def found_by(done):
 
 
 def test_no_hostile_program_has_its_way(protected):
-    options = ("--json", "--workers", 4, "--limit", 0.5, "--every", fewer(1, 5))
+    options = ("--json", "--workers", 4, "--limit", 0.5, "--every", fewer(1, 8))
     findings = found_by(python("tests/attack.py", *options, timeout=500.0, start_new_session=True))
     assert findings["rung"] == protected.rung.name
-    assert findings["attacks"] >= fewer(400, 80)
+    assert findings["attacks"] >= fewer(400, 50)
 
 
+@long
 @pytest.mark.parametrize(
     ("rung", "kinds"),
     [
@@ -1575,8 +1576,7 @@ def test_no_hostile_program_has_its_way(protected):
 def test_on_the_rungs_below_neither(why_not, rung, kinds):
     if why_not(rung):
         pytest.skip(f"{rung.name} does not hold here: {why_not(rung)}")
-    options = (rung.name, fewer(1, 3), *kinds.split())
-    findings = found_by(python("-c", PART, *options, timeout=300.0, start_new_session=True))
+    findings = found_by(python("-c", PART, rung.name, *kinds.split(), timeout=300.0, start_new_session=True))
     assert findings["rung"] == rung.name
     assert findings["by_kind"].keys() == set(kinds.split())
 
@@ -1591,10 +1591,10 @@ import attack
 from lib.worker import RUNGS
 
 os.environ[attack.SECRET] = "the secret"
-attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[3:]]
+attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[2:]]
 (rung,) = [rung for rung in RUNGS if rung.name == sys.argv[1]]
 with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
-    findings = attack.attack(rung, Path(home), 4, "", 0.5, int(sys.argv[2]))
+    findings = attack.attack(rung, Path(home), 4, "", 0.5, 1)
 attack.show(findings)
 print(json.dumps(vars(findings)))
 sys.exit(bool(findings.late or findings.left))

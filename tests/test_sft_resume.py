@@ -244,6 +244,7 @@ def test_a_signal_in_any_step_changes_nothing(template, tmp_path, way):
     assert mine == theirs and len(mine) == 1
 
 
+@long
 def test_going_back_to_a_checkpoint(straight, tmp_path):
     mine = Run(straight.folder, tmp_path / "work")
     said = mine.start("--resume", str(mine.dir.relative_to(mine.folder) / "stage1/step_6"))
@@ -297,7 +298,7 @@ RESULT = {
 }
 
 
-@pytest.mark.parametrize("kind", part(list(NEWEST), every=2))
+@pytest.mark.parametrize("kind", part(list(NEWEST), every=4))
 def test_damage_is_named_and_the_checkpoint_before_is_used(straight, tmp_path, kind):
     damage, reason = NEWEST[kind]
     mine = Run(straight.folder, tmp_path / "work")
@@ -346,6 +347,7 @@ def test_when_all_are_broken_nothing_is_trained_over_them(straight, tmp_path):
     assert mine.contents() == before
 
 
+@long
 def test_a_damaged_result_without_a_checkpoint_is_trained_anew(template, tmp_path):
     mine, options = Run(template, tmp_path / "work"), ("train.checkpoint_every=0", "train.steps=2")
     mine.start(*options)
@@ -356,7 +358,7 @@ def test_a_damaged_result_without_a_checkpoint_is_trained_anew(template, tmp_pat
     assert (mine.dir / "final/model.safetensors").read_bytes() == before and len(mine.rows()) == 2
 
 
-@pytest.mark.parametrize("place", [["saving 6", 2], ["result 8", 1]])
+@pytest.mark.parametrize("place", part([["saving 6", 2], ["result 8", 1]], every=2))
 def test_a_full_disk_ends_with_74(mine, straight, place):
     said = mine.start(code=74, full_from=place)
     assert "cannot be saved with" in said and "free some space, then --resume" in said

@@ -13,6 +13,7 @@ import forks
 import pytest
 import torch
 import yaml
+from conftest import long
 from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 
 import collect_rollouts
@@ -874,6 +875,7 @@ def share_right(rows):
     return sum(row["match"] for row in rows) / len(rows)
 
 
+@long
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_real_model_has_the_sandbox_add(protocol, request, calculator):
     rows = request.getfixturevalue(f"{protocol}_run")
@@ -897,6 +899,7 @@ def test_a_real_model_has_the_sandbox_add(protocol, request, calculator):
     assert {row["id"] for row in selected} == {row["id"] for row in rows if row["match"]}
 
 
+@long
 def test_other_batches_make_the_same_rollouts(calculator, native_run, monkeypatch):
     arguments = ("rollouts.yaml", "run_name=again", "generation.batch_size=3", "dataset.max_rows=15")
     assert main(collect_rollouts, calculator, monkeypatch, *arguments) == 0
@@ -906,6 +909,7 @@ def test_other_batches_make_the_same_rollouts(calculator, native_run, monkeypatc
     assert all(row["messages"] == before[row["id"]] for row in again)
 
 
+@long
 def test_what_the_tool_says_is_what_the_model_believes(calculator):
     """The answers are read from the results: another result, another answer."""
     model = load_local(config_of(calculator), print)
@@ -918,6 +922,7 @@ def test_what_the_tool_says_is_what_the_model_believes(calculator):
     assert (reply.text, reply.calls) == ("57", ())
 
 
+@long
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rollouts_train_what_the_assistant_said_and_nothing_else(protocol, request, calculator, monkeypatch):
     request.getfixturevalue(f"{protocol}_run")
