@@ -33,11 +33,10 @@ SCRATCH = {
 WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
-LONGEST = (
-    "test_collect.py", "test_resume.py", "test_score.py", "test_sandbox.py", "test_sft_resume.py",
-    "test_selfplay_runs.py", "test_openai.py", "test_sft.py", "test_decoder.py", "test_selfplay.py", "test_unsloth.py", "test_tool_loop.py",
-    "test_sweep.py", "test_alarms.py", "test_best.py", "test_report.py", "test_web.py", "test_parsing.py",
-    "test_scripts.py", "test_servers.py", "test_checkpoint.py", "test_merging.py", "test_shipped_tasks.py",
+LONGEST = (  # test_*.py
+    "collect", "resume", "score", "sandbox", "sft_resume", "selfplay_runs", "openai", "sft", "decoder", "selfplay",
+    "unsloth", "tool_loop", "sweep", "alarms", "best", "report", "web", "parsing", "scripts", "servers", "checkpoint",
+    "merging", "shipped_tasks",
 )  # fmt: skip
 
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")
@@ -45,7 +44,7 @@ long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run d
 
 def pytest_collection_modifyitems(items):
     """Puts the longest files first: where processes share the tests, none is left alone with one of them at the end."""
-    places = {name: place for place, name in enumerate(LONGEST)}
+    places = {f"test_{name}.py": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
