@@ -34,7 +34,7 @@ that must be refused, and was refused:
     R2   seccomp: no file at all; Python's own library is imported from memory
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
-What a right program can not do here stands in a table of the README: open files, sockets or processes, and return
+What a right program can not do here stands in a table of docs/programs.md: open files, sockets or processes, and return
 objects of its own unless the tests say `stateful`; without that, an object has truth and nothing else. Numbers, text,
 containers, dates and arrays of numbers arrive as they are, an iterator gives its items as they are asked for; a named
 tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by their

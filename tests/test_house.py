@@ -10,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = sorted((ROOT / "docs").glob("*.md"))
 TEST_COMMAND = ".venv/bin/python -m pytest -n logical"
 
 
@@ -37,7 +38,7 @@ def test_ci_stops_at_the_first_failure_and_can_be_started():
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
 
 
-@pytest.mark.parametrize("text", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("text", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
 def test_every_file_that_the_documents_name_exists(text):
     words = re.findall(r"[\w./-]+", (ROOT / text).read_text(encoding="utf-8"))
     named = {
@@ -45,6 +46,23 @@ def test_every_file_that_the_documents_name_exists(text):
     }
     missing = [word for word in sorted(named) if not word.startswith("my_") and not (ROOT / word.rstrip(".")).exists()]
     assert named and not missing
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+def test_every_link_of_the_documents_leads_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?://)([^)]+)\)", text):
+        file, _, section = target.partition("#")
+        aim = path.parent / file if file else path
+        assert aim.exists(), target
+        heads = re.findall(r"^#+ (.*)$", aim.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not section or section in [re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads], (
+            target
+        )
+
+
+def test_the_readme_names_every_document():
+    assert all(f"docs/{path.name}" in README for path in DOCS)
 
 
 @pytest.mark.parametrize("line", requirements())
