@@ -1,4 +1,5 @@
 import resource
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import lib.config
 import reward_function  # noqa: F401  registers the rewards that configs name
 from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
 from lib.errors import ConfigError
@@ -477,3 +479,13 @@ def test_smoke_does_not_raise_what_is_small_already(tmp_path):
     config = loaded(tmp_path, GOOD, "generation.max_new_tokens_attempt1=5", "eval.max_examples=3", smoke=1)
     assert (config.generation.max_new_tokens_attempt1, config.generation.max_new_tokens_attempt2) == (5, 32)
     assert (config.eval.max_examples, config.train.stage1_batch_size) == (1, 1)
+
+
+def test_the_reference_has_every_key_as_the_classes_have_it():
+    """`python docs/config_reference.py` writes it."""
+    builder = runpy.run_path(str(ROOT / "docs/config_reference.py"))
+    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    assert page == builder["reference"]()
+    names = {key.rpartition(".")[2] for kind in lib.config.KINDS for key in lib.config._keys(kind)}
+    assert len(names) > 150 and all(f"\n| `{name}` | " in page for name in names)
+    assert "| `checkpoint_every` | integer ≥ 0 | `0` | steps; 0 = at the end, and of each stage |" in page

@@ -1,0 +1,140 @@
+"""Writes docs/config.md: every key of every config, its type, default and meaning, as lib/config.py has them.
+
+python docs/config_reference.py            # a test holds the file and the classes together
+"""
+
+import ast
+import inspect
+import json
+import re
+import sys
+import tokenize
+import types
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from lib import config
+
+TARGET = Path(__file__).with_name("config.md")
+SCRIPTS = {
+    config.ScoreConfig: "train.py", config.SelfPlayConfig: "rl_train_gspo_selfplay.py",
+    config.CollectConfig: "collect_rollouts.py", config.SFTConfig: "sft_train.py", config.SweepConfig: "sweep.py",
+}  # fmt: skip
+NAMES = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", type(None): "null"}
+BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+HEAD = """# Config reference
+
+Made by `python docs/config_reference.py` from the classes in `lib/config.py`. A config is a YAML file with the sections
+of its script; any value can be replaced on the command line, such as `train.alpha=5`. A section whose keys all have
+defaults may be left out; a key without a default must be given.
+"""
+
+
+def main() -> None:
+    """Writes the file."""
+    TARGET.write_text(reference(), encoding="utf-8")
+
+
+def reference() -> str:
+    """The whole page: the sections of each script, then the keys of each section, once."""
+    comments = comments_by_field(inspect.getsource(config))
+    parts, classes = [HEAD], {}
+    for kind, script in SCRIPTS.items():
+        parts += [f"## {script}\n", table(kind, comments)]
+        classes |= dict.fromkeys(sections_of(kind))
+    for section in classes:
+        parts += [f"## {section.__name__}\n", f"{inspect.getdoc(section)}\n", table(section, comments)]
+    return "\n".join(parts)
+
+
+def sections_of(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """The sections of a config, and those within them."""
+    for field in kind.model_fields.values():
+        for section in sections_in(field.annotation):
+            yield section
+            yield from sections_of(section)
+
+
+def sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """The section classes that a type names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [section for part in get_args(annotation) for section in sections_in(part)]
+
+
+def table(kind: type[BaseModel], comments: dict[tuple[str, str], str]) -> str:
+    """A row for each key of a section."""
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in kind.model_fields.items():
+        owner = next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
+        cells = f"`{name}`", type_of(field), default_of(field), comments.get((owner.__name__, name), "")
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def type_of(field: FieldInfo) -> str:
+    """What a value may be, in words."""
+    return in_words(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
+
+
+def in_words(annotation: Any) -> str:
+    """A type for people: bounds after it, alternatives apart."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        facts = [fact for each in parts[1:] for fact in getattr(each, "metadata", [each])]
+        bounds = [
+            f" {sign} {getattr(fact, name):g}" for fact in facts for name, sign in BOUNDS.items() if hasattr(fact, name)
+        ]
+        return in_words(parts[0]) + ",".join(bounds)
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(in_words, parts))
+    if origin is list:
+        return f"list of {in_words(parts[0])}"
+    if origin is tuple:
+        return f"[{', '.join(map(in_words, parts))}]"
+    if origin is dict:
+        return f"{{{in_words(parts[0])}: {in_words(parts[1])}}}"
+    if sections := sections_in(annotation):
+        return f"[{sections[0].__name__}](#{sections[0].__name__.lower()})"
+    return NAMES[annotation]
+
+
+def default_of(field: FieldInfo) -> str:
+    """The default, as YAML has it; blank where a key must be given, or is a section."""
+    if field.is_required() or isinstance(field.default, BaseModel):
+        return ""
+    value = list(field.default) if isinstance(field.default, tuple) else field.default
+    if isinstance(value, str) and not re.fullmatch(r"[\w./-]+", value):
+        return f"`{json.dumps(value)}`"
+    text = yaml.safe_dump(value, default_flow_style=True, width=1000).strip().removesuffix("\n...")
+    return f"`{text}`"
+
+
+def comments_by_field(source: str) -> dict[tuple[str, str], str]:
+    """By class and field: the comment behind it, and those on the lines below, up to the next statement."""
+    tokens = tokenize.generate_tokens(StringIO(source).readline)
+    comment_at = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    lines, found = source.splitlines(), {}
+    for node in ast.parse(source).body:
+        for part in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                texts, at = [comment_at.get(part.end_lineno, "")], part.end_lineno + 1
+                while at <= len(lines) and lines[at - 1].strip().startswith("#"):
+                    texts.append(comment_at[at])
+                    at += 1
+                found[node.name, part.target.id] = re.sub(r"fmt: \w+", "", " ".join(texts)).strip()
+    return found
+
+
+if __name__ == "__main__":
+    main()
