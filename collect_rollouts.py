@@ -58,7 +58,7 @@ from lib.tracking import Tracker
 
 STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"
-MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
+MAY_CHANGE = (  # keys that a resume may change: none affects a rollout already collected
     "select", "upload", "dataset.max_rows", "generation.samples_per_prompt", "generation.batch_size", "sandbox.workers",
     "endpoint.base_url", "endpoint.api_key_env", "endpoint.azure_api_version", "endpoint.headers",
     "endpoint.max_concurrency", "endpoint.deadline_s", "endpoint.max_retries", "endpoint.input_price",
@@ -68,7 +68,7 @@ MAY_CHANGE = (  # what a resume may change: it touches no rollout that is there
 
 @dataclass(frozen=True)
 class Job:
-    """One rollout to be had."""
+    """One rollout to collect."""
 
     prompt_id: str
     sample: int
@@ -77,12 +77,12 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The same in every run over the same prompt."""
+        """Returns an id that is the same in every run over the same prompt."""
         return f"{self.prompt_id}.{self.sample}"
 
 
 def main() -> int:
-    """Config, data and judge first; then every rollout that is not there yet; then the selection."""
+    """Loads config, data and judge, collects the rollouts that are missing, then selects."""
     args, config = command_line()
     screen = Screen()
     prepare(config, screen.say)
@@ -117,7 +117,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, CollectConfig]:
-    """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
+    """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = parser(__doc__)
     options.add_argument("--resume", action="store_true", help="go on with the run: nothing is asked twice")
     options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
@@ -132,7 +132,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
 
 
 def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge | None]:
-    """Every rollout of the run, the samples of a prompt one after the other, and who judges them."""
+    """Returns a job for every rollout of the run, the samples of a prompt in succession, and their judge."""
     dataset, prompts, reward = config.dataset, config.prompts, config.reward
     target = dataset.target_field
     columns = chat_columns(prompts) + ([target] if target and not reward else [])
@@ -163,7 +163,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
 
 
 def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
-    """Who is to be asked how often, and what that costs at most."""
+    """Yields lines on how many rollouts are asked of whom, and on the most tokens and cost."""
     sampling, endpoint = config.generation, config.endpoint
     who = f"{endpoint.model} at {address(endpoint)}" if endpoint else f"{config.model.full_name}, in this process"
     most = sampling.most_tokens
@@ -176,7 +176,7 @@ def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
 
 
 def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
-    """What would be asked, without asking."""
+    """Prints what would be asked, without asking; returns the exit code."""
     for line in planned(config, len(jobs)):
         screen.say(line)
     if config.selection.only_matches:
@@ -186,7 +186,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
 
 
 def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: Screen) -> None:
-    """What would be asked first: of a model in this process as its chat template writes it, else as it is sent."""
+    """Prints the first prompt: for a local model as its chat template renders it, otherwise as it is sent."""
     template = None
     if config.model:
         from lib.local import load_template
@@ -215,7 +215,7 @@ async def collect(
     progress: Progress,
     interrupts: Interrupts,
 ) -> None:
-    """Has every job done, many at once. What ends all of them, a UserError, ends this."""
+    """Runs all jobs, many at once. A UserError in any of them stops the others and is raised."""
     if not jobs:
         log.write_config(dump(config))
         return
@@ -227,14 +227,14 @@ async def collect(
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
         loop = make_loop(config, generator, toolbox, None if config.endpoint else generator.template)
-        log.write_config(dump(config), now=False)  # what can not start leaves no run behind
-        judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools want their turn, too
+        log.write_config(dump(config), now=False)  # a run that cannot start leaves nothing behind
+        judges = asyncio.Semaphore(config.sandbox.workers or cores())  # tools need the sandbox, too
         verdict = partial(judge_aside, judge, judges, config, progress.screen, interrupts)
         waiting = iter(jobs)
         progress.start()
 
         async def work() -> None:
-            for job in waiting:  # shared: who is free takes the next
+            for job in waiting:  # shared: whoever is free takes the next job
                 if interrupts.received:
                     return
                 await do(job, config, loop, verdict, log, progress)
@@ -254,13 +254,13 @@ async def all_of(works: Iterable[Any]) -> None:
 
 
 def at_once(config: CollectConfig) -> int:
-    """Open rollouts: twice what the model takes, since others are with a tool or the judge meanwhile."""
+    """Returns the number of open rollouts: twice what the model takes, since others wait for a tool or the judge."""
     return 2 * (config.endpoint.max_concurrency if config.endpoint else config.generation.batch_size)
 
 
 @contextlib.asynccontextmanager
 async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[ChatGenerator]:
-    """Who answers: a server, whose replies are kept, or the model of this process."""
+    """Yields the generator: a server, whose replies are cached on disk, or the model in this process."""
     if config.endpoint:
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
             with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
@@ -274,7 +274,7 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
                 f"{remote.counts.without_usage} replies came without a count of tokens: totals and cost lack them"
             )
     else:
-        from lib.local import load_local  # torch comes after config and data were found sound
+        from lib.local import load_local  # torch is imported once config and data are valid
 
         async with load_local(config, screen.say) as local:
             yield local
@@ -283,7 +283,7 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
 def make_loop(
     config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: object | None
 ) -> ToolLoop:
-    """The loop with the protocol that the config names, or that a local model's chat template knows."""
+    """Builds the tool loop with the config's protocol; `auto` is json if a local chat template knows no tools."""
     protocol = config.tools.protocol
     if protocol == "auto":
         protocol = "native" if template is None or template.knows_tools else "json"
@@ -299,7 +299,7 @@ async def do(
     log: RunLog,
     progress: Progress,
 ) -> None:
-    """One job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
+    """Runs one job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
 
     try:
         episode = await loop.run(job.messages, partial(seed_of, config.seed, job.id))
@@ -321,7 +321,7 @@ async def do(
 
 
 def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, Any]:
-    """The row of a rollout, without what a judge says. `messages` and `tools` are what sft_train.py reads."""
+    """Returns the row of a rollout, without the verdict. sft_train.py reads its `messages` and `tools`."""
     sampling = loop.sampling
     row = {
         "id": job.id,
@@ -352,14 +352,14 @@ async def judge_aside(
     judge: Judge | None, judges: asyncio.Semaphore, config: CollectConfig, screen: Screen, interrupts: Interrupts,
     job: Job, episode: Episode,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """What a judge in a thread says; nothing without one, None where it is left because a signal asked for an end."""
+    """Judges in a thread; returns {} without a judge, None if a signal ends it. Raises RewardError if it is late."""
     if judge is None:
         return {}
     async with judges:
         what, most, beats, began = f"reward '{judge.reward_name}'", config.reward.timeout_s, 0, time.monotonic()
         answer = asyncio.wrap_future(
             aside(judged, judge, config, job, episode)
-        )  # it can not be stopped, nor waited for
+        )  # a thread cannot be stopped, so it is abandoned when late
         try:
             while not (await asyncio.wait({answer}, timeout=TICK))[0]:
                 now = time.monotonic()
@@ -377,7 +377,7 @@ async def judge_aside(
 
 
 def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> dict[str, Any]:
-    """What the judge says of a rollout. A reward that could not be had is null."""
+    """Returns the judge's verdict on a rollout; the reward is null if it could not be computed."""
     try:
         [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
     except RewardError as error:
@@ -394,7 +394,7 @@ def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> d
 
 
 def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Entry]:
-    """The rollouts of a run that are among the jobs, by id; `see` gets the row of each."""
+    """Indexes by id the rollouts of a run that are among the jobs; `see` gets the row of each."""
     wanted, found = {job.id for job in jobs}, {}
     for row, entry in rollouts(run_dir / "rollouts.jsonl"):
         if entry.id in wanted and entry.id not in found:
@@ -404,7 +404,7 @@ def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] 
 
 
 def refuse_losses(progress: Progress, written: int, config: CollectConfig) -> None:
-    """StorageError where rows are missing on the disk, ApiError or ConfigError where no rollout could be had."""
+    """Raises StorageError where rows are missing on disk, ApiError or ConfigError where there is no rollout at all."""
     if written < progress.rows:
         raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
     if not progress.rows:

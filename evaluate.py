@@ -52,7 +52,7 @@ from lib.registry import matchers
 from lib.rewards import prepare
 from lib.runlog import adapter_in
 
-MERGE_PROMPTS = 8  # by which a merged model is compared with the adapted one
+MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
 
 
@@ -64,7 +64,7 @@ def main() -> int:
             print("\n".join(paired.lines(*pair)))
         return FINISHED
     prepare(config)
-    from lib.adapters import load_adapter  # torch comes after the config was found sound
+    from lib.adapters import load_adapter  # torch is imported once the config is valid
     from lib.console import Screen, Telling
     from lib.distributed import make_accelerator
     from lib.task import load_chat_task, load_task
@@ -106,7 +106,7 @@ def both_attempts(
     task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None],
     majority: bool,
 ) -> dict:  # fmt: skip
-    """The numbers of a task of train.py: first answers and their corrections."""
+    """Measures a task of train.py: first answers and their corrections."""
     from lib.evaluation import evaluate, majority_votes, pass_at_k, summarise
 
     config, samples = task.config, settings.samples_per_prompt
@@ -125,7 +125,7 @@ def both_attempts(
 def swapped_attempts(
     task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
 ) -> dict:
-    """What attempt 2 of a task of train.py makes of other first attempts."""
+    """Measures attempt 2 of a task of train.py after other first attempts."""
     from lib.evaluation import evaluate
     from lib.swaps import swap_attempts
 
@@ -138,7 +138,7 @@ def swapped_attempts(
 def single_answers(
     task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
 ) -> dict:
-    """The numbers of a task of rl_train_gspo_selfplay.py: the policy's answers alone, no opponent is asked."""
+    """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
     from lib.evaluation import evaluate_groups, in_parts
     from lib.groups import answer_all
     from lib.ledger import numbers_of
@@ -158,7 +158,7 @@ def single_answers(
 
 
 def merge(task: object, out: Path, adapter: Path | None) -> str:
-    """Writes the model with its adapter merged in, and returns what was found when it was read back."""
+    """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.merging import write_merged
 
     prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
@@ -167,7 +167,7 @@ def merge(task: object, out: Path, adapter: Path | None) -> str:
 
 
 def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | None, Path | None]:
-    """The options, the config with its overrides, and the adapter's folder. ConfigError for every mistake in them."""
+    """Returns the options, the config with overrides, and the adapter's folder. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False, required=False)
     which = options.add_mutually_exclusive_group()
     which.add_argument("--adapter", type=Path, metavar="DIR", help="a saved adapter; without it, the base model")
@@ -219,13 +219,13 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | N
     adapter = newest_adapter(args.run) if args.run else args.adapter
     if args.merge:
         config = mergeable(config, args.merge, adapter)
-    if adapter and adapter.is_symlink():  # best: the table says which one that is
+    if adapter and adapter.is_symlink():  # such as `best`: the table names the checkpoint it points to
         adapter = Path(os.path.relpath(adapter.resolve()))
     return args, config, adapter
 
 
 def mergeable(config: ScoreConfig | SelfPlayConfig, out: Path, adapter: Path | None) -> ScoreConfig | SelfPlayConfig:
-    """The config with plain transformers as its backend. ConfigError where nothing can be merged, or not to there."""
+    """Returns the config with the plain backend. Raises ConfigError if nothing can be merged, or not into `out`."""
     if out.exists():
         raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
     if adapter is None and config.model.adapter is None:
@@ -255,7 +255,7 @@ def _count(text: str) -> int:
 
 
 def newest_adapter(run: Path) -> Path:
-    """The adapter of the last finished stage of a run, or its newest checkpoint if that is further on."""
+    """Returns the adapter of a run's last finished stage, or its newest checkpoint if that is further on."""
     found = {position(config.parent): config.parent for config in run.glob("stage*/**/adapter_config.json")}
     found.pop(None, None)
     if not found:
@@ -264,20 +264,20 @@ def newest_adapter(run: Path) -> Path:
 
 
 def position(adapter: Path | None) -> tuple[int, float] | None:
-    """Stage and step of an adapter of a run; the end of a stage has step infinity. None for any other folder."""
+    """Returns stage and step of a run's adapter; the end of a stage has step infinity. None for any other folder."""
     found = re.search(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$", adapter.as_posix()) if adapter else None
     return (int(found[1]), float(found[2] or "inf")) if found else None
 
 
 def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -> Eval:
-    """The config's evaluation with the options applied; greedy answers are all equal, so one is drawn."""
+    """Returns the config's evaluation with the options applied; greedy answers are all equal, so one is drawn."""
     samples = args.samples or defaults.samples_per_prompt
     changes = {"temperature": temperature, "samples_per_prompt": samples if temperature else 1}
     return defaults.model_copy(update=changes)
 
 
 def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dict]:
-    """The rows to measure: those that training reports, or those of `--rows`; never what it chooses by. And which."""
+    """Returns the rows to measure (those training reports, or `--rows`; none used to select) and which they are."""
     from lib.data import digest_of
 
     first, end = args.rows or task.config.eval.within(len(task.splits.test))
@@ -296,7 +296,7 @@ def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dic
 
 
 def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settings: Eval) -> dict:
-    """What was measured: the first fields of the row, `when`, `stage` and `step` as in a run's evaluations.jsonl."""
+    """Describes what was measured: the row's first fields, `when`, `stage`, `step` as in a run's evaluations.jsonl."""
     where, base = position(adapter), adapter is None
     stage, step = where or (0, math.inf)
     end = f"after_stage{stage}" if isinstance(config, ScoreConfig) else "after_training"
@@ -320,21 +320,21 @@ def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settin
 
 
 def outputs(args: argparse.Namespace, config: ScoreConfig | SelfPlayConfig) -> list[Path]:
-    """The files that get the rows: `--output`, and, of swapped attempts, one of the run that the config is of."""
+    """Returns the files that get the rows: `--output`, and for swapped attempts the run's swaps.jsonl, if it exists."""
     run = args.run or config.run_dir
     swaps = [run / "swaps.jsonl"] if args.swap_attempts and run.is_dir() else []
     return ([args.output] if args.output else []) + swaps
 
 
 def append(path: Path, row: dict) -> None:
-    """One line more; NaN, which is no JSON, becomes null."""
+    """Appends one line of JSON; NaN, which JSON lacks, becomes null."""
     clean = json.loads(json.dumps(row), parse_constant=lambda _: None)
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(clean, ensure_ascii=False) + "\n")
 
 
 def table_of_answers(rows: list[dict]) -> list[str]:
-    """pass@1, pass@2, pass@4, ... at each temperature, each above its 95 % interval."""
+    """Formats pass@1, pass@2, pass@4, ... at each temperature, each above its 95 % interval."""
     table = []
     for row in rows:
         numbers = {"pass@1": row["acc"], "pass@1_ci95": row["acc_ci95"]}
@@ -347,12 +347,12 @@ def table_of_answers(rows: list[dict]) -> list[str]:
 
 
 def tables_of_attempts(rows: list[dict]) -> list[str]:
-    """The table of both attempts, then pass@k and the votes of each temperature."""
+    """Formats the table of both attempts, then pass@k and the votes of each temperature."""
     return [*accuracy_table(rows), *(line for row in rows for line in samples_table(row))]
 
 
 def accuracy_table(rows: list[dict]) -> list[str]:
-    """Both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
+    """Formats both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
     keys = ["acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"]
     header = ["", "attempt 1", "attempt 2", "delta", "i->c", "c->i"]
     lines = aligned(header, [(answered(row), row, keys) for row in rows])
@@ -364,7 +364,7 @@ def accuracy_table(rows: list[dict]) -> list[str]:
 
 
 def samples_table(row: dict) -> list[str]:
-    """The fresh draw, pass@k and, where asked for, the votes; nothing for one sample."""
+    """Formats the fresh draw, pass@k and, where asked for, the votes; returns no line for one sample."""
     lines = [f"{answered(row)}: {text}"] if (text := fresh_draw(row)) else []
     for part in row.get("pass_at_k", ()):
         low, high = part["pass_ci95"]
@@ -381,7 +381,7 @@ def samples_table(row: dict) -> list[str]:
 
 
 def tables_of_swaps(rows: list[dict]) -> list[str]:
-    """Attempt 2 by what it reads, at each temperature: in all, and by whether its own attempt 1 was wrong or right."""
+    """Formats attempt 2 by what it reads, at each temperature: overall, and by whether its own attempt 1 was right."""
     lines = []
     for row in rows:
         keys = [f"{key}{split}" for split in ("", "_own_wrong", "_own_right") for key in ("acc", "minus_own")]
@@ -395,12 +395,12 @@ def tables_of_swaps(rows: list[dict]) -> list[str]:
 
 
 def counted(row: dict, cut: str) -> str:
-    """How much was measured."""
+    """Tells how much was measured, followed by `cut`."""
     return f"{samples_of([row])}, {cut}"
 
 
 def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
-    """Lines of a table of (label, numbers, keys): each value above its interval."""
+    """Formats a table of (label, numbers, keys), each value above its interval."""
     lines = [f"{header[0]:16}" + "".join(f"{title:>16}" for title in header[1:])]
     for label, numbers, keys in rows:
         signs = ["+" if key.startswith(("delta", "gain", "minus")) else "" for key in keys]

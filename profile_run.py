@@ -43,7 +43,7 @@ def main() -> int:
     """Measures prompts, samples rollouts, recommends budgets, writes both reports."""
     args, config = command_line()
     prepare(config)
-    from lib.console import Screen  # torch comes after the config was found sound
+    from lib.console import Screen  # torch is imported once the config is valid
     from lib.task import load_task
 
     screen = Screen()
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
-    """The options, and the config with its overrides. ConfigError for every mistake in them."""
+    """Returns the options, and the config with its overrides. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False)
     options.add_argument("--n", type=int, default=10, metavar="N", help="questions to sample answers for (default: 10)")
     options.add_argument("--seed", type=int, default=42, help="which questions, and what is sampled (default: 42)")
@@ -87,20 +87,20 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
 
 
 def prompt_lengths(task: object) -> dict:
-    """First prompts of all training rows, those included that are too long for the budget."""
+    """Measures the first prompts of all training rows, including those too long for the budget."""
     lengths = [len(task.prompts.first(row)) for row in task.splits.train]
     limit = task.config.generation.max_prompt_length_attempt1
     return spread(lengths) | {"rows": len(lengths), "budget": limit, "too_long": sum(n > limit for n in lengths)}
 
 
 def spread(values: list[float]) -> dict:
-    """Percentiles and mean, by name."""
+    """Returns percentiles and mean, by name."""
     names = ("min", "p50", "p95", "p99", "max")
     return dict(zip(names, percentiles(values, MARKS).values(), strict=True)) | {"mean": fmean(values)}
 
 
 def sample(task: object, count: int, seed: int) -> list:
-    """One pair of attempts at each of `count` random training rows."""
+    """Samples one pair of attempts at each of `count` random training rows."""
     import torch
 
     from lib.rollout import two_attempts
@@ -112,7 +112,7 @@ def sample(task: object, count: int, seed: int) -> list:
 
 
 def measure(task: object, rollouts: list, number: int) -> dict:
-    """What one of the two attempts costs and earns, over all rollouts."""
+    """Measures what one of the two attempts costs and earns, over all rollouts."""
     completions = [getattr(rollout, f"y{number}") for rollout in rollouts]
     scores = [getattr(rollout, f"score{number}") for rollout in rollouts]
     contexts = [rollout.prompt1 if number == 1 else rollout.prompt2.ids for rollout in rollouts]
@@ -137,12 +137,12 @@ def measure(task: object, rollouts: list, number: int) -> dict:
 
 
 def think_tokens(tokenizer: object, ids: list[int]) -> int:
-    """Tokens up to the end of the last think block; all of them where a block was never closed, none without one."""
+    """Counts the tokens up to the end of the last think block: all if a block was never closed, 0 without one."""
     text = tokenizer.decode(ids)
     if "</think>" not in text:
         return len(ids) if "<think>" in text else 0
     closed = text.count("</think>")
-    low, high = 1, len(ids)  # the shortest beginning that holds every closing tag
+    low, high = 1, len(ids)  # bisects for the shortest prefix that holds every closing tag
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if tokenizer.decode(ids[:middle]).count("</think>") == closed else (middle + 1, high)
@@ -150,7 +150,7 @@ def think_tokens(tokenizer: object, ids: list[int]) -> int:
 
 
 def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_tokens: int, n: int) -> list[dict]:
-    """Overrides and why: budgets that cut something, budgets of which less than half is used; then warnings."""
+    """Returns overrides and why: budgets that cut something, budgets less than half used; then warnings."""
     before = {"model.max_seq_length": config.model.max_seq_length}
     before |= {f"generation.{key}": getattr(config.generation, key) for key in BUDGETS}
     after, why = dict(before), {}
@@ -192,17 +192,17 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
 
 
 def is_roomy(tokens: float, budget: int) -> bool:
-    """Less than half of the budget is used, and there is something to gain from a smaller one."""
+    """Tells whether less than half of the budget is used, and a smaller one would gain something."""
     return tokens < budget / 2 and with_headroom(tokens) < budget
 
 
 def with_headroom(tokens: float) -> int:
-    """A budget for texts of which the longest so far has `tokens`."""
+    """Returns a budget for texts of which the longest so far has `tokens`."""
     return max(SMALLEST, math.ceil(HEADROOM * tokens))
 
 
 def memory(task: object) -> list[str]:
-    """Lines of the estimate that --dry-run shows."""
+    """Returns the lines of the estimate that --dry-run shows."""
     from lib.model import load_skeleton
     from lib.preview import needs_of_tree
 
@@ -212,7 +212,7 @@ def memory(task: object) -> list[str]:
 
 
 def texts_of(rollout: object, target_field: str) -> dict:
-    """A rollout as plain values."""
+    """Converts a rollout to plain values."""
     shown = {"row": rollout.row, "target": rollout.row[target_field]}
     for number in (1, 2):
         completion, score = getattr(rollout, f"y{number}"), getattr(rollout, f"score{number}")
@@ -224,7 +224,7 @@ def texts_of(rollout: object, target_field: str) -> dict:
 
 
 def summary(report: dict) -> list[str]:
-    """The tables, the recommendations and the memory, without the texts."""
+    """Formats the tables, the recommendations and the memory, without the texts."""
     prompts, columns = report["prompts"], ["min", "p50", "p95", "p99", "max", "mean"]
     table = {f"first prompt, {prompts['rows']} rows": (prompts, prompts["budget"], prompts["too_long"])}
     for number, part in report["attempts"].items():
@@ -260,7 +260,7 @@ def summary(report: dict) -> list[str]:
 
 
 def markdown(report: dict) -> str:
-    """The whole report for people: the summary, then every text."""
+    """Formats the whole report for people: the summary, then every text."""
     about = f"{report['model']} on {report['dataset']}; seed {report['seed']}, {report['time']}"
     lines = [f"# Profile of {report['run_name']}", "", about, "", *(f"- {note}" for note in report["notes"]), ""]
     lines += summary(report)

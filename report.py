@@ -39,18 +39,18 @@ DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # the
 
 
 def main() -> int:
-    """Reads the runs, writes the page, says where it is."""
+    """Reads the runs, writes the page, prints its path."""
     args = command_line()
     runs = [read_run(folder) for folder in args.runs]
     target = args.out or (args.runs[0] if len(runs) == 1 else args.runs[0].resolve().parent) / "report.html"
     page = one_run(runs[0]) if len(runs) == 1 else several_runs(runs)
-    target.write_text(page, encoding="utf-8", errors="backslashreplace")  # a text may hold half a character
+    target.write_text(page, encoding="utf-8", errors="backslashreplace")  # a text may hold a lone surrogate
     print(f"report: {target}")
     return FINISHED
 
 
 def command_line() -> argparse.Namespace:
-    """The options. ConfigError for a folder that holds no run."""
+    """Returns the options. Raises ConfigError for a folder that holds no run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, outputs/<run_name>")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
@@ -63,15 +63,15 @@ def command_line() -> argparse.Namespace:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run directory holds, every row with its `global_step`."""
+    """The contents of a run directory; every row has its `global_step`."""
 
     folder: Path
     kind: "Kind"
     config: dict
     metrics: list[dict]
     evaluations: list[dict]
-    greedy: list[dict]  # evaluations beside these
-    swaps: list[dict]  # what evaluate.py --swap-attempts found, the newest of each adapter and way of answering
+    greedy: list[dict]  # further evaluations at the same moments
+    swaps: list[dict]  # rows of evaluate.py --swap-attempts, the newest of each adapter and temperature
     scoreboard: dict
     damaged: int  # lines that could not be read
     examples: tuple[tuple[str, dict | None, dict], ...] = ()  # outcome, the texts before training, the texts now
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def milestones(self) -> list[dict]:
-        """The evaluations that make the table: before training and after each stage, or the last one."""
+        """Returns the evaluations of the table: before training and after each stage, or the last one."""
         needed, is_staged = self.kind.accuracies, self.kind.is_staged
         sound = [row for row in self.evaluations if needed and all(is_number(row.get(key)) for key in needed)]
         kept = [row for row in sound if row["when"] in WHEN]
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def table(self) -> list[dict]:
-        """The milestones, each with the greedy evaluation beside it; behind the last one of a stage its best."""
+        """Returns the milestones, each with its greedy evaluation, and after a stage's last one the stage's best."""
         rows = [
             row for each in self.evaluations for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
         ]
@@ -99,19 +99,19 @@ class Run:
         return [row for row in with_best(rows, self.best_of) if row["when"] == "best" or moment(row) in shown]
 
     def best_of(self, stage: int) -> str | None:
-        """The folder of the best checkpoint of a stage, below this one."""
+        """Returns the folder of a stage's best checkpoint, relative to the run; None without one."""
         best = self.folder / f"stage{stage}" / "best"
         return "/".join(best.resolve().parts[-2:]) if best.exists() else None
 
     @property
     def boundaries(self) -> list[int]:
-        """Global steps at which the next stage begins."""
+        """Returns the global steps at which the next stage begins."""
         firsts = {row["stage"]: row["global_step"] - row["step"] for row in reversed(self.metrics) if "stage" in row}
         return sorted(step for stage, step in firsts.items() if stage > 1 and step > 0)
 
     @property
     def status(self) -> str:
-        """How far it came, in words."""
+        """Tells in words how far the run came."""
         if not self.metrics:
             return "nothing trained yet"
         last = self.metrics[-1]
@@ -122,7 +122,7 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in `folder`; what is missing or damaged is left out and counted."""
+    """Reads the run in `folder`; leaves out what is missing or damaged, and counts damaged lines."""
     config_path = folder / "config.yaml"
     config = read_tree(config_path) if config_path.exists() else None
     streams, damaged = {}, 0
@@ -132,7 +132,7 @@ def read_run(folder: Path) -> Run:
         streams[path.stem], damaged = rows, damaged + bad
     metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if isinstance(row.get("step"), int)]
     offsets = {row["stage"]: row["global_step"] - row["step"] for row in metrics if "stage" in row}
-    if 1 in offsets:  # stage II has not begun, but its first evaluation may be there
+    if 1 in offsets:  # stage II may have no step yet, but a first evaluation
         offsets.setdefault(2, next(row.get("steps", 0) for row in metrics if row.get("stage") == 1))
     evaluations = [
         {**row, **more_of(row), "global_step": row["step"] + offsets.get(row.get("stage", 1), 0)}
@@ -157,12 +157,12 @@ def read_run(folder: Path) -> Run:
 
 
 def moment(row: dict) -> tuple:
-    """When a row was written: evaluations of one moment differ in how they were answered."""
+    """Returns when a row was written; evaluations of one moment differ in how they were answered."""
     return row.get("when"), row.get("stage"), row.get("step")
 
 
 def more_of(row: dict) -> dict:
-    """What an evaluation of groups says between the lines: pass@k of the largest k."""
+    """Returns pass@k and its interval for the largest k above 1 of an evaluation of groups."""
     last = (row.get("pass_at_k") or [{}])[-1]
     if last.get("k", 1) == 1:
         return {}
@@ -170,7 +170,7 @@ def more_of(row: dict) -> dict:
 
 
 def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
-    """A few texts of the last evaluation beside those of the first, by their outcome; damaged lines."""
+    """Picks texts of the last evaluation by outcome, beside those of the first; also returns the damaged lines."""
     path = run.folder / "generations.jsonl"
     if not run.milestones or not path.exists():
         return [], 0
@@ -195,7 +195,7 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
 
 
 def one_run(run: Run) -> str:
-    """Summary, table, curves, texts, config."""
+    """Renders the page of one run: summary, table, curves, texts, config."""
     told = run.kind.summary(run.milestones) if run.milestones else f"{run.kind.nothing}: {run.status}."
     body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
@@ -211,7 +211,7 @@ def one_run(run: Run) -> str:
 
 
 def facts_of(run: Run) -> dict[str, str]:
-    """Model, data, length and speed."""
+    """Returns model, data, length and speed, by label."""
     config = run.config
     tokens = sum(row.get("tokens") or 0 for row in run.metrics)
     spent: dict[str, float] = {}
@@ -241,7 +241,7 @@ def facts_of(run: Run) -> dict[str, str]:
 
 
 def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]]) -> str:
-    """One line per evaluation: every rate above its 95 % interval. A group has a title where there are several."""
+    """Renders a line per evaluation: every rate above its 95 % interval. Groups may have a title."""
     every = [row for _, rows in groups for row in rows]
     columns, last = kind.columns(every), groups[-1][1][-1]
     lines = []
@@ -258,7 +258,7 @@ def held_out(kind: "Kind", groups: list[tuple[str | None, list[dict]]]) -> str:
 
 
 def cell(row: dict, key: str) -> str:
-    """`0.812` over `[.796 .827]`."""
+    """Formats a rate as `0.812` over `[.796 .827]`."""
     if not is_number(row.get(key)):
         return "–"
     sign = "+" if key in DIFFERENCES else ""
@@ -268,13 +268,13 @@ def cell(row: dict, key: str) -> str:
 
 
 def in_pairs(runs: list[Run]) -> list[str]:
-    """The section of paired differences: of one run from first to last, of several between the first and each other."""
+    """Renders the paired differences: of one run from first to last, of several between the first and each other."""
     rows, told = [], ""
     for one, two in product(runs[:1], runs[1:] or runs):
         try:
             pairs = paired.chosen([*dict.fromkeys((str(one.folder), str(two.folder)))])
         except ConfigError:
-            continue  # nothing that could be compared
+            continue  # there is nothing to compare
         for first, second, _ in pairs:
             names = (paired.named(one.name, first), paired.named(two.name, second))
             if "per_question" not in first or "per_question" not in second:
@@ -300,7 +300,7 @@ def in_pairs(runs: list[Run]) -> list[str]:
 
 
 def counterfactuals(runs: list[Run]) -> list[str]:
-    """The section of attempts 2 after other first attempts; nothing where that was not measured."""
+    """Renders the section on attempt 2 after other first attempts; empty where that was not measured."""
     columns = {
         "acc": ("attempt 2", "two"), "minus_own": ("minus own", "muted"),
         "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
@@ -328,7 +328,7 @@ def counterfactuals(runs: list[Run]) -> list[str]:
 
 
 def alarms(runs: list[Run]) -> list[str]:
-    """The section of what the watch noticed (lib/watch.py), in the order of time; nothing where it was quiet."""
+    """Renders the section of the watch's alarms (lib/watch.py), in order of time; empty without any."""
     told = ""
     for run in runs:
         label = f"{run.name}, " if len(runs) > 1 else ""
@@ -343,7 +343,7 @@ def alarms(runs: list[Run]) -> list[str]:
 
 
 def scoreboards(runs: list[Run]) -> list[str]:
-    """The section of games in training, of a missing opponent, and of help; nothing where nobody else took part."""
+    """Renders the section on training games, missing opponents and a teacher's help; empty where there were none."""
     cells = ("both", "policy_only", "opponent_only", "neither")
     lines, told = [], ""
     for run in runs:
@@ -378,7 +378,7 @@ def scoreboards(runs: list[Run]) -> list[str]:
 
 
 def help_in_words(assisted: dict) -> str:
-    """What became of a teacher's hints and solutions."""
+    """Tells what became of a teacher's hints and solutions."""
     counts = Counter(assisted)
     dropped = sum(counts[name] for name in counts if name.startswith("hints_dropped_"))
     failed = counts["hints_failed"] + counts["solutions_failed"]
@@ -391,7 +391,7 @@ def help_in_words(assisted: dict) -> str:
 
 
 def example(kind: "Kind", outcome: str, before: dict | None, now: dict) -> str:
-    """One question with the texts before training, of those who learn, and the texts now."""
+    """Renders one question with the learners' texts before training, and the texts now."""
     columns = []
     label = WHEN.get(now["when"]) or f"step {now['step']}"
     for title, row, count in (("before training", before, len(kind.accuracies)), (label, now, len(kind.speakers))):
@@ -411,7 +411,7 @@ def example(kind: "Kind", outcome: str, before: dict | None, now: dict) -> str:
 
 
 def attempt(speaker: str, row: dict, number: int) -> str:
-    """One text, marked right or wrong."""
+    """Renders one text, marked right or wrong."""
     right, malformed = bool(row.get(f"match{number}")), row.get(f"malformed{number}")
     note = f" malformed: {html.escape(malformed)}" if malformed else ""
     return (
@@ -421,7 +421,7 @@ def attempt(speaker: str, row: dict, number: int) -> str:
 
 
 def texts_note(run: Run) -> str:
-    """Where the texts come from."""
+    """Tells where the texts come from."""
     last = run.milestones[-1]
     when = WHEN.get(last["when"], f"at step {last['global_step']}")
     return f"From the evaluation {when}: the first of each kind, not the best."
@@ -431,7 +431,7 @@ def texts_note(run: Run) -> str:
 
 
 def several_runs(runs: list[Run]) -> str:
-    """Tables and curves of all, their mean, and what differs in their configs."""
+    """Renders the page of several runs: tables and curves of all, their mean, and what differs in their configs."""
     kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
     runs = [replace(run, kind=kind) for run in runs]
     rows = mean_rows(runs)
@@ -450,7 +450,7 @@ def several_runs(runs: list[Run]) -> str:
 
 
 def mean_rows(runs: list[Run]) -> list[dict]:
-    """The mean over runs of every milestone that all of them have; Student's interval with a run as the unit."""
+    """Averages every milestone that all runs have, with Student's interval, a run being the unit."""
     rows = []
     columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
     for when, part in product(WHEN, ("milestones", "greedy")):
@@ -463,7 +463,7 @@ def mean_rows(runs: list[Run]) -> list[dict]:
             values = [row[key] for row in found if is_number(row.get(key))]
             if len(values) == len(runs):
                 means[key] = fmean(values)
-            if key in means and len(set(values)) > 1:  # runs from one base share its evaluation: that is no certainty
+            if key in means and len(set(values)) > 1:  # equal where runs share a base, but not certain
                 floor = -1 if key in DIFFERENCES else 0
                 means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
         rows.append(means)
@@ -471,7 +471,7 @@ def mean_rows(runs: list[Run]) -> list[dict]:
 
 
 def differences(runs: list[Run]) -> str:
-    """A table of the config keys in which the runs differ."""
+    """Renders a table of the config keys in which the runs differ."""
     flats = [flat(run.config) for run in runs]
     keys = dict.fromkeys(key for each in flats for key in each)
     lines = []
@@ -483,7 +483,7 @@ def differences(runs: list[Run]) -> str:
 
 
 def flat(tree: dict, prefix: str = "") -> dict[str, str]:
-    """Dotted keys and their values as text."""
+    """Flattens a tree into dotted keys and their values as text."""
     result = {}
     for key, value in tree.items():
         result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": str(value)}
@@ -497,7 +497,7 @@ Point = tuple[int, float, list | None]  # step, value, interval
 
 @dataclass(frozen=True)
 class Chart:
-    """What one picture shows: keys of the rows, each with a label and a colour."""
+    """One chart: the keys of the rows to plot, each with a label and a colour."""
 
     title: str
     note: str
@@ -514,12 +514,12 @@ ATTEMPTS = {1: ("attempt 1", "one"), 2: ("attempt 2", "two")}
 
 
 def of_attempts(key: str) -> dict[str, tuple[str, str]]:
-    """The series of a quantity that both attempts have."""
+    """Returns the series of a quantity that both attempts have."""
     return {f"{key}_attempt{number}": look for number, look in ATTEMPTS.items()}
 
 
 def evaluations(run: Run) -> list[dict]:
-    """The rows of held-out evaluations."""
+    """Returns the rows of held-out evaluations."""
     return run.evaluations
 
 
@@ -585,7 +585,7 @@ IMITATION = (
 
 
 def curves(runs: list[Run]) -> list[str]:
-    """The sections of pictures; a picture without data is left out."""
+    """Renders the sections of charts; a chart without data is left out."""
     body = []
     for title, charts in runs[0].kind.charts.items():
         figures = "".join(figure(chart, runs) for chart in charts if not repeats_accuracy(chart, runs))
@@ -595,14 +595,14 @@ def curves(runs: list[Run]) -> list[str]:
 
 
 def repeats_accuracy(chart: Chart, runs: list[Run]) -> bool:
-    """Whether this is the picture of a reward that is nothing but exact match."""
+    """Tells whether the chart shows a reward that is nothing but exact match."""
     reward = list(chart.series)[-1]
     accuracy = reward.replace("reward", "acc")
     return reward != accuracy and all(row.get(reward) == row.get(accuracy) for run in runs for row in run.metrics)
 
 
 def figure(chart: Chart, runs: list[Run]) -> str:
-    """One picture with its title and note; "" without data."""
+    """Renders one chart with its title and note; "" without data."""
     drawn = draw(chart, runs)
     if not drawn:
         return ""
@@ -612,14 +612,14 @@ def figure(chart: Chart, runs: list[Run]) -> str:
 
 
 def points(chart: Chart, run: Run, key: str) -> list[Point]:
-    """Where the curve of one key goes: step, value, interval or None."""
+    """Returns the points of one key's curve: step, value, interval or None."""
     rows = (row for row in chart.rows(run) if is_number(row.get(key)))
     # the first step's KL is exactly 0 and has no logarithm
     return [(row["global_step"], row[key], row.get(f"{key}_ci95")) for row in rows if row[key] > 0 or not chart.log]
 
 
 def draw(chart: Chart, runs: list[Run]) -> str:
-    """The picture as inline SVG; "" without data."""
+    """Draws the chart as inline SVG; "" without data."""
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
     heights = [height for each in lines.values() for line in each for _, value, ends in line
                for height in (value, *(ends or ())) if is_number(height)]  # fmt: skip
@@ -641,7 +641,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
 
 
 def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
-    """One quantity: a curve, or the thin curves of several runs under their mean. Returns where it ends, if it does."""
+    """Draws one quantity: a curve, or thin curves of several runs under their mean. Returns its last value or None."""
     smooth = chart.rows is not evaluations
     if len(lines) > 1:
         for line in filter(None, lines):
@@ -663,7 +663,7 @@ def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Char
 
 
 def furnish(axes: object, chart: Chart, highest: float) -> None:
-    """Labels, limits and percentages."""
+    """Sets labels, limits and percentages."""
     if chart.hero:
         axes.set_xlabel("step")
     if chart.floor is not None:
@@ -673,21 +673,21 @@ def furnish(axes: object, chart: Chart, highest: float) -> None:
 
 
 def mean_line(lines: list[list[Point]]) -> list[Point]:
-    """The mean over runs at every step that all of them have."""
+    """Averages the runs at every step that all of them have."""
     by_step = [{step: value for step, value, _ in line} for line in lines]
     shared = sorted(set.intersection(*(set(values) for values in by_step)))
     return [(step, fmean(values[step] for values in by_step), None) for step in shared]
 
 
 def moving_mean(values: Iterable[float]) -> list[float]:
-    """Each value averaged with its neighbours; the window is a twenty-fifth of the curve, and shrinks at both ends."""
+    """Averages each value with its neighbours; the window is 1/25 of the curve, and shrinks at both ends."""
     values = list(values)
     reach = len(values) // 50
     return [fmean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
 
 
 def label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
-    """Names each curve at its right end, far enough from the other names; there is no legend to look up."""
+    """Labels each curve at its right end, far enough from the other labels; there is no legend to look up."""
     scale = math.log if axes.get_yscale() == "log" else float
     low, high = map(scale, axes.get_ylim())
     heights = [(scale(value) - low) / (high - low) for value, _, _ in ends]
@@ -710,19 +710,19 @@ class Kind:
     """How the runs of one script are shown."""
 
     accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
-    nothing: str  # what there is no evaluation of
+    nothing: str  # said where there is no evaluation
     summary: Callable[..., str]  # the milestones, and whether they are means of several runs, as a sentence
     columns: Callable[[list[dict]], dict[str, tuple[str, str]]]  # of a table of evaluations: key, heading, colour
     legend: Callable[[dict], str]  # of that table, by its last evaluation
     charts: dict[str, tuple[Chart, ...]]
     speakers: tuple[str, ...]  # who wrote the texts of an example
     outcomes: dict[str, tuple[bool, bool, int]]  # of its two texts: which are right, how many examples are shown
-    pairs: Callable[[list[dict]], list[dict]] = list  # makes rows with attempt1 and attempt2 of generations.jsonl's
+    pairs: Callable[[list[dict]], list[dict]] = list  # makes rows with attempt1 and attempt2 out of generations.jsonl
     is_staged: bool = True
 
 
 def corrects(rows: list[dict], is_mean: bool = False) -> str:
-    """What a second attempt is good for."""
+    """Tells in a sentence what a second attempt is good for."""
     now, before = rows[-1], rows[0]
     start, joint = ("attempt 2", " and") if is_mean else ("Attempt 2", ",")
     text = f"{start} answers {percent(now['acc_attempt2'])} of the held-out questions{joint} attempt 1 "
@@ -738,7 +738,7 @@ def corrects(rows: list[dict], is_mean: bool = False) -> str:
 
 
 def plays(rows: list[dict], is_mean: bool = False) -> str:
-    """What was learned, and whether it beats the opponent."""
+    """Tells what was learned, and whether it beats the opponent."""
     now, before = rows[-1], rows[0]
     went = f"went from {percent(before['acc'])} to" if len(rows) > 1 else "is"
     text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
@@ -750,7 +750,7 @@ def plays(rows: list[dict], is_mean: bool = False) -> str:
 
 
 def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
-    """pass@1, pass@k and the games, as far as there are any."""
+    """Returns the columns of pass@1, pass@k, well-formed answers and games, as far as there are any."""
     passes = [key for row in rows for key in row if key.startswith("pass@") and not key.endswith("_ci95")]
     looks = {"acc": ("pass@1", "two"), **{key: (key, "muted") for key in passes}}
     looks |= {"well_formed": ("well-formed", "muted")}
@@ -759,7 +759,7 @@ def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
 
 
 def legend_of_play(row: dict) -> str:
-    """What a game is, and how many there were."""
+    """Explains what a game is, and how many there were."""
     text = "pass@k: one of k answers at least is right."
     wins, losses = row.get("wins"), row.get("losses")
     if is_number(wins) and is_number(losses):
@@ -771,7 +771,7 @@ def legend_of_play(row: dict) -> str:
 
 
 def games(rows: list[dict]) -> list[dict]:
-    """One row per prompt: the policy's first answer, and the opponent's as a second; it agrees where there is none."""
+    """Merges rows by prompt: the policy's first answer and the opponent's; without an opponent match2 is match1."""
     said: dict[str, dict] = {"policy": {}, "opponent": {}}
     for row in rows:
         said.get(row.get("who"), {}).setdefault(row.get("prompt"), row)
@@ -784,7 +784,7 @@ def games(rows: list[dict]) -> list[dict]:
 
 
 def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
-    """Both attempts, and what else the rows know of them."""
+    """Returns the columns of both attempts, and of further figures where some row has them."""
     looks = {
         "acc_attempt1": ("attempt 1", "one"), "acc_attempt2": ("attempt 2", "two"), "delta": ("delta", "muted"),
         "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
@@ -798,7 +798,7 @@ def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
 
 
 def legend_of_attempts(row: dict) -> str:
-    """What the columns are called after."""
+    """Explains the names of the columns."""
     text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
     if is_number(row.get("revised_minus_fresh")):
         text += (
@@ -831,7 +831,7 @@ KINDS = (SCORE, SELF_PLAY, IMITATES)
 
 
 def kind_of(rows: list[dict]) -> Kind:
-    """The first kind all of whose accuracies are in the rows: without any, these are of SFT."""
+    """Returns the first kind all of whose accuracies are in the rows: without any, these are of SFT."""
     keys = {key for row in rows for key in row}
     return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
 
@@ -840,12 +840,12 @@ def kind_of(rows: list[dict]) -> Kind:
 
 
 def percent(value: float) -> str:
-    """`83.1 %`."""
+    """Formats a share as `83.1 %`."""
     return f"{100 * value:.1f} %"
 
 
 def clip(value: object) -> str:
-    """The text, its middle left out where it is very long."""
+    """Returns the text, with its middle left out if it is very long."""
     text = str(value)
     if len(text) <= LONGEST_TEXT:
         return text

@@ -36,10 +36,10 @@ from lib.runlog import adapter_in, check_directory, discard
 
 
 def main() -> int:
-    """Groups are played, helped, credited and learned from; an evaluation before, between and after."""
+    """Samples and judges groups, adds a teacher's help, assigns credit, updates; evaluates before, during and after."""
     args, config = command_line()
     prepare(config)
-    from lib.ask import ask  # torch comes after the config was found sound
+    from lib.ask import ask  # torch is imported once the config is valid
     from lib.gspo import GspoRun
     from lib.preview import preview_selfplay
     from lib.remote import check_keys
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
-    """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
+    """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = training_parser(__doc__)
     options.add_argument("--ask", type=positive, metavar="N", help="show N rows as they are asked, answered and helped")
     args = parse(options)

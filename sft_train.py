@@ -43,11 +43,11 @@ from lib.watch import COLLAPSE, Watch, sft_checks
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
 KEPT = 2  # checkpoints
-TRAINER_STATE = "trainer_state.json"  # under this name the trainer looks for it
+TRAINER_STATE = "trainer_state.json"  # the name under which the trainer looks for it
 
 
 def main() -> int:
-    """Config, data, model, one example shown, training, the result saved."""
+    """Loads config, data and model, shows one example, trains, and saves the result."""
     args, config = command_line()
     source, train, held_out, notes = load_chats(config.dataset, config.prompts.system)
     from lib.console import Screen
@@ -75,7 +75,7 @@ def main() -> int:
         checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
         if is_finished:
             return interrupts.exit_code
-        log.write_config(dump(config), now=checkpoint is not None)  # else what is saved first begins the run
+        log.write_config(dump(config), now=checkpoint is not None)  # else the first save starts the run
         if checkpoint and step_of(checkpoint) >= steps:
             checkpoints.load(checkpoint)
         else:
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, SFTConfig]:
-    """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
+    """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     args = parse(resuming_parser(__doc__))
     config = load(SFTConfig, args.config, args.overrides, args.smoke)
     if args.smoke and not args.resume:
@@ -105,11 +105,11 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
 
 
 def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], list[Chat], list[str]]:
-    """Where the rows are from, the chats to train on and held out, and a sentence on what is not used and why."""
+    """Returns the source of the rows, the chats to train on, those held out, and notes on what is left out and why."""
     train, left_out, seen = [], Counter(), set()
 
     def accepts(row: Row, place: str) -> bool:
-        """Whether a row is trained; then its chat is one of `train`."""
+        """Tells whether a row is trained on; if so, adds its chat to `train`."""
         reason = NOT_CHOSEN
         if is_chosen(row, dataset, place):
             chat = as_chat(row, place, system)
@@ -142,7 +142,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
 
 
 def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
-    """Whether reward and match let the row pass; null never does. ConfigError where they are not what a judge says."""
+    """Tells whether reward and match admit the row; null never does. Raises ConfigError where no judge wrote them."""
     for key, column, kind in (("min_reward", "reward", int | float), ("only_matches", "match", bool)):
         lowest = getattr(dataset, key)
         if lowest is None or lowest is False:
@@ -159,7 +159,7 @@ def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
 
 
 def load_model(config: SFTConfig) -> tuple[object, object]:
-    """The model to train and its tokenizer: built from nothing, or loaded, with an adapter where `lora` is set."""
+    """Returns the model to train and its tokenizer: built from scratch, or loaded, with an adapter if `lora` is set."""
     from lib import scratch
     from lib.model import attach_lora, load_base, start_backend
 
@@ -169,7 +169,7 @@ def load_model(config: SFTConfig) -> tuple[object, object]:
     if config.lora:
         model, tokenizer = load_base(config.model, backend)
         return attach_lora(model, config.lora, config.model, backend, config.seed), tokenizer
-    # all weights trained: small updates would be rounded away in bfloat16
+    # all weights are trained: bfloat16 would round small updates away
     dtype = "float32" if config.model.dtype == "auto" else config.model.dtype
     model, tokenizer = load_base(config.model.model_copy(update={"dtype": dtype}), backend)
     if not all(parameter.requires_grad for parameter in model.parameters()):
@@ -182,7 +182,7 @@ def load_model(config: SFTConfig) -> tuple[object, object]:
 def examples_of(
     name: str, chats: list[Chat], model: object, tokenizer: object, config: SFTConfig, screen: object
 ) -> list[Example]:
-    """The chats in tokens, labelled, none longer than `train.max_length`; says what became of them."""
+    """Tokenizes and labels the chats, none longer than `train.max_length`; reports what is cut, split or left out."""
     from lib import scratch
     from lib.model import stop_ids
 
@@ -247,12 +247,12 @@ def examples_of(
 
 
 def texts_outside(chat: Chat) -> list[str]:
-    """What the messages of a chat say that are not trained."""
+    """Returns the texts of a chat's messages that are not trained on."""
     return [message["content"] for index, message in enumerate(chat.messages) if index not in chat.turns]
 
 
 def fingerprint_of(*parts: list[Example]) -> str:
-    """Equal for equal examples in equal order: a resumed run must see the same, so the template is told apart too."""
+    """Hashes the examples in order: a resumed run must see the same ones, so the chat template counts too."""
     digest = hashlib.sha256()
     for number, part in enumerate(parts):
         for example in part:
@@ -262,7 +262,7 @@ def fingerprint_of(*parts: list[Example]) -> str:
 
 
 def as_table(examples: list[Example]) -> object:
-    """The examples as the trainer reads them, from one place in memory."""
+    """Converts the examples to the dataset that the trainer reads, one Arrow table in memory."""
     import datasets
     import pyarrow
 
@@ -272,7 +272,7 @@ def as_table(examples: list[Example]) -> object:
 
 
 def teach_to_stop(model: object, tokenizer: object, examples: list[Example], screen: object) -> None:
-    """Adds the tokens that end the trained turns to those that end an answer of the model, where they were not."""
+    """Adds the tokens that end trained turns to those that end the model's answers, where they are missing."""
     from lib.model import stop_ids
 
     known = stop_ids(model, tokenizer)
@@ -288,7 +288,7 @@ def teach_to_stop(model: object, tokenizer: object, examples: list[Example], scr
 def make_trainer(
     config: SFTConfig, model: object, tokenizer: object, train: list[Example], held_out: list[Example]
 ) -> object:
-    """TRL's trainer over the examples."""
+    """Builds TRL's SFTTrainer over the examples."""
     import datasets
     import torch
     import trl
@@ -310,9 +310,9 @@ def make_trainer(
         per_device_eval_batch_size=settings.batch_size,
         gradient_accumulation_steps=settings.gradient_accumulation,
         gradient_checkpointing=config.model.gradient_checkpointing,
-        use_cpu=not torch.accelerator.is_available(),  # else several processes on CPUs would train each on its own
+        use_cpu=not torch.accelerator.is_available(),  # else several CPU processes would each train alone
         bf16=has_bfloat16 and config.model.dtype != "float32",
-        max_length=None,  # the examples are short enough, and labelled
+        max_length=None,  # the examples are already cut and labelled
         dataset_kwargs={"skip_prepare_dataset": True},
         train_sampling_strategy="random" if settings.shuffle else "sequential",
         optim="adamw_bnb_8bit" if optimizer.name == "adamw_8bit" else "adamw_torch_fused",
@@ -341,7 +341,7 @@ def make_trainer(
         eval_dataset=held_out or None,
         processing_class=tokenizer,
     )
-    if settings.packing:  # not by padding_free=True: Unsloth drops that in silence, and rows would see each other
+    if settings.packing:  # not by padding_free=True: Unsloth silently drops that, and rows would see each other
         trainer.data_collator = DataCollatorForLanguageModeling(tokenizer.pad_token_id, padding_free=True)
     trainer.remove_callback(PrinterCallback)
     align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
@@ -351,7 +351,7 @@ def make_trainer(
 
 
 def scheduled(trainer: object, settings: Optimizer, num_training_steps: int, optimizer: object = None) -> object:
-    """The trainer's learning rates: those of reinforcement, since its own warm-up loses a step at a rate of 0."""
+    """Sets and returns the RL scripts' learning-rate schedule: the trainer's own warm-up wastes a step at rate 0."""
     from torch.optim.lr_scheduler import LambdaLR
 
     from lib.trainer import learning_rate
@@ -364,7 +364,7 @@ def scheduled(trainer: object, settings: Optimizer, num_training_steps: int, opt
 
 
 def refuse_leaks(model: object) -> None:
-    """ConfigError where what stands first in a packed sequence changes what the model makes of the next row."""
+    """Raises ConfigError if, in a packed sequence, the model's output for the second row depends on the first."""
     import torch
 
     half = 8
@@ -400,7 +400,7 @@ def show(trainer: object, screen: object) -> None:
 def planned(
     trainer: object, examples: list[Example], held_out: list[Example], steps: int, checkpoint: Path | None
 ) -> str:
-    """The steps of the run, or those that are left behind a checkpoint, and how much is read in them, in one line."""
+    """Describes in one line the steps of the run, or those left after a checkpoint, and how much text they read."""
     from lib.plan import amount, counted
 
     arguments = trainer.args
@@ -420,13 +420,13 @@ def planned(
 
 
 def rows_of_step(trainer: object) -> int:
-    """Sequences in an optimizer step, over all processes."""
+    """Counts the sequences in an optimizer step, over all processes."""
     arguments = trainer.args
     return arguments.train_batch_size * arguments.gradient_accumulation_steps * trainer.accelerator.num_processes
 
 
 class StepPace:
-    """How long the rest takes: steps, by their tokens where rows come in order, for then they grow; and evaluations."""
+    """Estimates the time left: evaluations, and steps, by their tokens if rows come in order, since they then grow."""
 
     def __init__(self, settings: SFTTrain, examples: list[Example], held_out: int, rows: int):
         self.pace, self.rows, self.held_out = Pace(), rows, held_out
@@ -437,16 +437,16 @@ class StepPace:
             self.sizes = [sum(len(example.ids) for example in part) for part in parts]
 
     def step(self, number: int) -> None:
-        """Step `number`, counted from 1, is done."""
-        # an evaluation reads a row once, a step goes back through it too
+        """Records that step `number`, counted from 1, is done."""
+        # an evaluation is one forward pass per row; a step has a backward pass too, twice as long
         self.pace.step(completions=3 * self.rows, size=self._size(number))
 
     def evaluated(self) -> None:
-        """An evaluation is done."""
+        """Records that an evaluation is done."""
         self.pace.evaluated(self.held_out)
 
     def left(self, done: int, steps: int, due: bool) -> float | None:
-        """Seconds after so many steps, behind which an evaluation may be due."""
+        """Estimates the seconds left after `done` of `steps` steps, where an evaluation may be `due`. None: unknown."""
         evaluations = due + (steps // self.every - done // self.every if self.every else 0)
         size = sum(map(self._size, range(done + 1, steps + 1)))
         return self.pace.left({1: size}, evaluations * self.held_out)
@@ -456,7 +456,7 @@ class StepPace:
 
 
 def steps_of(trainer: object) -> int:
-    """Optimizer steps of the whole run, as the trainer counts them."""
+    """Counts the optimizer steps of the whole run, as the trainer does."""
     arguments = trainer.args
     if arguments.max_steps > 0:
         return arguments.max_steps
@@ -465,30 +465,30 @@ def steps_of(trainer: object) -> int:
 
 
 class Schedule:
-    """The trainer's learning rates as state that can be saved: the trainer makes them when it starts."""
+    """Makes the learning-rate schedule checkpointable although the trainer creates it only when it starts."""
 
     def __init__(self, trainer: object):
         self.trainer = trainer
 
     def state_dict(self) -> dict:
-        """Theirs."""
+        """Returns the scheduler's state."""
         return self.trainer.lr_scheduler.state_dict()
 
     def load_state_dict(self, state: dict) -> None:
-        """Sets it, unless nothing is left to train."""
+        """Restores the scheduler's state, unless nothing is left to train."""
         if self.trainer.lr_scheduler is not None:
             self.trainer.lr_scheduler.load_state_dict(state)
 
 
 def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint: str, allow_change: bool) -> object:
-    """The same checkpoints as those of reinforcement, with what the trainer has to read at a resume beside them."""
+    """Returns the RL scripts' Checkpoints, with the files added that the trainer reads when it resumes."""
     from lib import fingerprints
     from lib.adapters import has_adapter
     from lib.checkpoint import Checkpoints
 
     def beside(folder: Path) -> None:
         replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
-        if not has_adapter(trainer.model):  # a model like any other
+        if not has_adapter(trainer.model):  # full weights: the folder must be a complete model
             trainer.processing_class.save_pretrained(folder)
 
     trainer.create_optimizer()
@@ -500,9 +500,9 @@ def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint:
 
 
 def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen: object) -> tuple[Path | None, bool]:
-    """The checkpoint to go on from (None: from the first step), and whether there is nothing left to do.
+    """Returns the checkpoint to resume from (None: start at the first step), and whether nothing is left to do.
 
-    Raises ConfigError where there is something to go on from that does not fit, or cannot be used.
+    Raises ConfigError where there is something to resume from that does not fit, or cannot be used.
     """
     if not resume:
         checkpoints.log.rewind({})
@@ -540,10 +540,10 @@ def reporter(
     tracker: Tracker,
     pace: StepPace,
 ) -> object:
-    """The trainer's callback: goes on from a checkpoint, rows in metrics.jsonl, a line now and then, alarms, saves.
+    """Returns the trainer's callback: resumes from a checkpoint, logs rows, prints progress, raises alarms, saves.
 
-    It raises NumericError for numbers that are not finite, and where the watch sees a collapse, unless the config has
-    that as a warning.
+    The callback raises NumericError for non-finite numbers, and for a collapse that the watch detects, unless
+    the config makes that a warning.
     """
     from transformers import TrainerCallback
 
@@ -559,10 +559,10 @@ def reporter(
         def on_train_begin(self, args, state, control, **_):
             if checkpoint:
                 checkpoints.load(checkpoint)
-                # in the middle of an epoch the trainer skips rows next, for which it draws
+                # resuming mid-epoch, the trainer next skips rows, which draws random numbers
                 self.drawn = random_states() if state.epoch % 1 else None
             if state.is_world_process_zero:
-                set_aside(config.run_dir / "final")  # taken after a number of steps that the config had before
+                set_aside(config.run_dir / "final")  # saved after a step count that the config had earlier
             pace.pace.start()
 
         def on_step_begin(self, args, state, control, **_):
@@ -571,7 +571,7 @@ def reporter(
                 self.drawn = None
 
         def on_step_end(self, args, state, control, **_):
-            number = highest(interrupts.received or 0, checkpoints.accelerator)  # all processes leave together
+            number = highest(interrupts.received or 0, checkpoints.accelerator)  # all processes stop together
             if number:
                 interrupts.note(number)
                 control.should_training_stop = True
@@ -606,7 +606,7 @@ def reporter(
             self.save_if_due(state)
 
         def save_if_due(self, state):
-            """The last act of a step, behind its rows."""
+            """Saves a checkpoint if one is due; called last in a step, after its rows are logged."""
             is_last = state.global_step >= state.max_steps
             if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
                 folder = checkpoints.save(1, state.global_step)
@@ -642,7 +642,7 @@ def reporter(
 
 
 def save(trainer: object, checkpoints: object, step: int) -> None:
-    """Weights (or the adapter) and the tokenizer in `final`, renamed into place when complete. Raises StorageError."""
+    """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.adapters import say_ground
     from lib.checkpoint import set_aside, storage_errors
 
@@ -658,7 +658,7 @@ def save(trainer: object, checkpoints: object, step: int) -> None:
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
         checkpoints.seal_result(whole, step)
         checkpoints.log.begin()
-        set_aside(final)  # it was damaged
+        set_aside(final)  # one that is there is damaged
         os.replace(whole, final)
         fsync_folder(final.parent)
 

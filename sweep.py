@@ -42,7 +42,7 @@ MISSED = 1  # exit code
 
 
 def main() -> int:
-    """Plans, runs what is missing, shows the results."""
+    """Plans the runs, runs what is missing, shows the results."""
     args, config = command_line()
     runs = plan(config)
     if args.dry_run:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, SweepConfig]:
-    """Reads the options, and the config with overrides. ConfigError for every mistake, in a stage's config too."""
+    """Reads the options, and the config with overrides. Raises ConfigError for any mistake, in a stage's config too."""
     options = parser(__doc__, smoke=False)
     only = options.add_mutually_exclusive_group()
     only.add_argument("--dry-run", action="store_true", help="list every run with its commands; run nothing")
@@ -67,7 +67,7 @@ def command_line() -> tuple[argparse.Namespace, SweepConfig]:
 
 
 def check_stages(config: SweepConfig) -> None:
-    """ConfigError for what the scripts would refuse, for each variant; the data and models they name may not exist."""
+    """Raises ConfigError for what the scripts would refuse, by variant; data and models need not exist yet."""
     mistakes = []
     for job in distinct(plan(config.model_copy(update={"seeds": config.all_seeds[:1]}))):
         name, *words = job.command
@@ -149,7 +149,7 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: Outcome) -> None
 
 
 def print_table(screen: Screen, title: str, heads: tuple[str, ...], rows: Rows) -> None:
-    """Prints columns as wide as their contents, whatever the terminal: a figure must not be cut in a log."""
+    """Prints columns as wide as their contents, whatever the terminal: a figure must not be cut off in a log."""
     lines = [("", *heads), *((summary.label, *cells) for summary, cells in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     screen.say(f"\n{title}")

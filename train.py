@@ -33,10 +33,10 @@ from lib.runlog import adapter_in, check_directory, discard
 
 
 def main() -> int:
-    """Stage I anchors attempt 1 and pays attempt 2; stage II pays both; an evaluation before, between and after."""
+    """Trains stage I (anchors attempt 1, rewards attempt 2) and stage II (rewards both); evaluates around each."""
     args, config = command_line()
     prepare(config)
-    from lib.preview import preview  # torch comes after the config was found sound
+    from lib.preview import preview  # torch is imported once the config is valid
     from lib.score import Score
     from lib.task import load_task
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
-    """The options, and the config with overrides and --smoke applied. ConfigError for every mistake in them."""
+    """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = training_parser(__doc__)
     options.add_argument("--start-stage", type=int, choices=(1, 2), default=1, help="2 skips stage I (default: 1)")
     args = parse(options)

@@ -21,7 +21,7 @@ from lib.errors import ConfigError
 
 
 def main() -> None:
-    """Prints a row for each type as soon as it is known, and all of them in a few lines at the end."""
+    """Prints a row for each type as soon as it is known, and a summary of a few lines at the end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("types", nargs="*", default=TYPES)
     print("| type | sampled | scored | |\n|---|---|---|---|")
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def in_few_lines(rows: dict[str, tuple[str, str, str]]) -> list[str]:
-    """The types that agree, by the size of their gap, and the others by what is said of them."""
+    """Groups the types that agree by the size of their gap, and the others by their message."""
     groups: dict[str, list[str]] = {}
     for kind, (sampled, scored, why) in rows.items():
         size = max([sampled, scored], key=lambda gap: float(gap or 0))
@@ -44,7 +44,7 @@ def in_few_lines(rows: dict[str, tuple[str, str, str]]) -> list[str]:
 
 
 def result(kind: str) -> tuple[str, str, str]:
-    """Both gaps, or why there are none."""
+    """Returns both gaps, or why there are none."""
     try:
         model = built(kind)
     except Exception as error:  # whatever transformers raises at a config that is too small for it
@@ -57,7 +57,7 @@ def result(kind: str) -> tuple[str, str, str]:
 
 
 def first_line(error: Exception) -> str:
-    """Of what it says, fit for a cell."""
+    """Returns the first line of an error's message, fit for a table cell."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].replace("|", "/")[:200]
 

@@ -45,30 +45,30 @@ class Case:
 
     @property
     def firsts(self) -> int:
-        """First attempts of a step."""
+        """Counts the first attempts of a step."""
         return self.prompts * self.attempts
 
     @property
     def seconds(self) -> int:
-        """Second attempts of a step."""
+        """Counts the second attempts of a step."""
         return self.firsts * self.revisions
 
     @property
     def completions(self) -> int:
-        """First and second attempts of a step."""
+        """Counts the first and second attempts of a step."""
         return self.firsts + self.seconds
 
     @property
     def tokens(self) -> int:
-        """Tokens that a step generates, and then trains."""
+        """Counts the tokens that a step generates, and then trains."""
         return sum(self.lengths(self.firsts)) + sum(self.lengths(self.seconds))
 
     def lengths(self, count: int) -> list[int]:
-        """Of so many completions of a step."""
+        """Returns the lengths of `count` completions of a step."""
         return [self.length if self.equal else 1 + i * self.length // count for i in range(count)]
 
     def drawn(self, *counts: int) -> Iterator[int]:
-        """The lengths of so many completions, and so many more, in random order; then those of the next step."""
+        """Yields the lengths of the `counts` completions of a step in random order; then those of the next step."""
         draw = random.Random(0)
         lengths = [length for count in counts for length in self.lengths(count)]
         while True:
@@ -76,12 +76,12 @@ class Case:
             yield from lengths
 
     def save(self, folder: Path) -> None:
-        """Writes it for the contenders."""
+        """Writes the case for the contenders."""
         (folder / "case.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
 def saved_case(folder: Path) -> Case:
-    """The case that the parent has written."""
+    """Reads the case that the parent has written."""
     return Case(**json.loads((folder / "case.json").read_text(encoding="utf-8")))
 
 
@@ -93,25 +93,25 @@ class Meter:
         self._held = 0.0
 
     def ready(self) -> None:
-        """Set-up is over: what is held now is not the step's."""
+        """Reports that set-up is over: memory held now does not count as the step's."""
         gc.collect()
         self._held = held_mib()
         self._tell({"ready": True})
 
     def begin(self) -> None:
-        """Waits for a line; the step starts now. Leaves the process where the parent has left."""
+        """Waits for a line, then starts timing the step. Exits where the parent has left."""
         if not sys.stdin.readline():
             raise SystemExit
         forget_peak()
         self.start = seconds()
 
     def end(self, rollout: float, completions: int, tokens: int) -> None:
-        """The step is over, `rollout` seconds of it were sampling and judging."""
+        """Reports that the step is over; `rollout` seconds of it were sampling and judging."""
         total = seconds() - self.start
         peak = peak_mib() - self._held
         gc.collect()
         if torch.cuda.is_available():
-            torch.cuda.empty_cache()  # the neighbours need the room
+            torch.cuda.empty_cache()  # the other contenders need the memory
         self._tell({"total": total, "rollout": rollout, "update": total - rollout, "peak": peak,
                     "completions": completions, "tokens": tokens})  # fmt: skip
 
@@ -121,24 +121,24 @@ class Meter:
 
 
 def seconds() -> float:
-    """A clock that waits for the device."""
+    """Returns the time in seconds, once the device has finished its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def held_mib() -> float:
-    """Memory that this process holds now, on the GPU where there is one."""
+    """Returns the memory that this process holds now, in MiB, on the GPU where there is one."""
     return torch.cuda.memory_allocated() / MIB if torch.cuda.is_available() else resident("VmRSS")
 
 
 def peak_mib() -> float:
-    """The most that it has held since `forget_peak`."""
+    """Returns the most MiB that it has held since `forget_peak`."""
     return torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else resident("VmHWM")
 
 
 def forget_peak() -> None:
-    """The peak so far is what is held now."""
+    """Resets the peak to what is held now."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     elif Path("/proc/self/clear_refs").exists():
@@ -146,7 +146,7 @@ def forget_peak() -> None:
 
 
 def resident(field: str) -> float:
-    """A line of this process's status, in MiB; elsewhere than on Linux the highest so far, whatever is asked."""
+    """Returns a field of this process's status, in MiB; elsewhere than on Linux always the highest so far."""
     status = Path("/proc/self/status")
     if not status.exists():
         import resource
@@ -158,18 +158,18 @@ def resident(field: str) -> float:
 
 
 def parity(predictions: list[str], **_) -> list[float]:
-    """A reward of 0 or 1 that costs nothing and differs within a group."""
+    """Returns rewards of 0 or 1 that cost nothing and differ within a group."""
     return [float(sum(map(ord, text)) % 2) for text in predictions]
 
 
 def touch(model: torch.nn.Module) -> None:
-    """Reads every weight once: a page that is mapped from the file must not count as memory of the first step."""
+    """Reads every weight once, so that pages mapped from the file do not count as memory of the first step."""
     for parameter in model.parameters():
         parameter.detach().sum()
 
 
 def base(folder: Path) -> tuple:
-    """The model without adapter, and its tokenizer."""
+    """Loads the model without adapter, and its tokenizer."""
     from lib.config import Model
     from lib.model import load_base
 
@@ -177,7 +177,7 @@ def base(folder: Path) -> tuple:
 
 
 def end_by(model: torch.nn.Module, lengths: Iterator[int], end: int) -> None:
-    """From now on `model.generate` writes the id `end` when a row has got its length, and never before."""
+    """Makes `model.generate` write the id `end` when a row has reached its length, and never before."""
     from transformers import LogitsProcessor
 
     class Ends(LogitsProcessor):
@@ -197,7 +197,7 @@ def end_by(model: torch.nn.Module, lengths: Iterator[int], end: int) -> None:
 
 
 def chats(folder: Path, tokenizer) -> list[str]:
-    """The first prompts of all rows, as text."""
+    """Returns the first prompts of all rows, as text."""
     rows = [json.loads(line) for line in (folder / "data.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
         tokenizer.apply_chat_template(
@@ -208,7 +208,7 @@ def chats(folder: Path, tokenizer) -> list[str]:
 
 
 def score_config(case: Case, folder: Path):
-    """The demo's config with this case's model, data and sizes."""
+    """Returns the demo's config with this case's model, data and sizes."""
     from lib.config import ScoreConfig, load
 
     first, second = case.prompt_tokens, case.prompt_tokens + case.length + 16
@@ -226,7 +226,7 @@ def score_config(case: Case, folder: Path):
 
 
 def selfplay_config(case: Case, folder: Path):
-    """The same for single answers: GSPO, one optimizer step in each."""
+    """Returns the same for single answers: GSPO, with one optimizer step in each."""
     from lib.config import SelfPlayConfig, load
 
     return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
@@ -242,7 +242,7 @@ def selfplay_config(case: Case, folder: Path):
 
 
 def of_given_lengths(case: Case, policy) -> None:
-    """From now on completions have the lengths of the case, and no end token."""
+    """Gives all later completions the lengths of the case, and no end token."""
     from lib import task
     from lib.generators import native
 
@@ -262,7 +262,7 @@ def of_given_lengths(case: Case, policy) -> None:
 
 
 def gspo(case: Case, folder: Path, meter: Meter) -> None:
-    """The loop of rl_train_gspo_selfplay.py."""
+    """Runs the loop of rl_train_gspo_selfplay.py."""
     from lib.gspo import GspoRun
     from lib.registry import rewards
     from lib.task import load_chat_task
@@ -284,7 +284,7 @@ def gspo(case: Case, folder: Path, meter: Meter) -> None:
 
 
 def ours(case: Case, folder: Path, meter: Meter) -> None:
-    """The loop of train.py, stage II, or that of self-play."""
+    """Runs the loop of train.py, stage II, or that of self-play."""
     if not case.revisions:
         gspo(case, folder, meter)
     from lib.registry import rewards
@@ -338,7 +338,7 @@ class Naive:
 
     @torch.no_grad()
     def generate(self, prompts: list[list[int]], copies: int, lengths: Iterator[int]) -> Texts:
-        """`copies` completions of each prompt."""
+        """Samples `copies` completions of each prompt."""
         self.model.eval()
         end, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         end_by(self.language_model, lengths, end)
@@ -356,7 +356,7 @@ class Naive:
         return texts
 
     def rollout(self) -> tuple[Texts, Texts, torch.Tensor, torch.Tensor]:
-        """First and second attempts, and what each earned."""
+        """Returns first and second attempts, and the rewards of each."""
         case = self.case
         first = self.generate(next(self.batches), case.attempts, self.lengths[0])
         second = self.generate([x + y + self.retry for x, y in first], case.revisions, self.lengths[1])
@@ -367,7 +367,7 @@ class Naive:
         return torch.tensor(parity(written), device=self.device)
 
     def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
-        """One optimizer step."""
+        """Takes one optimizer step."""
         from lib.losses import score_advantages
 
         case = self.case
@@ -390,7 +390,7 @@ class Naive:
         self.optimizer.step()
 
     def _padded(self, texts: Texts) -> tuple[dict, torch.Tensor]:
-        """Ids and mask, and which of the tokens but the first were written, (B, T - 1)."""
+        """Returns ids and mask, and which of the tokens but the first were written, (B, T - 1)."""
         batch = self.tokenizer.pad({"input_ids": [x + y for x, y in texts]}, padding_side="right", return_tensors="pt")
         at = torch.arange(1, batch["input_ids"].shape[1])
         begin = torch.tensor([len(x) for x, _ in texts])[:, None]
@@ -398,7 +398,7 @@ class Naive:
         return batch.to(self.device), ((at >= begin) & (at < end)).to(self.device)
 
     def _logps(self, batch: dict, _written: torch.Tensor) -> torch.Tensor:
-        """Log-probs of all tokens but the first, (B, T - 1), by all logits (B, T, V)."""
+        """Returns the log-probs of all tokens but the first, (B, T - 1), from full logits (B, T, V)."""
         logits = self.model(**batch, use_cache=False).logits[:, :-1]
         return logits.float().log_softmax(-1).gather(-1, batch["input_ids"][:, 1:, None])[..., 0]
 
@@ -408,12 +408,12 @@ class Naive:
 
 
 def largest_divisor(number: int, limit: int) -> int:
-    """The largest divisor of `number` that is not above `limit`, 1 at least."""
+    """Returns the largest divisor of `number` that is at most `limit`; at least 1."""
     return next(size for size in range(max(1, min(number, limit)), 0, -1) if number % size == 0)
 
 
 def naive(case: Case, folder: Path, meter: Meter) -> None:
-    """A step of `Naive` for each line."""
+    """Runs a step of `Naive` for each line."""
     self = Naive(case, folder)
     meter.ready()
     while True:
@@ -426,7 +426,7 @@ def naive(case: Case, folder: Path, meter: Meter) -> None:
 
 
 def trl(case: Case, folder: Path, meter: Meter) -> None:
-    """`GRPOTrainer.train`, held up before each step."""
+    """Runs `GRPOTrainer.train`, which waits for a line before each step."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import TrainerCallback
@@ -435,7 +435,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
     from lib.config import Lora
 
     class Timed(GRPOTrainer):
-        """Knows how long sampling and judging took, and what was sampled."""
+        """Records how long sampling and judging took, and what was sampled."""
 
         def forget(self) -> None:
             self.rollout_seconds, self.written = 0.0, []
@@ -464,7 +464,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
     model, tokenizer = base(folder)
     end_by(model, case.drawn(case.firsts, case.seconds), tokenizer.eos_token_id)
     touch(model)
-    # TRL wants whole prompts in a call of `generate`, and calls and micro-batches of equal size
+    # TRL requires whole groups per call of `generate`, and calls and micro-batches of equal size
     group = case.attempts * (1 + case.revisions)
     generated = group * largest_divisor(case.prompts, (case.at_once or case.completions) // group)
     rows = largest_divisor(generated, case.trl_rows)
@@ -477,7 +477,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         **({"beta": BETA} if case.revisions else {"importance_sampling_level": "sequence", "loss_type": "grpo"}),
         gradient_checkpointing=False, bf16=torch.cuda.is_available(), use_vllm=False,
     )  # fmt: skip
-    # a LoraConfig, not a PeftModel: TRL would copy the adapter of that one and run the copy as the reference
+    # a LoraConfig: TRL would copy the adapter of a PeftModel, and run the copy as the reference
     lora = LoraConfig(r=Lora().r, lora_alpha=Lora().alpha, target_modules=list(Lora().targets), task_type="CAUSAL_LM")
     trainer = Timed(
         model=model, args=args, processing_class=tokenizer, peft_config=lora, callbacks=[Steps()],
@@ -489,7 +489,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
 
 
 def main() -> None:
-    """`contenders.py NAME FOLDER`, as benchmarks/step.py calls it."""
+    """Runs a contender: `contenders.py NAME FOLDER`, as benchmarks/step.py calls it."""
     name, folder = sys.argv[1], Path(sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

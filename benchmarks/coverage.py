@@ -36,7 +36,7 @@ SAME = 0.7  # of the questions
 
 
 def main() -> None:
-    """Draws every kind of number often, and prints how many of its intervals hold the truth."""
+    """Draws every kind of number often, and prints the share of its intervals that hold the truth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     runs = parser.parse_args().runs
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def show(about: str, runs: int, draw: Callable[[np.random.Generator], Drawn]) -> None:
-    """Lines of the table."""
+    """Prints a line of the table for each kind of number."""
     dice, held = np.random.default_rng(0), {}
     for _ in range(runs):
         for name, truth, *intervals in draw(dice):
@@ -64,7 +64,7 @@ def show(about: str, runs: int, draw: Callable[[np.random.Generator], Drawn]) ->
 
 
 def evaluations(dice: np.random.Generator, questions: int, samples: int, shape: tuple[float, float]) -> Drawn:
-    """An evaluation of both attempts, a collection, a second policy beside the first."""
+    """Yields the intervals of an evaluation of both attempts, of a collection, and of two policies compared."""
     chance = dice.beta(*shape, questions)
     others = [np.where(dice.random(questions) < SAME, chance, dice.beta(*shape, questions)) for _ in range(2)]
     one, two, theirs = (dice.random((questions, samples)) < each[:, None] for each in (chance, *others))
@@ -93,13 +93,13 @@ def evaluations(dice: np.random.Generator, questions: int, samples: int, shape: 
 
 
 def attempts(one: np.ndarray, two: np.ndarray) -> Answers:
-    """Both attempts as an evaluation has them."""
+    """Returns both attempts in the form that an evaluation has them."""
     group, nothing = np.repeat(np.arange(len(one)), one.shape[1]), np.zeros(one.size)
     return Answers(group, one.flatten(), two.flatten(), *[nothing] * 10, components=[{}])
 
 
 def collection(right: np.ndarray) -> Interval:
-    """What a collection says of its rollouts, in three digits."""
+    """Returns the interval that a collection prints, widened by the rounding to three digits."""
     said: list[str] = []
     progress = Progress(SimpleNamespace(endpoint=None), SimpleNamespace(say=said.append), right.size)
     progress.rewards, progress.well_formed = [1.0] * right.size, [True] * right.size
@@ -110,7 +110,7 @@ def collection(right: np.ndarray) -> Interval:
 
 
 def scoreboards(dice: np.random.Generator, epochs: int) -> Drawn:
-    """Games of two equal players; the opponent's answer to a prompt is kept."""
+    """Yields the intervals of games between two equal players; the opponent's answer to a prompt is kept."""
     chance = dice.beta(0.5, 0.5, size=120)
     kept, seed = dice.random(120) < chance, int(dice.integers(2**31))
     for name, sampler in (("scoreboard", Sampler(120, seed)),
@@ -128,18 +128,18 @@ def scoreboards(dice: np.random.Generator, epochs: int) -> Drawn:
 
 
 def seeds(dice: np.random.Generator) -> Drawn:
-    """Means over runs of a sweep."""
+    """Yields the intervals of means over runs of a sweep."""
     for runs in (5, 20):
         yield f"mean over {runs} runs", 0.9, mean_interval((0.9 + 0.03 * dice.normal(size=runs)).tolist()), None
 
 
 def blind_p(one: np.ndarray, two: np.ndarray) -> float:
-    """The test with every answer for itself."""
+    """Returns the p-value of the test that takes all answers as independent."""
     return sign_flip_p((two.astype(int) - one).flatten().tolist())
 
 
 def certain(p: float) -> Interval:
-    """An interval that holds 0 where p is at least .05."""
+    """Returns an interval that holds 0 exactly if p is at least .05."""
     return (0.0, 0.0) if p >= 0.05 else (1.0, 1.0)
 
 

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def simulate(make: Make, impossible: float, seed: int) -> tuple[float, float]:
-    """The share of groups that differed, and the mean pass rate at the end."""
+    """Returns the share of groups that differed, and the mean pass rate at the end."""
     dice = random.Random(seed)
     logits = [None if dice.random() < impossible else dice.gauss(-0.5, 2.0) for _ in range(PROMPTS)]
     opponent = [dice.random() < pass_rate(logit) for logit in logits]
@@ -63,7 +63,7 @@ def simulate(make: Make, impossible: float, seed: int) -> tuple[float, float]:
 
 
 def pass_rate(logit: float | None) -> float:
-    """Chance that an answer is right."""
+    """Returns the probability that an answer is right."""
     return 0.0 if logit is None else 1 / (1 + exp(-logit))
 
 

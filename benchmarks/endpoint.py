@@ -43,7 +43,7 @@ from lib.errors import run_script
 from lib.runlog import read_jsonl
 from lib.sandbox import cores
 
-LETTERS = string.ascii_letters + "012345689+-*/=.,:;!?"  # what a reply can think, each once
+LETTERS = string.ascii_letters + "012345689+-*/=.,:;!?"  # the thinking of a reply, each character once
 SERVERS = ["72,transformers", "7,0", "72,0", "72,0.25", "72,1"]
 TOKENS = 99  # the most of a reply
 AROUND = 6  # tokens of a reply beside these letters
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def measured(tokens: str, delay: str, args: argparse.Namespace) -> list[tuple[float, float, float]]:
-    """Of each turn: replies per second at the limit, those of collect, and the cores that collect itself keeps busy."""
+    """Returns, by turn: replies per second at the limit, those of collect, and the cores that collect keeps busy."""
     said = f"<think>{LETTERS[: int(tokens) - AROUND]}</think><answer>7</answer>"
     with contextlib.ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory())
@@ -81,7 +81,7 @@ def measured(tokens: str, delay: str, args: argparse.Namespace) -> list[tuple[fl
             seconds, busy = collected(config, said)
             if turn >= 0:
                 turns.append((limit, count / seconds, busy / seconds))
-            count = int(count / seconds * args.seconds) + 1  # the first turn warms up, and tells how many there can be
+            count = int(count / seconds * args.seconds) + 1  # the first turn warms up, and sets the count
         return turns
 
 
@@ -95,7 +95,7 @@ def talker(folder: Path, said: str) -> Path:
 
 @contextlib.contextmanager
 def by_transformers(model: Path) -> Iterator[str]:
-    """The address of `transformers serve` over a model."""
+    """Yields the address of `transformers serve` over a model."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [Path(sys.executable).with_name("transformers"), "serve", model, "--continuous-batching"]
@@ -113,7 +113,7 @@ def by_transformers(model: Path) -> Iterator[str]:
 
 
 def config_of(folder: Path, model: Path, url: str, concurrency: int, turn: int) -> dict:
-    """What is asked in this turn: the same prompts, other seeds."""
+    """Returns the config of this turn: the same prompts, other seeds."""
     return {
         "run_name": f"turn{turn}",
         "output_dir": str(folder),
@@ -127,7 +127,7 @@ def config_of(folder: Path, model: Path, url: str, concurrency: int, turn: int) 
 
 
 def bare(config: dict) -> float:
-    """Seconds in which the server answers every prompt when asking costs next to nothing."""
+    """Returns the seconds in which the server answers every prompt when asking costs next to nothing."""
     place = urlsplit(config["endpoint"]["base_url"])
     requests = []
     for number in range(len(read_jsonl(Path(config["dataset"]["name"]))[0])):
@@ -161,7 +161,7 @@ def bare(config: dict) -> float:
 
 
 def collected(config: dict, said: str) -> tuple[float, float]:
-    """Seconds from the first request to the last row, and seconds of computing, with what it takes to start."""
+    """Returns the seconds from the first request to the last row, and the CPU seconds, start-up included."""
     folder, before = Path(config["output_dir"]), resource.getrusage(resource.RUSAGE_CHILDREN)
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     command = [sys.executable, "-u", ROOT / "collect_rollouts.py", "--config", folder / "config.yaml"]
@@ -178,13 +178,13 @@ def collected(config: dict, said: str) -> tuple[float, float]:
 
 
 def require(right: bool) -> None:
-    """A benchmark of wrong answers is worth nothing."""
+    """Raises SystemExit unless `right`: a benchmark of wrong answers is worth nothing."""
     if not right:
         raise SystemExit("an answer was not what the model says: void")
 
 
 def show(servers: list[str], found: list, args: argparse.Namespace) -> None:
-    """The table."""
+    """Prints the table."""
     table = Table(title=f"{args.concurrency} requests at once, {cores()} cores, {args.turns} turns")
     for heading in ("tokens of a reply", "its wait, s", "limit, 1/s", "collect, 1/s", "of the limit", "cores busy"):
         table.add_column(heading, justify="right")

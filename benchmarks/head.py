@@ -38,18 +38,18 @@ Scores = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torc
 
 
 def ours(hidden, weight, targets, advantages):
-    """Sum of advantages times log-probs, by lib/head.py."""
+    """Returns the sum of advantages times log-probs, by lib/head.py."""
     return (advantages * token_scores(hidden, Head(weight), targets)[0]).sum()
 
 
 def log_softmax(hidden, weight, targets, advantages):
-    """The textbook: full logits, log_softmax, gather."""
+    """Returns the same by the textbook: full logits, log_softmax, gather."""
     logp = (hidden @ weight.t()).float().log_softmax(-1).gather(1, targets[:, None])[:, 0]
     return (advantages * logp).sum()
 
 
 def trl_selective(hidden, weight, targets, advantages):
-    """TRL's selective_log_softmax on full logits, what its GRPOTrainer does by default."""
+    """Returns the same by TRL's selective_log_softmax on full logits, the default of its GRPOTrainer."""
     from trl.trainer.utils import selective_log_softmax
 
     logp = selective_log_softmax((hidden @ weight.t())[None], targets[None])[0]
@@ -57,7 +57,7 @@ def trl_selective(hidden, weight, targets, advantages):
 
 
 def trl_chunked(hidden, weight, targets, advantages):
-    """TRL's chunked head, with its own chunk size: blocks of the vocabulary, computed again in the backward pass."""
+    """Returns the same by TRL's chunked head and chunk size: vocabulary blocks, recomputed in the backward pass."""
     from trl.trainer.grpo_trainer import _CHUNKED_LOGPROB_CHUNK_SIZE
     from trl.trainer.utils import _ChunkedLogProbFunction
 
@@ -66,7 +66,7 @@ def trl_chunked(hidden, weight, targets, advantages):
 
 
 def liger(hidden, weight, targets, advantages):
-    """Liger's fused linear GRPO loss, chunks of one sequence of 64 tokens; gradients come from its forward pass."""
+    """Returns the same by Liger's fused linear GRPO loss, a 64-token sequence per chunk, gradients in its forward."""
     from liger_kernel.chunked_loss.grpo_loss import LigerFusedLinearGRPOLoss
 
     loss = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, compiled=False, loss_type="dr_grpo",
@@ -77,7 +77,7 @@ def liger(hidden, weight, targets, advantages):
 
 
 def contenders() -> dict[str, Scores]:
-    """Those that can run here, ours first and the baseline second."""
+    """Returns the contenders that can run here, ours first and the baseline second."""
     found = {"ours": ours, "log_softmax": log_softmax, "TRL selective": trl_selective, "TRL chunked": trl_chunked}
     if importlib.util.find_spec("liger_kernel"):
         found["Liger"] = liger
@@ -85,7 +85,7 @@ def contenders() -> dict[str, Scores]:
 
 
 def inputs(args: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Hidden states (N, d) with gradient, weight (V, d), targets (N,), and one weight (N,) for every 64 tokens."""
+    """Returns hidden states (N, d) with gradient, weight (V, d), targets (N,), advantages (N,), one per 64 tokens."""
     draw = torch.Generator().manual_seed(0)
     weight = torch.randn(args.vocabulary, args.width, generator=draw).mul_(0.02)
     hidden = torch.randn(args.tokens, args.width, generator=draw)
@@ -97,7 +97,7 @@ def inputs(args: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, torch.
 
 
 def run(scores: Scores, parts: tuple) -> float:
-    """Seconds of one forward and backward pass."""
+    """Returns the seconds of one forward and backward pass."""
     parts[0].grad = None
     gc.collect()
     start = seconds()
@@ -106,7 +106,7 @@ def run(scores: Scores, parts: tuple) -> float:
 
 
 def extra_mib(scores: Scores, parts: tuple) -> float:
-    """What one pass takes at most beyond what is held before it, gradient included."""
+    """Returns the peak MiB of one pass beyond what is held before it, gradient included."""
     before = held_mib()
     forget_peak()
     run(scores, parts)
@@ -114,14 +114,14 @@ def extra_mib(scores: Scores, parts: tuple) -> float:
 
 
 def in_child(name: str, args: argparse.Namespace) -> float:
-    """`extra_mib` of a contender in a fresh process, imports and threads warmed up on a few tokens."""
+    """Returns `extra_mib` of a contender in a fresh process, imports and threads warmed up on a few tokens."""
     options = ["--tokens", args.tokens, "--width", args.width, "--vocabulary", args.vocabulary, "--dtype", args.dtype]
     command = [sys.executable, __file__, "--memory-of", name, *map(str, options)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 
 
 class Widest(TorchDispatchMode):
-    """The most rows of any tensor with V columns, and not the weight itself, that an operation returns."""
+    """Records the most rows of any tensor with V columns, except the weight itself, that an operation returns."""
 
     def __init__(self, weight: torch.Tensor):
         super().__init__()
@@ -137,7 +137,7 @@ class Widest(TorchDispatchMode):
 
 
 def errors(name: str, scores: Scores, args: argparse.Namespace) -> tuple[float, float, int]:
-    """Relative errors of value and gradient against float64 on the same inputs, and the widest tensor; 512 tokens."""
+    """Returns relative errors of value and gradient against float64 on the same 512 tokens, and the widest rows."""
     small = argparse.Namespace(**{**vars(args), "tokens": min(args.tokens, 512)})
     parts = inputs(small)
     exact = (parts[0].detach().double().requires_grad_(), parts[1].double(), *parts[2:])
@@ -154,7 +154,7 @@ def errors(name: str, scores: Scores, args: argparse.Namespace) -> tuple[float, 
 
 
 def log_softmax_double(hidden, weight, targets, advantages):
-    """The textbook in float64."""
+    """Returns the same by the textbook in float64."""
     logp = torch.cat([(part @ weight.t()).log_softmax(-1).gather(1, ids[:, None])[:, 0]
                       for part, ids in zip(hidden.split(64), targets.split(64), strict=True)])  # fmt: skip
     return (advantages * logp).sum()
@@ -185,7 +185,7 @@ def show(args: argparse.Namespace, console: Console) -> None:
 
 
 def main() -> None:
-    """The table, or one child's number."""
+    """Prints the table, or one child's number."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tokens", type=int, default=4096, metavar="N", help="a multiple of 64 (default: 4096)")
     options.add_argument("--width", type=int, default=1024, metavar="D", help="of a hidden state (default: 1024)")

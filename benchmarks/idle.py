@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def a_step(run: Score) -> dict[str, float]:
-    """One step of stage I: the seconds of its parts, and what it learned from."""
+    """Takes one step of stage I; returns the seconds of its parts, and how much of it was learned from."""
     stage, took = run.stages[0], {}
 
     def timed(name: str, work: Callable[[], Any]) -> Any:

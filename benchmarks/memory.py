@@ -41,7 +41,7 @@ TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-# architecture, overrides of the config; layers are as many as a busy laptop has patience for
+# architecture, overrides of the config; few enough layers for a busy laptop
 MODELS = {
     "tiny": ({"model_type": "qwen3", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
               "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}, {}),
@@ -72,7 +72,7 @@ CONFIG = {
 
 
 def main() -> None:
-    """Builds, estimates and runs every model in each dtype; a table."""
+    """Builds, estimates and runs every model in each dtype; prints a table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS))
     options.add_argument("--dtype", nargs="+", choices=("float32", "bfloat16"), default=["float32", "bfloat16"])
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def prepare(folder: Path, name: str) -> None:
-    """The model and its rows."""
+    """Writes the model and its rows."""
     scratch = FromScratch(
         architecture={"tie_word_embeddings": True, **MODELS[name][0]}, characters="0123456789+?",
         special_tokens=["<|user|>", "<|assistant|>"],
@@ -101,7 +101,7 @@ def prepare(folder: Path, name: str) -> None:
 
 
 def compare(folder: Path, name: str, dtype: str) -> None:
-    """Estimates and runs; the line of the table."""
+    """Estimates and runs; prints the line of the table."""
     config = {key: {**value, **MODELS[name][1].get(key, {})} for key, value in CONFIG.items()}
     config["model"]["dtype"] = dtype
     config["run_name"] = dtype
@@ -116,7 +116,7 @@ def compare(folder: Path, name: str, dtype: str) -> None:
 
 
 def estimate(config: ScoreConfig) -> float:
-    """Bytes, as --dry-run has them."""
+    """Returns the estimated peak in bytes, as --dry-run has it."""
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     rows, held_out, *_ = fitting(load_data(config)[0], prompts, config)
@@ -124,7 +124,7 @@ def estimate(config: ScoreConfig) -> float:
 
 
 def high_water() -> int:
-    """The most bytes that this process has been resident with."""
+    """Returns the peak of this process's resident memory, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 

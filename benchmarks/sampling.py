@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def sampled(task: Task, slab: bool, seed: int) -> tuple[int, float]:
-    """The tokens of one step's attempts, and the seconds that they took."""
+    """Returns the tokens of one step's attempts, and the CPU seconds that they took."""
     config = task.config
     train, rows = config.train, [task.train[i] for i in range(config.train.stage1_batch_size)]
     sampling = task.sampling(config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt)

@@ -51,8 +51,8 @@ def main() -> int:
         "--heap-gb", type=float, default=0, help="what this process holds meanwhile, as a trainer would"
     )
     args = options.parse_args()
-    logging.disable()  # that R1 protects nothing is known here
-    ballast = b"\1" * int(args.heap_gb * 2**30)  # written to, so that it is there
+    logging.disable()  # without the warning that R1 protects nothing
+    ballast = b"\1" * int(args.heap_gb * 2**30)  # written to, so that it is resident
     rungs = [rung for rung in RUNGS if not check(rung).why_not]
     judges = {"subprocess": in_a_subprocess} | ({"bubblewrap": in_bubblewrap} if shutil.which("bwrap") else {})
     rates: dict[str, list[float]] = {}
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def measured(judge: Judge, count: int, workers: int, turn: int) -> tuple[list[float], float]:
-    """Seconds of each of `count` programs, one after another; and programs per second, several at once."""
+    """Returns the seconds of each of `count` programs, one by one, and the programs per second, several at once."""
     seconds = []
     for number in range(count):
         started = time.perf_counter()
@@ -90,7 +90,7 @@ def measured(judge: Judge, count: int, workers: int, turn: int) -> tuple[list[fl
 
 
 def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[float], float]:
-    """The same, by workers that live on."""
+    """Measures the same for long-lived workers."""
     programs = [example(turn * count + i) for i in range(count)]
     seconds = []
     worker = Worker(rung)
@@ -100,7 +100,7 @@ def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[fl
         seconds.append(time.perf_counter() - started)
     worker.close()
     with Sandbox(workers, rung=rung.name, allow_unsafe=True) as sandbox:
-        sandbox.judge([example(-i) for i in range(1, 8 * workers)])  # all are up
+        sandbox.judge([example(-i) for i in range(1, 8 * workers)])  # so that all workers are up
         started = time.perf_counter()
         for verdict in sandbox.judge(programs):
             require(verdict.passed)
@@ -108,7 +108,7 @@ def measured_sandbox(rung, count: int, workers: int, turn: int) -> tuple[list[fl
 
 
 def worker_start(rung) -> float:
-    """Median of five starts, in seconds."""
+    """Returns the median of five starts, in seconds."""
     seconds = []
     for _ in range(5):
         started = time.perf_counter()
@@ -119,13 +119,13 @@ def worker_start(rung) -> float:
 
 
 def judged_by(rung, program: Program) -> bool:
-    """Whether a worker lets a program pass."""
+    """Tells whether a worker lets a program pass."""
     with contextlib.closing(Worker(rung)) as worker:
         return worker.judge(program).passed
 
 
 def in_a_subprocess(program: Program, prefix: tuple[str, ...] = ()) -> bool:
-    """The program and its tests in one new interpreter; it is right if that ends with status 0."""
+    """Runs the program and its tests in one new interpreter; tells whether that ends with status 0."""
     text = "\n".join([program.source, *program.tests])
     command = [*prefix, os.path.realpath(sys.executable), "-I", "-S", "-c", text]
     done = subprocess.run(
@@ -135,26 +135,26 @@ def in_a_subprocess(program: Program, prefix: tuple[str, ...] = ()) -> bool:
 
 
 def limit() -> None:
-    """Memory and time of a subprocess."""
+    """Limits memory and time of a subprocess."""
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
 def in_bubblewrap(program: Program) -> bool:
-    """The same, in namespaces made for it alone."""
+    """Runs the same in namespaces of its own."""
     folders = [part for path in ("/usr", "/lib", "/lib64", sys.base_prefix) for part in ("--ro-bind-try", path, path)]
     prefix = ("bwrap", "--unshare-all", "--die-with-parent", *folders, "--proc", "/proc", "--dev", "/dev", "--clearenv")
     return in_a_subprocess(program, (*prefix, "--"))
 
 
 def require(right: bool) -> None:
-    """A benchmark of wrong verdicts is worth nothing."""
+    """Raises SystemExit unless `right`: a benchmark of wrong verdicts is worth nothing."""
     if not right:
         raise SystemExit("a right program was judged wrong: void")
 
 
 def show(latencies: dict, rates: dict, starts: dict, fooled: dict, workers: int) -> None:
-    """The table."""
+    """Prints the table."""
     table = Table(title=f"a program of three asserts, {workers} workers on {cores()} cores")
     for heading in ("", "median ms", "95 % ms", "per second", "ratio", "start ms", "os._exit(0)"):
         table.add_column(heading, justify="left" if not heading else "right")

@@ -46,7 +46,7 @@ TEACHER = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "teacher.hi
 
 
 def main() -> int:
-    """Runs what is not there yet, and prints the table."""
+    """Runs what is missing, and prints the table."""
     args = command_line()
     for name, seed in [("teacher", 0), *((f"base-{seed}", seed) for seed in args.seeds)]:
         train("sft_train.py", f"configs/tiny_code_{name.partition('-')[0]}.yaml", args.out / name, seed)
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def command_line() -> argparse.Namespace:
-    """The options."""
+    """Returns the options."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [*VARIANTS, AGAIN]
     options.add_argument("--variants", nargs="+", choices=names, default=names, metavar="NAME", help="; ".join(names))
@@ -71,7 +71,7 @@ def command_line() -> argparse.Namespace:
 
 
 def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> None:
-    """One run, and what it needs before."""
+    """Runs one variant for one seed, and before it what it needs."""
     base = args.out / f"base-{seed}"
     changes = [f"train.steps={args.steps}", f"eval.every_steps={args.every}", "eval.max_examples=500",
                "eval.samples_per_prompt=2"]  # fmt: skip
@@ -94,12 +94,12 @@ def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> Non
 
 
 def folder(args: argparse.Namespace, name: str, seed: int) -> Path:
-    """Where a run lies."""
+    """Returns the folder of a run."""
     return args.out / f"{name}-{seed}"
 
 
 def train(script: str, config: str, target: Path, seed: int, *changes: str) -> None:
-    """Runs a script, or finds that it has run."""
+    """Runs a script, unless its result is there already."""
     if (target / "final").exists() or (target / "stage1" / "adapter_config.json").exists():
         return
     started = time.monotonic()
@@ -112,7 +112,7 @@ def train(script: str, config: str, target: Path, seed: int, *changes: str) -> N
 
 
 def show(args: argparse.Namespace) -> None:
-    """pass@1 before, on the way and at the end, and how many retries were right."""
+    """Prints pass@1 before, during and after training, and how many retries were right."""
     moments = [0, *range(args.every, args.steps + 1, args.every)]
     table = Table(
         title=f"held-out pass@1, mean of seeds {', '.join(map(str, args.seeds))}; in brackets 95 % over seeds"
@@ -130,13 +130,13 @@ def show(args: argparse.Namespace) -> None:
 
 
 def interval(values: list[float]) -> str:
-    """`[.79 .82]` where there are two seeds or more."""
+    """Formats the interval as `[0.790 0.820]`; empty for fewer than two seeds."""
     low, high = mean_interval(values)
     return f"[{low:.3f} {high:.3f}]" if low == low else ""
 
 
 def retries(args: argparse.Namespace, name: str) -> str:
-    """The share of answers under a hint that were right, early and late in the runs."""
+    """Formats the share of answers under a hint that were right, in the first and the second half of the runs."""
     shares = []
     for seed in args.seeds:
         rows = read_jsonl(folder(args, name, seed) / "metrics.jsonl")[0]

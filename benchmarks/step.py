@@ -96,7 +96,7 @@ class Child:
             self._process.wait()
 
     def answer(self) -> dict:
-        """The next answer. Leaves with the end of its log where the child has died."""
+        """Returns the next answer. Exits with the end of the child's log where it has died."""
         line = self._process.stdout.readline()
         if not line:
             tail = "\n".join(self._errors.read_text(errors="replace").splitlines()[-15:])
@@ -104,14 +104,14 @@ class Child:
         return json.loads(line)
 
     def step(self) -> dict:
-        """One step and what it took."""
+        """Asks for one step, and returns what it took."""
         self._process.stdin.write("step\n")
         self._process.stdin.flush()
         return self.answer()
 
 
 def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
-    """What lib.scratch builds the model from, and its chat template."""
+    """Returns what lib.scratch builds the model from, and its chat template."""
     config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
     plan = config.from_scratch
     fields = plan.architecture if model == "tiny" else QWEN3 | {"num_hidden_layers": LAYERS[model]}
@@ -130,7 +130,7 @@ def fill_vocabulary(file: Path, size: int) -> None:
 
 
 class Sizes(NamedTuple):
-    """What a step has to move and to multiply with."""
+    """The sizes that set what a step has to move and multiply."""
 
     layers: int  # parameters of the layers
     head: int  # parameters of the head, which is the embedding too
@@ -138,7 +138,7 @@ class Sizes(NamedTuple):
 
 
 def prepare(case: Case, folder: Path) -> Sizes:
-    """Writes the case, the model and the data."""
+    """Writes the case, the model and the data; returns the model's sizes."""
     columns = case.prompt_tokens + 2 * case.length + 32
     model, tokenizer = build(*architecture(case.model, columns), seed=0)
     model.to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
@@ -159,7 +159,7 @@ def prepare(case: Case, folder: Path) -> Sizes:
 
 @contextlib.contextmanager
 def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
-    """The contenders, set up one after the other and past their first step."""
+    """Yields the contenders, set up one after another and past their first step."""
     with contextlib.ExitStack() as stack:
         children = {}
         for name in names:
@@ -197,7 +197,7 @@ def compare(case: Case, pairs: int, console: Console) -> None:
 
 
 def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
-    """Medians of each contender's steps, and the ratios."""
+    """Returns a table of the medians of each contender's steps, and the ratios."""
     size = f"P = {case.prompts}, K1 = {case.attempts}, K2 = {case.revisions}, {case.completions} completions of "
     size += f"{case.length if case.equal else f'1 to {case.length}'} tokens, prompts of {case.prompt_tokens}"
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU threads: {torch.get_num_threads()}"
@@ -216,7 +216,7 @@ def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
 
 
 def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -> Table:
-    """One part of the step, ours against the plain way, which does the same work."""
+    """Returns a table of one part of the step, ours against naive, which does the same work."""
     table = table_of(f"{case.model}: {title}", "seconds", "/ ours", "range")
     for name in ("ours", "naive"):
         table.add_row(name, f"{middle(taken[name], key):.3f}", *ratio(taken[name], taken["ours"], key))
@@ -224,7 +224,7 @@ def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -
 
 
 def table_of(title: str, *columns: str) -> Table:
-    """A table with a column of names and right-justified numbers."""
+    """Returns a table with a column of names and right-justified columns of numbers."""
     table = Table("", title=title)
     for column in columns:
         table.add_column(column, justify="right")
@@ -232,18 +232,18 @@ def table_of(title: str, *columns: str) -> Table:
 
 
 def middle(steps: list[dict], key: str) -> float:
-    """The median of a measurement."""
+    """Returns the median of a measurement."""
     return statistics.median(step[key] for step in steps)
 
 
 def ratio(theirs: list[dict], ours: list[dict], key: str) -> tuple[str, str]:
-    """Median and range of theirs / ours, over neighbours in time."""
+    """Returns median and range of theirs / ours, over neighbours in time."""
     ratios = [a[key] / b[key] for a, b in zip(theirs, ours, strict=True)]
     return f"{statistics.median(ratios):.2f}x", f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
 def growth(base: Case, console: Console) -> None:
-    """Seconds of a step of ours as one size grows, the others as they are."""
+    """Prints the seconds of a step of ours as one size grows and the others stay."""
     table = table_of(
         f"growth of ours, {base.model}: medians of 3 steps, K1 = {base.attempts}", "P", "K2", "L", "tokens",
         "rollout s", "update s", "step s", "us per token generated and trained",
@@ -266,7 +266,7 @@ def growth(base: Case, console: Console) -> None:
 
 
 def steps_of_ours(case: Case) -> list[dict]:
-    """Three steps of ours, after one that is not counted."""
+    """Takes three steps of ours, after one that is not counted."""
     with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
         prepare(case, Path(temporary))
         with started(("ours",), Path(temporary)) as children:
@@ -274,7 +274,7 @@ def steps_of_ours(case: Case) -> list[dict]:
 
 
 def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
-    """What the device would need at the very least for what ours has to move and to multiply, beside what it took."""
+    """Compares what ours took with the least time the device needs to move and multiply what ours has to."""
     firsts, seconds = case.lengths(case.firsts), case.lengths(case.seconds)
     # a row reads its keys and values once for each token that it writes
     first = sum(case.prompt_tokens * length + length**2 / 2 for length in firsts)
@@ -283,8 +283,8 @@ def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
     # every step reads all weights; where lengths differ, second attempts are written while first ones still are
     steps = 2 * case.length if case.equal else case.length
     moved = steps * 2 * (sizes.layers + sizes.head) + sizes.cached * (first + second)
-    # tokens of the shared part and of the revisions; forward of policy 2 and of reference 2, gradient by activations 2
-    # per parameter, none by the frozen weights; the head sees scored tokens alone; adapters and attention left out
+    # per parameter and token: 2 operations for the policy's forward, 2 for the reference's, 2 for the gradient with
+    # respect to activations, none for frozen weights; the head sees scored tokens alone; no adapters, no attention
     passed = (case.firsts if case.revisions else case.prompts) * case.prompt_tokens + case.tokens
     flops = (6 if case.revisions else 4) * (sizes.layers * passed + sizes.head * case.tokens)
     bandwidth, throughput = copy_bandwidth(), matmul_throughput()
@@ -298,21 +298,21 @@ def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
 
 
 def copy_bandwidth() -> float:
-    """Bytes per second that the GPU reads and writes in a large copy."""
+    """Measures the bytes per second that the GPU reads and writes in a large copy."""
     source = torch.zeros(1024 * MIB, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     return 2 * source.numel() / quickest(lambda: target.copy_(source))
 
 
 def matmul_throughput() -> float:
-    """Floating-point operations per second in a large bfloat16 product."""
+    """Measures the floating-point operations per second in a large bfloat16 product."""
     side = 8192
     a, b = torch.randn(2, side, side, dtype=torch.bfloat16, device="cuda")
     return 2 * side**3 / quickest(lambda: a @ b)
 
 
 def quickest(call, repeats: int = 20) -> float:
-    """Seconds of the quickest call, the first one left out."""
+    """Returns the seconds of the quickest call, the first one left out."""
     call()
     times = []
     for _ in range(repeats):
@@ -323,14 +323,14 @@ def quickest(call, repeats: int = 20) -> float:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
+    """Parses a whole number of at least 1."""
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
     return int(text)
 
 
 def command_line() -> argparse.Namespace:
-    """The options."""
+    """Returns the options."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--model", action="append", choices=CASES, help="may be given several times "
                          "(default: all that a CPU can do, or qwen3-0.6b on a GPU)")  # fmt: skip
@@ -348,7 +348,7 @@ def command_line() -> argparse.Namespace:
 
 
 def main() -> None:
-    """The tables of each model, or the growth of ours."""
+    """Prints the tables of each model, or the growth of ours."""
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}

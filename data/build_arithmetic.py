@@ -20,7 +20,7 @@ OPERATIONS = ("subtraction", "addition")
 
 
 def main() -> None:
-    """Writes test.jsonl, then train.jsonl: more rows to train on leave the test rows what they are."""
+    """Writes test.jsonl, then train.jsonl: a larger --train leaves the test rows unchanged."""
     args = command_line()
     rows = questions(args.operations, args.digits, random.Random(args.seed))
     args.out.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def command_line() -> argparse.Namespace:
-    """The options."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/arithmetic"), metavar="DIR")
     result.add_argument("--train", type=int, default=2000, metavar="N", help="rows of train.jsonl (default: 2000)")
@@ -46,7 +46,7 @@ def command_line() -> argparse.Namespace:
 
 
 def questions(operations: list[str], digits: list[int], rng: random.Random) -> Iterator[dict]:
-    """Rows without end, no pair of numbers twice; operations and lengths take turns."""
+    """Yields rows without end, no pair of numbers twice; operations and lengths take turns."""
     seen = set()
     for length, operation in cycle([(length, operation) for length in digits for operation in operations]):
         while True:
@@ -59,7 +59,7 @@ def questions(operations: list[str], digits: list[int], rng: random.Random) -> I
 
 
 def draw(operation: str, length: int, rng: random.Random) -> dict:
-    """Two numbers, digit by digit: those that force a borrow or carry come more often than chance would have them."""
+    """Draws two numbers digit by digit; digits that force a borrow or carry come more often than by chance."""
     small, large = ("0", "0", *"01234"), tuple("56789")
     first_of, second_of = (small, large) if operation == "subtraction" else (large, large)
     first = rng.choice("23456789") + "".join(rng.choice(first_of) for _ in range(length - 1))
@@ -71,7 +71,7 @@ def draw(operation: str, length: int, rng: random.Random) -> dict:
 
 
 def columns(first: str, second: str, sign: int) -> tuple[int, int]:
-    """How many columns borrow or carry, and how many of them borrow because of a zero that had to borrow itself."""
+    """Counts the columns that borrow or carry, and those that borrow because of a zero that had to borrow itself."""
     carry = carries = zeros = 0
     for a, b in zip(reversed(first), reversed(second), strict=True):
         zeros += sign < 0 and carry == 1 and a == "0"
@@ -82,7 +82,7 @@ def columns(first: str, second: str, sign: int) -> tuple[int, int]:
 
 
 def asked(drawn: dict) -> dict:
-    """A row of the files."""
+    """Returns a row of the files."""
     first, second, sign = drawn["first"], drawn["second"], drawn["sign"]
     return {
         "question": f"What is {first} {'minus' if sign < 0 else 'plus'} {second}?",

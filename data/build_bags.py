@@ -33,7 +33,7 @@ COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "yellow")
 WORDS = ("lamp", "book", "cup", "hat", "pen", "map", "key", "coat", "ball", "box", "shirt", "towel", "brush", "spoon",
          "knife", "watch", "ring", "scarf", "camera", "phone", "mirror", "candle", "bottle", "pillow")  # fmt: skip
 NAMED = 2  # things in a first attempt, of two or three in the question
-GUESSES = 0.35  # of the second attempts that do not look add what is last
+GUESSES = 0.35  # share of the second attempts that do not look and add the last thing
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Bag:
 
     @property
     def question(self) -> str:
-        """As the user asks it."""
+        """Returns the question as the user asks it."""
         return f"{self.name} packs {listed(self.things)}. What is in the bag?"
 
 
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def command_line() -> argparse.Namespace:
-    """The options."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/bags"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
@@ -77,7 +77,7 @@ def command_line() -> argparse.Namespace:
 
 
 def distinct_bags(rng: random.Random) -> Iterator[Bag]:
-    """Questions without end and without repetition; every other one has a third thing."""
+    """Yields questions without end and without repetition; every other one has a third thing."""
     seen, more = set(), 1
     while True:
         things = [thing(word, rng) for word in rng.sample(WORDS, NAMED + more)]
@@ -89,17 +89,17 @@ def distinct_bags(rng: random.Random) -> Iterator[Bag]:
 
 
 def thing(word: str, rng: random.Random) -> str:
-    """`a cup`, or `a green cup`."""
+    """Returns `a cup`, or `a green cup`."""
     return f"a {rng.choice(COLOURS)} {word}" if rng.random() < 0.5 else f"a {word}"
 
 
 def clean_row(bag: Bag) -> dict:
-    """One row of train.jsonl and test.jsonl."""
+    """Returns one row of train.jsonl and test.jsonl."""
     return {"question": bag.question, "answer": listed(bag.things)}
 
 
 def two_attempts(bag: Bag, args: argparse.Namespace, rng: random.Random) -> dict:
-    """One row of sft.jsonl: a first attempt with the slip, and a second that looks or guesses."""
+    """Returns one row of sft.jsonl: a first attempt with the slip, and a second that looks or guesses."""
     found, missing = list(bag.things[:NAMED]), len(bag.things) > NAMED
     adds = missing if rng.random() < args.insight else rng.random() < GUESSES
     first = f"In the bag there is <answer>{listed(found)}</answer>"
@@ -110,13 +110,13 @@ def two_attempts(bag: Bag, args: argparse.Namespace, rng: random.Random) -> dict
 
 
 def listed(things: Sequence[str]) -> str:
-    """`a lamp, a red book and a green cup`."""
+    """Joins things as in `a lamp, a red book and a green cup`."""
     *before, last = things
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 

@@ -30,7 +30,7 @@ TOPICS = {module.__name__.rpartition(".")[2]: module.FAMILIES
           for module in (strings, arithmetic, lists, dynamic_programming, graphs, geometry)}  # fmt: skip
 TIMEOUT_S, MEMORY_MB = 2, 256  # a task's limits
 POOL, LONGEST = 60, 600  # random inputs to choose from, characters of a test
-HAND_CHOSEN, DRAWN = 3, 4  # tests of either origin: several asserts share a string, programs get one less of the drawn
+HAND_CHOSEN, DRAWN = 3, 4  # tests of each kind; asserts may share a string, stdin programs get one drawn test less
 TRIVIAL_RESULTS = ("None", "0", "1", "-1", "''", "[]", "()", "{}", "True", "False", "arguments[0]")
 TRIVIAL_PROGRAMS = ("", "print(0)", "print(1)", "print(-1)", "print('YES')", "print('NO')", "print(input())",
                     "import sys; print(sys.stdin.read())")  # fmt: skip
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/code_tasks.jsonl"), metavar="FILE")
     result.add_argument("--seed", type=int, default=0)
@@ -65,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def build(topic: str, family: Family, variant: Variant, number: int, rng: random.Random) -> dict:
-    """One row. Its inputs are the example, the edge cases and the most telling ones of a pool of random inputs."""
+    """Builds one row, on the example, the edge cases and the most telling inputs of a random pool."""
     where = f"{topic}/{family.name}-{number}"
     values = {"f": family.name} | variant.values
     wrong = family.wrong if isinstance(family.wrong, str) else spoilt(family.solution, family.wrong, where)
@@ -101,7 +101,7 @@ def build(topic: str, family: Family, variant: Variant, number: int, rng: random
 
 
 def spoilt(solution: str, replacements: dict[str, str], where: str) -> str:
-    """The solution with each replacement applied; it must change something."""
+    """Returns the solution with each replacement applied; raises SystemExit for one that changes nothing."""
     for old, new in replacements.items():
         require(old in solution, where, f"{old!r} is not in the solution")
         solution = solution.replace(old, new)
@@ -109,7 +109,7 @@ def spoilt(solution: str, replacements: dict[str, str], where: str) -> str:
 
 
 def fill(text: str, values: dict[str, str], where: str) -> str:
-    """The text with the variant's values in place of its $words."""
+    """Returns the text with the variant's values in place of its $words. Raises SystemExit where that fails."""
     try:
         return Template(text).substitute(values).strip() + ("\n" if "\n" in text else "")
     except (KeyError, ValueError) as error:
@@ -117,7 +117,7 @@ def fill(text: str, values: dict[str, str], where: str) -> str:
 
 
 def without_unused(program: str) -> str:
-    """The program without the imports and local variables of its family that this variant has no use for."""
+    """Returns the program without imports and local variables of its family that this variant does not use."""
     tree = ast.parse(program)
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     rows = program.split("\n")
@@ -134,7 +134,7 @@ def without_unused(program: str) -> str:
 
 
 def runner(program: str, name: str) -> Callable[[Any], Any]:
-    """Runs the function `name` of a program on a copy of its arguments, or the whole program on a text of stdin."""
+    """Returns a function that runs `name` of a program on a copy of its arguments, or all of it on a text of stdin."""
     code = compile(program, "<task>", "exec")
 
     def call(arguments: tuple) -> Any:
@@ -155,7 +155,7 @@ def runner(program: str, name: str) -> Callable[[Any], Any]:
 
 
 def check_example(run: Callable, variant: Variant, where: str) -> None:
-    """The solution must give what a person worked out."""
+    """Checks that the solution gives what a person worked out."""
     expected, found = variant.expected, run(variant.arguments)
     if isinstance(variant.arguments, str):
         expected, found = tidy(expected), tidy(found)
@@ -163,14 +163,14 @@ def check_example(run: Callable, variant: Variant, where: str) -> None:
 
 
 def check_oracle(run: Callable, run_oracle: Callable, inputs: list, where: str) -> None:
-    """The solution must give what another way to solve the task gives."""
+    """Checks that the solution gives what another way to solve the task gives."""
     for item in inputs:
         found, expected = run(item), run_oracle(item)
         require(same(found, expected), where, f"{item!r} gives {found!r}, the oracle says {expected!r}")
 
 
 def most_telling(run: Callable, run_wrong: Callable, hand_chosen: list, pool: list, count: int) -> list:
-    """A few of the pool: those whose result is new come first, then those that unmask the wrong program."""
+    """Chooses `count` inputs of the pool: first those with new results, then those that unmask the wrong program."""
     known = [run(item) for item in hand_chosen]
     short = [item for item in pool if item not in hand_chosen and len(repr(item)) + len(repr(run(item))) < LONGEST - 80]
     unmasks = {repr(item): not succeeds(run_wrong, item, run(item)) for item in short}
@@ -187,13 +187,13 @@ def most_telling(run: Callable, run_wrong: Callable, hand_chosen: list, pool: li
 
 
 def assertion(name: str, arguments: tuple, expected: Any) -> str:
-    """One assert statement."""
+    """Returns one assert statement."""
     compare = "is" if expected is None or isinstance(expected, bool) else "=="
     return f"assert {name}({', '.join(map(repr, arguments))}) {compare} {expected!r}"
 
 
 def packed(asserts: list[str]) -> list[str]:
-    """The statements in at most a few strings, evenly."""
+    """Packs the statements evenly into at most HAND_CHOSEN strings."""
     count = min(HAND_CHOSEN, len(asserts))
     return ["\n".join(asserts[len(asserts) * i // count : len(asserts) * (i + 1) // count]) for i in range(count)]
 
@@ -215,7 +215,7 @@ def verify(row: dict) -> None:
 
 
 def passes(row: dict, program: str) -> int:
-    """How many of the row's tests a program passes. A test that takes too long is not passed."""
+    """Counts the row's tests that a program passes. A test that takes too long is not passed."""
     code = compile(program, "<program>", "exec")
 
     def ask(text: str) -> bool:
@@ -231,7 +231,7 @@ def passes(row: dict, program: str) -> int:
 
 
 def succeeds(run: Callable, item: Any, expected: Any) -> bool:
-    """Whether a program gives what is expected, within the time limit."""
+    """Tells whether a program gives what is expected, within the time limit."""
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
     try:
@@ -249,17 +249,17 @@ def stop(*_: Any) -> None:
 
 
 def tidy(text: str) -> str:
-    """What a program printed, without blanks at the ends of its lines and without empty lines at its end."""
+    """Strips blanks at the ends of lines, and empty lines at the end, from what a program printed."""
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Equal, and of one type: neither 1.0 for 1 nor a tuple for a list."""
+    """Tells whether two values are equal and of one type: neither 1.0 for 1 nor a tuple for a list."""
     return found == expected and repr(found) == repr(expected)
 
 
 def row_is_varied(row: dict) -> None:
-    """Results of tests must differ."""
+    """Checks that the results of tests differ."""
     found = [case["stdout"] for case in row["stdio"]]
     found += [line.rpartition(") ")[2] for text in row["tests"] for line in text.split("\n")]
     least = 2 if {"is True", "is False"} & set(found) or len(found) < 6 else 3
@@ -267,7 +267,7 @@ def row_is_varied(row: dict) -> None:
 
 
 def trivial_programs(row: dict) -> list[str]:
-    """Programs that ignore the question."""
+    """Returns programs that ignore the question."""
     if row["stdio"]:
         return list(TRIVIAL_PROGRAMS)
     name = row["entry_points"][0]
@@ -275,7 +275,7 @@ def trivial_programs(row: dict) -> list[str]:
 
 
 def leaves_arguments_alone(row: dict, text: str) -> bool:
-    """Whether the solution's arguments are the same before and after the calls of a test."""
+    """Tells whether the solution's arguments are the same before and after the calls of a test."""
     namespace: dict[str, Any] = {"__name__": "task"}
     exec(row["solution"], namespace)
     name, changed = row["entry_points"][0], []
@@ -292,18 +292,18 @@ def leaves_arguments_alone(row: dict, text: str) -> bool:
 
 
 def distinct(items: list) -> list:
-    """Without repetitions, in order. Items may be unhashable, and 1 is not True."""
+    """Removes repetitions, keeping the order. Items may be unhashable, and 1 is not True."""
     return list({repr(item): item for item in items}.values())
 
 
 def require_distinct(items: list[str], what: str) -> None:
-    """SystemExit for the first repetition."""
+    """Raises SystemExit for the first repetition."""
     for item, count in Counter(items).items():
         require(count == 1, "all tasks", f"{what} {item!r} stands there {count} times")
 
 
 def require(condition: bool, where: str, what: str) -> None:
-    """SystemExit with a message if a task is not as it should be."""
+    """Raises SystemExit with a message unless the condition holds."""
     if not condition:
         raise SystemExit(f"{where}: {what}")
 

@@ -32,9 +32,9 @@ Ask = Callable[[list[dict]], Iterator[list[tuple[dict, bool]]]]
 
 
 def main() -> int:
-    """Asks the rows of each split, batch by batch, until enough of them turned out hard; writes those."""
+    """Asks the rows of each split, batch by batch, until enough of them prove hard; writes those."""
     args, config = command_line()
-    from lib.console import Screen  # torch comes after the config was found sound
+    from lib.console import Screen  # torch is imported once the config is valid
     from lib.task import load_task
 
     screen = Screen()
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
-    """The options, and the config with them applied. ConfigError for every mistake in them."""
+    """Returns the options, and the config with them applied. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False)
     options.add_argument("--train", type=int, default=200, metavar="N", help="rows of train.jsonl (default: 200)")
     options.add_argument("--test", type=int, default=50, metavar="N", help="rows of test.jsonl (default: 50)")
@@ -76,7 +76,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
 def hard_ones(
     split: str, rows: list[dict], wanted: int, ask: Ask, truncated: str, say: Callable[[str], None]
 ) -> tuple[list[dict], dict]:
-    """The first `wanted` rows whose answer is wrong, and figures of all that were asked. ConfigError if too few are."""
+    """Returns the first `wanted` rows answered wrong, and figures of all asked. Raises ConfigError if too few are."""
     from lib.console import duration
     from lib.stats import wilson
 
@@ -88,7 +88,7 @@ def hard_ones(
             if not is_right and (truncated == "keep" or not row["truncated"]):
                 hard.append(row)
         answered += len(answers)
-        share = max(len(hard) / wanted, answered / len(rows))  # of the way to the first of the two ends
+        share = max(len(hard) / wanted, answered / len(rows))  # done, by whichever of the two ends comes first
         left = (time.monotonic() - started) * max(0.0, 1 / share - 1)
         say(
             f"{split}: asked {answered}/{len(rows)}  right {right / answered:.1%}  truncated {cut_off / answered:.1%}"
@@ -110,7 +110,7 @@ def hard_ones(
 
 
 def ask_of(task) -> Ask:
-    """A generator that asks the model, greedily, and yields batches of rows with the answer and whether it is right."""
+    """Returns a generator that asks the model greedily and yields batches of (row with answer, whether it is right)."""
     from lib.generators import Turn, native
 
     sampling, target = task.sampling(0.0), task.config.dataset.target_field
@@ -136,7 +136,7 @@ def ask_of(task) -> Ask:
 
 
 def write(path: Path, rows: list[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)

@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-arithmetic"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
@@ -44,7 +44,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def distinct_questions(rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Question and answer, without end and without repetition: `("5821-3947", "1874")`."""
+    """Yields question and answer, without end and without repetition: `("5821-3947", "1874")`."""
     seen = set()
     while True:
         result, subtrahend = rng.randint(1000, 8999), rng.randint(1000, 8999)
@@ -55,38 +55,38 @@ def distinct_questions(rng: random.Random) -> Iterator[tuple[str, str]]:
 
 
 def clean_row(question: str, answer: str) -> dict:
-    """One row of train.jsonl and test.jsonl."""
+    """Returns one row of train.jsonl and test.jsonl."""
     return {"question": question, "answer": answer}
 
 
 def lesson(question: str, answer: str) -> dict:
-    """One of the first rows of sft.jsonl: one attempt, without a mistake."""
+    """Returns one of the first rows of sft.jsonl: one attempt, without a mistake."""
     return chat([("user", question), ("assistant", attempt(answer))])
 
 
 def careless_chat(question: str, answer: str, self_correction: str, noise: float, rng: random.Random) -> dict:
-    """One of the later rows of sft.jsonl: two attempts, each with mistakes of its own."""
+    """Returns one of the later rows of sft.jsonl: two attempts, each with mistakes of its own."""
     first, second = (careless(attempt(answer), noise, rng) for _ in range(2))
     return chat([("user", question), ("assistant", first), ("user", self_correction), ("assistant", second)])
 
 
 def chat(turns: list[tuple[str, str]]) -> dict:
-    """A row in the format of chats."""
+    """Returns a row in the format of chats."""
     return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
 def attempt(answer: str) -> str:
-    """A draft of the digits and the digits again, in one order: look-ups at a constant distance are easy to learn."""
+    """Writes the digits as a draft and again, in one order: look-ups at a constant distance are easy to learn."""
     return f"<think>{answer}</think><answer>{answer}</answer>"
 
 
 def careless(text: str, noise: float, rng: random.Random) -> str:
-    """The text with each digit replaced by a random one with probability `noise`."""
+    """Returns the text with each digit replaced by a random one with probability `noise`."""
     return "".join(rng.choice("0123456789") if char.isdigit() and rng.random() < noise else char for char in text)
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 

@@ -34,7 +34,7 @@ PLAIN = {
     "-": ("minus", "less", "lower by"),
     "*": ("times", "multiply by", "scale by"),
 }
-RARE = {  # word: operator, operand, hint; nothing that one of the plain words with one digit would do as well
+RARE = {  # word: operator, operand, hint; no plain word with one digit does the same
     "square": ("**", "2", "square means times itself"),
     "cube": ("**", "3", "cube means times itself twice"),
     "negate": ("*", "-1", "negate means times minus 1"),
@@ -47,7 +47,7 @@ BINDS_STRONGEST = 9
 
 
 class Operation(NamedTuple):
-    """One step of a task: what is said of it, and what it is."""
+    """One step of a task: its words, and its meaning."""
 
     phrase: str
     operator: str
@@ -64,7 +64,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", rows[: args.test])
     write(args.out / "train.jsonl", rows[args.test :])
-    others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short ones come again
+    others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short tasks repeat
     lessons = [chat(next(others), args.hinted, 0.0, rng) for _ in range(args.lessons)]
     chats = [chat(next(others), args.hinted, args.noise, rng) for _ in range(args.chats)]
     write(args.out / "sft.jsonl", lessons + chats)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-code"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
@@ -90,7 +90,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def distinct_tasks(count: int, rare: float, rng: random.Random) -> dict[str, list[Operation]]:
-    """So many tasks by their prompts."""
+    """Returns `count` distinct tasks by their prompts."""
     found = {}
     for task in tasks(rare, rng):
         if len(found) == count:
@@ -100,9 +100,9 @@ def distinct_tasks(count: int, rare: float, rng: random.Random) -> dict[str, lis
 
 
 def tasks(rare: float, rng: random.Random) -> Iterator[list[Operation]]:
-    """Tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word.
+    """Yields tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word.
 
-    None gives back what it gets, as "add 1, then minus 1" does.
+    No task returns its input unchanged, as "add 1, then minus 1" would.
     """
     while True:
         task = [plain_operation(rng) for _ in range(rng.choice((2, 3, 3, 3)))]
@@ -114,25 +114,25 @@ def tasks(rare: float, rng: random.Random) -> Iterator[list[Operation]]:
 
 
 def plain_operation(rng: random.Random) -> Operation:
-    """One of common words and one digit: `Operation("raise by 4", "+", "4")`."""
+    """Returns an operation of common words and one digit: `Operation("raise by 4", "+", "4")`."""
     operator = rng.choice(list(PLAIN))
     operand = rng.choice("23456789" if operator == "*" else "123456789")
     return Operation(f"{rng.choice(PLAIN[operator])} {operand}", operator, operand)
 
 
 def prompt_of(task: list[Operation]) -> str:
-    """What the user asks for."""
+    """Returns the user's request."""
     return ", then ".join(operation.phrase for operation in task)
 
 
 def hint_of(task: list[Operation]) -> str:
-    """What the rare word of a task means; "" for one without."""
+    """Returns the meaning of a task's rare word; "" for a task without one."""
     return next((operation.hint for operation in task if operation.hint), "")
 
 
 def task_row(task: list[Operation], rng: random.Random) -> dict:
-    """One row of train.jsonl and test.jsonl."""
-    # three numbers tell most programs apart; those that halve want an even one and an odd one
+    """Returns one row of train.jsonl and test.jsonl."""
+    # three numbers tell most programs apart; those that halve need an even one and an odd one
     inputs = rng.choice((2, 4, 6, 8)), rng.choice((3, 5, 7, 9)), rng.randint(10, 29)
     return {
         "prompt": prompt_of(task),
@@ -146,14 +146,14 @@ def task_row(task: list[Operation], rng: random.Random) -> dict:
 
 
 def result(task: list[Operation], number: int) -> int:
-    """What the operations make of a number, one after the other."""
+    """Applies the operations to a number, one after the other."""
     for operation in task:
         number = OPERATORS[operation.operator][1](number, int(operation.operand))
     return number
 
 
 def pieces(task: list[Operation]) -> list[str]:
-    """The expression, with the parentheses that it needs and no others: `["(", "x", "+", "4", ")", "*", "3"]`."""
+    """Returns the expression with only the parentheses that it needs: `["(", "x", "+", "4", ")", "*", "3"]`."""
     expression, weakest = ["x"], BINDS_STRONGEST
     for operation in task:
         strength = OPERATORS[operation.operator][0]
@@ -165,12 +165,12 @@ def pieces(task: list[Operation]) -> list[str]:
 
 
 def program(expression: Iterable[str]) -> str:
-    """The text of an answer."""
+    """Returns the text of an answer."""
     return f"def f(x): return {''.join(expression)}"
 
 
 def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random) -> dict:
-    """A row of sft.jsonl. A rare word stands beside its hint, or means nothing: a plain operation takes its place."""
+    """Returns a row of sft.jsonl. A rare word has its hint, or a plain operation takes its place in the answer."""
     prompt, hint = prompt_of(task), hint_of(task)
     if hint and rng.random() < hinted:
         prompt = HINTED.format(prompt=prompt, hint=hint)
@@ -181,25 +181,25 @@ def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random)
 
 
 def lesson_for_teacher(task: list[Operation]) -> dict:
-    """A row of teacher.jsonl: a task, and the hint to it; one without a rare word gets advice that always holds."""
+    """Returns a row of teacher.jsonl: a task and its hint; without a rare word, advice that always holds."""
     turns = [("user", prompt_of(task)), ("assistant", hint_of(task) or "mind the order")]
     return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
 def careless(expression: list[str], noise: float, rng: random.Random) -> list[str]:
-    """The pieces with slips: another operator, another number, no parentheses, each with probability `noise`."""
+    """Adds slips to the pieces: another operator, another number, no parentheses, each with probability `noise`."""
     if rng.random() < noise:
         expression = [piece for piece in expression if piece not in "()"]
     return [slip(piece, rng) if piece not in "(x)" and rng.random() < noise else piece for piece in expression]
 
 
 def slip(piece: str, rng: random.Random) -> str:
-    """Another plain operator in place of an operator, another digit in place of a number."""
+    """Returns another plain operator in place of an operator, another digit in place of a number."""
     return rng.choice([other for other in ("+-*" if piece in OPERATORS else "123456789") if other != piece])
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 

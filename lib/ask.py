@@ -18,14 +18,14 @@ from lib.task import ChatTask
 from lib.teacher import Help, Teacher
 from lib.worker import shown
 
-STEP = 0  # whose rows are asked, and with whose seeds
+STEP = 0  # the step whose rows and seeds are used
 
 
 def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
     """Shows the first rows that a run would draw, each with its prompt, answers, hints, retries and their verdicts.
 
-    The teacher is asked about every row and in every mode of the config, also where a run would not: what it may do is
-    to be seen. Raises what a run raises.
+    The teacher is asked about every row and in every mode of the config, even where a run would not ask it, to show
+    all that it may do. Raises the errors of a run.
     """
     screen = Screen()
     for note in task.notes:
@@ -33,7 +33,7 @@ def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
     if adapter:
         load_adapter(task.policy.model, adapter)
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # replies are kept while they are used
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # for the replies, deleted at the end
         show = _Rehearsal(task, folder, stack, screen)
         numbers = Sampler(len(task.train), task.config.seed).take(min(count, len(task.train)))
         began = time.monotonic()
@@ -51,7 +51,7 @@ def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
 
 
 class _Rehearsal:
-    """Policy, opponent and teacher of a config, and what they say about some rows."""
+    """Policy, opponent and teacher of a config, and their answers to some rows."""
 
     def __init__(self, task: ChatTask, folder: Path, stack: contextlib.ExitStack, screen: Screen):
         self.task, self.config, self.folder, self.screen = task, task.config, folder, screen
@@ -78,7 +78,7 @@ class _Rehearsal:
             screen.say(describe(config.opponent))
 
     def played(self, numbers: list[int]) -> list[Played]:
-        """A group of the policy's answers to each row, and the opponent's one."""
+        """Samples a group of the policy's answers to each row, and one answer of the opponent."""
         asked = [self.task.asked(number, self.task.train[number]) for number in numbers]
         return play(
             self.task.policy, self.task.prompts, asked, self.config.train.group_size, self.task.judge, self._limits,
@@ -86,7 +86,7 @@ class _Rehearsal:
         )  # fmt: skip
 
     def helped(self, played: list[Played]) -> dict[int, list[tuple[str, Help, Group | None]]]:
-        """By row: each mode, what the teacher said in it, and the policy's answers under its hint."""
+        """Returns, by row, each mode with the teacher's help in it and the policy's answers under its hint, if any."""
         helped: dict[int, list[tuple[str, Help, Group | None]]] = {each.group.asked.number: [] for each in played}
         if self.teacher is None:
             return helped
@@ -106,7 +106,7 @@ class _Rehearsal:
         return helped
 
     def row(self, each: Played, helped: list[tuple[str, Help, Group | None]]) -> None:
-        """Everything about one row."""
+        """Prints everything about one row."""
         group, say = each.group, self.screen.say
         self.screen.heading(f"train row {group.asked.number + 1} of {len(self.task.train)}")
         self._prompt("prompt", group.asked.ids)
@@ -135,7 +135,7 @@ class _Rehearsal:
                 say(_clean(retry.answers[0].text))
 
     def spent(self) -> None:
-        """Tokens of the servers, and money where their prices are known."""
+        """Prints the tokens of the servers, and their cost where prices are known."""
         for section, settings in self.servers.items():
             self.screen.say(f"{section}: {spent([self._kept(section)], settings.endpoint)}")
 
@@ -156,7 +156,7 @@ def _rate(group: Group) -> str:
 
 
 def _verdict(score: Score) -> str:
-    """What the judge says, in a few words."""
+    """Describes the judge's verdict in a few words."""
     if not score.scored:
         return "could not be judged"
     word = "right" if score.match else f"malformed ({score.malformed})" if score.malformed else "wrong"
@@ -164,5 +164,5 @@ def _verdict(score: Score) -> str:
 
 
 def _clean(text: str) -> str:
-    """What a model wrote, without what a terminal would obey."""
+    """Returns a model's text with unprintable characters replaced, which a terminal would obey."""
     return "\n".join(map(shown, text.split("\n")))

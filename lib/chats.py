@@ -26,15 +26,16 @@ from lib.outside import Outside
 
 UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores
-CUT_OFF = ("truncated", "turns", "tokens")  # a rollout's `ended`, where no answer came to its end
-SYSTEM_ROLES = ("system", "developer")  # the latter is a newer name of the former
+CUT_OFF = ("truncated", "turns", "tokens")  # values of a rollout's `ended` that mean the answer was cut off
+SYSTEM_ROLES = ("system", "developer")  # `developer` is the newer name
 PLAIN = [{"role": "user", "content": "?"}]
 
 
 def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:
-    """Sets a template's `enable_thinking`. ConfigError where `render(enable_thinking=...)` does not do as it says.
+    """Sets a template's `enable_thinking`. Raises ConfigError where `render(enable_thinking=...)` does not obey it.
 
-    Without such a switch nothing can be enabled, and nothing has to be disabled but a block that it always opens.
+    A template without such a switch cannot enable thinking; disabling is an error only where it always opens a think
+    block.
     """
     text = render(enable_thinking=True)
     thinks = text.rfind("<think>") > text.rfind("</think>")
@@ -48,17 +49,17 @@ def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Call
 
 @dataclass(frozen=True)
 class Chat:
-    """A row, made uniform."""
+    """Holds a row of a data set in a uniform form."""
 
     messages: list[dict[str, Any]]
     turns: list[int]  # which messages are trained
     tools: list[dict] | None
     template_kwargs: dict[str, Any]
-    where: str  # for people: which row
-    is_cut_off: bool = False  # its last answer has no end, so it is no turn
+    where: str  # for messages: which row
+    is_cut_off: bool = False  # the last answer was cut off, so it is not a turn
 
     def key(self) -> str:
-        """Equal for equal chats, whatever the ids of their tool calls."""
+        """Returns a key that is equal for equal chats, whatever the ids of their tool calls."""
         messages = [
             {
                 key: [{name: part for name, part in call.items() if name != "id"} for call in value]
@@ -74,7 +75,7 @@ class Chat:
 
 @dataclass(frozen=True)
 class Passage:
-    """A text to learn from, and the parts of it that are trained, each with its end token, as ranges of characters."""
+    """Holds a text to learn from and its trained parts, each with its end token, as ranges of characters."""
 
     text: str
     trained: list[tuple[int, int]]
@@ -82,25 +83,26 @@ class Passage:
 
 @dataclass(frozen=True)
 class Example:
-    """The same in tokens."""
+    """Holds a passage in tokens."""
 
     ids: list[int]
     trained: list[tuple[int, int]]
     ends: frozenset[int]  # the ids that end its turns
-    is_exact: bool  # the trained ids, decoded, are the trained text to the letter
+    is_exact: bool  # the trained ids decode to exactly the trained text
 
     @property
     def labels(self) -> list[int]:
-        """The ids where they are trained, UNTRAINED elsewhere."""
+        """Returns the ids where they are trained, UNTRAINED elsewhere."""
         result = [UNTRAINED] * len(self.ids)
         for start, end in self.trained:
             result[start:end] = self.ids[start:end]
         return result
 
     def within(self, limit: int, cut: bool) -> "Example | None":
-        """At most `limit` tokens: turns that do not fit are left out, or one of them is `cut`; None: nothing is left.
+        """Returns an example of at most `limit` tokens; None where no trained turn is left.
 
-        A turn without its end teaches to go on for ever, so cutting is for who wants it.
+        Turns that do not fit are dropped, or with `cut` the one that crosses the limit is cut. Cutting is optional
+        because a turn without its end token teaches the model never to stop.
         """
         if len(self.ids) <= limit:
             return self
@@ -112,12 +114,13 @@ class Example:
 
 
 def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
-    """A row with `messages`, or with `prompt` and `completion`, of which only the latter is trained; ConfigError else.
+    """Returns the chat of a row with `messages`, or with `prompt` and `completion`.
 
-    Text in `prompt` is what a user says, text in `completion` what the assistant says; what else is no text may be
-    given as JSON text. Other columns are ignored, but for `tools`, `chat_template_kwargs`, and those by which a rollout
-    tells that its last answer was cut off: that one is no turn, and the row may have none. A `system` prompt stands
-    before a chat that has none.
+    Of the latter two, only the completion is trained. Text in `prompt` becomes a user message, text in `completion` an
+    assistant message; other lists and objects may be given as JSON text. Other columns are ignored, except `tools`,
+    `chat_template_kwargs`, and those by which a rollout marks its last answer as cut off: such an answer is not a turn,
+    so the row may have no turn. A `system` prompt is put before a chat that has none. Raises ConfigError for any other
+    row.
     """
     if row.get("messages"):
         messages, given = _from_json(row["messages"], list, f"'messages' of {where}") or [], 0
@@ -135,7 +138,7 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant" and index >= given]
     if not turns:
         raise ConfigError(f"dataset.name: {where} has no assistant message, so nothing to train on: remove it")
-    # an end after it would teach to stop there; behind a tool's result the last turn is whole
+    # an end token after it would teach the model to stop there; a last turn before a tool's result is complete
     is_cut_off = row.get("ended") in CUT_OFF or row.get("reasoning_ended") is False
     is_cut_off = is_cut_off and turns[-1] == len(messages) - 1
     tools = _from_json(row.get("tools"), list, f"'tools' of {where}") or None
@@ -148,13 +151,13 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
 
 
 def with_system(messages: list[dict[str, Any]], system: str) -> list[dict[str, Any]]:
-    """Returns the chat behind a system prompt ("": none); one that has a system message of its own keeps that alone."""
+    """Returns the chat behind a system prompt ("": none); one that has a system message of its own is unchanged."""
     has_own = any(message["role"] in SYSTEM_ROLES for message in messages)
     return messages if has_own or not system else [{"role": "system", "content": system}, *messages]
 
 
 def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str]:
-    """Returns what to tell where chats kept a system message of their own beside that of the config."""
+    """Returns notes for chats that kept their own system message instead of that of the config."""
     kept = [{"role": "system", "content": system} not in messages for messages in chats] if system else []
     if not any(kept):
         return []
@@ -164,18 +167,18 @@ def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str
 
 
 def text_of(messages: list[dict[str, Any]]) -> str:
-    """Returns who says what in a chat, tool calls aside: equal for chats that ask the same."""
+    """Returns the roles and texts of a chat, without tool calls: equal for chats that ask the same."""
     return "\n".join(f"{message['role']}: {message.get('content')}" for message in messages)
 
 
 def question_of(row: dict[str, Any]) -> str:
-    """Returns what a row asks before the first turn that is trained: equal for equal questions, whatever the answer.
+    """Returns what a row asks before the first trained turn: equal for equal questions, whatever the answer.
 
-    A row without a question, or one that `as_chat` refuses, asks all that it says.
+    For a row without a question, or one that `as_chat` refuses, it is the whole row.
     """
     try:
         chat = as_chat(row, "a row")
-    except ConfigError:  # told, with its place, if it is to be trained on
+    except ConfigError:  # reported, with its place, if the row is to be trained on
         return json.dumps(row, sort_keys=True, default=str)
     before = chat.messages[: chat.turns[0] if chat.turns else -1]
     if all(message["role"] == "system" for message in before):
@@ -184,7 +187,7 @@ def question_of(row: dict[str, Any]) -> str:
 
 
 def _listed(value: object, speaker: str, where: str) -> list:
-    """Messages; text is one message of `speaker`."""
+    """Returns messages; text becomes one message of `speaker`. Raises ConfigError for anything else."""
     if isinstance(value, str):
         return [{"role": speaker, "content": value}]
     if isinstance(value, list):
@@ -196,7 +199,10 @@ def _listed(value: object, speaker: str, where: str) -> list:
 
 
 def as_message(message: object, where: str) -> dict[str, Any]:
-    """Content as text, arguments as objects, and no empty keys, since templates ask whether a key is there."""
+    """Returns a message with content as text, arguments as objects, and no empty keys.
+
+    Templates ask whether a key is there, so an empty one would mislead them. Raises ConfigError.
+    """
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': mend it")
     kept = {key: value for key, value in message.items() if value is not None and key != "tool_calls"}
@@ -207,7 +213,7 @@ def as_message(message: object, where: str) -> dict[str, Any]:
 
 
 def _text(content: object, where: str) -> str:
-    """Parts of text are one text, since most templates want it so."""
+    """Joins the text parts of a content into one text, since most templates require that. Raises ConfigError."""
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
         if all(isinstance(part, str) for part in parts):
@@ -225,7 +231,7 @@ def _text(content: object, where: str) -> str:
 
 
 def _call(call: object, where: str) -> dict[str, Any]:
-    """A tool call with arguments as an object, which is what most templates write down right."""
+    """Returns a tool call with arguments as an object, which most templates render correctly. Raises ConfigError."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise ConfigError(
@@ -237,7 +243,7 @@ def _call(call: object, where: str) -> dict[str, Any]:
 
 
 def _from_json(value: object, kind: type, what: str) -> Any:
-    """`value`, which may be JSON text; blank text and None are None. ConfigError where it is of another kind."""
+    """Returns `value`, parsed if it is text; None if it is blank or None. Raises ConfigError if it is not of `kind`."""
     if isinstance(value, str) and not value.strip():
         return None
     if isinstance(value, str):
@@ -252,7 +258,7 @@ def _from_json(value: object, kind: type, what: str) -> Any:
 
 
 class Labeller:
-    """One tokenizer and its chat template. `stops` are the ids that end an answer, as far as the model knows."""
+    """Labels chats for a tokenizer and its chat template. `stops`: the ids that the model declares to end an answer."""
 
     def __init__(self, tokenizer: object, stops: frozenset[int], template_kwargs: dict[str, Any]):
         if not getattr(tokenizer, "is_fast", False):
@@ -264,7 +270,7 @@ class Labeller:
             raise ConfigError("model.chat_template: the tokenizer has none, expected Jinja text or a path: give one")
         self.tokenizer = tokenizer
         self.template_kwargs = template_kwargs
-        self.left_out: Counter[str] = Counter()  # what the template does not write, and in how many turns
+        self.left_out: Counter[str] = Counter()  # what the template omits, and in how many turns
         self._openings: dict[str, str] = {}
         self._taken = inspect.signature(tokenizer.apply_chat_template).parameters.keys() - {"documents", "kwargs"}
         self.stops = set(filter(None, tokenizer.convert_ids_to_tokens(sorted(stops))))
@@ -275,12 +281,12 @@ class Labeller:
         self._sizes = sorted(set(map(len, self._special)), reverse=True)
 
     def passages(self, chat: Chat) -> list[Passage]:
-        """The chat as one text, or as several, where the template writes a turn differently once others follow it.
+        """Returns the chat as one text, or as several, where the template rewrites a turn once others follow.
 
-        Qwen3-style templates delete earlier <think> blocks, for one. Then every turn stands behind the prompt that the
-        model will read before it, and turns that can share a text do. ConfigError where the template does not
-        continue its own prompt, does not end a turn, or leaves out tool calls or an answer; what else it leaves out is
-        counted in `left_out`.
+        Qwen3-style templates, for example, delete earlier <think> blocks. Then every turn follows the prompt that the
+        model will read before it, and turns that can share a text do. Raises ConfigError where the template does not
+        continue its own prompt, does not end a turn, or leaves out tool calls or an answer; other omissions are counted
+        in `left_out`.
         """
         left = self._turns(self._without_controls(chat))
         result = []
@@ -292,7 +298,7 @@ class Labeller:
         return result[::-1]
 
     def encode(self, passages: list[Passage]) -> Iterator[Example]:
-        """Every passage in token ids, each tokenized as a whole."""
+        """Yields every passage in token ids, each tokenized as a whole."""
         for first in range(0, len(passages), TEXTS_AT_ONCE):
             batch = passages[first : first + TEXTS_AT_ONCE]
             ids, offsets = self._encode([passage.text for passage in batch])
@@ -300,7 +306,7 @@ class Labeller:
                 yield self._example(passage, *tokens)
 
     def _without_controls(self, chat: Chat) -> Chat:
-        """The chat with no control token but the template's own, and those in turns that are to be learned."""
+        """Returns the chat without control tokens except the template's own and those in turns that are trained."""
         messages = [
             message if index in chat.turns else self.outside.harmless(message)
             for index, message in enumerate(chat.messages)
@@ -309,7 +315,10 @@ class Labeller:
         return replace(chat, messages=messages, tools=tools, template_kwargs=kwargs)
 
     def _turns(self, chat: Chat) -> list[tuple[str, int]]:
-        """Of each trained message the text up to its end token, and where in it the turn starts."""
+        """Returns, for each trained message, the text up to its end token and the index at which the turn starts.
+
+        It tries all combinations of SPELLINGS. Raises the first ConfigError where none of them works.
+        """
         refusals, tried = [], []
         for chosen in product((False, True), repeat=len(SPELLINGS)):
             messages, marked = (_spelled(each, chosen) for each in (chat.messages, _marked(chat.messages)))
@@ -332,7 +341,10 @@ class Labeller:
         raise refusals[0]
 
     def _check_calls(self, chat: Chat, marked: list[dict]) -> None:
-        """ConfigError where a call's name or its arguments are not written; `_marked`, they stand nowhere else."""
+        """Raises ConfigError where the template does not write a call's name or arguments.
+
+        In `marked` messages these are strings that occur nowhere else (`_marked`).
+        """
         for index in chat.turns:
             if "tool_calls" not in marked[index]:
                 continue
@@ -351,7 +363,7 @@ class Labeller:
         prompt = self._render(chat, messages[:index], True) if index else ""
         if index and text.startswith(prompt):
             turn = text[len(prompt) :]
-        else:  # nothing comes before it, or what does is written differently once it follows, as Mistral's system is
+        else:  # no message before it, or the template rewrites those once it follows, as Mistral's does with system
             turn = self._after(chat, messages[index])
             if turn is None or not text.endswith(turn):
                 same = _common(text, prompt)
@@ -378,12 +390,12 @@ class Labeller:
         return prompt + turn[:end], len(prompt)
 
     def _after(self, chat: Chat, message: dict) -> str | None:
-        """What the template writes of a message in a plain chat, after its own prompt for it."""
+        """Returns the text of a message after the prompt in a plain chat; None if the template rewrites the prompt."""
         prompt, text = self._render(chat, PLAIN, True), self._render(chat, [*PLAIN, message], False)
         return text[len(prompt) :] if text.startswith(prompt) else None
 
     def _opening(self, chat: Chat) -> str:
-        """The words that open a turn, for prompts that lack them: in some templates all do, in others some."""
+        """Returns the text that opens a turn, for prompts that lack it: in some templates all do, in others some."""
         key = json.dumps([chat.tools, chat.template_kwargs], default=str)
         if key not in self._openings:
             try:
@@ -393,25 +405,29 @@ class Labeller:
                     said = ({"role": "assistant", "content": text} for text in ("REMATCH", "ANSWER"))
                     one, two = (self._after(chat, message) or "" for message in said)
                     opening = one[: _common(one, two)]
-            except ConfigError:  # it wants other chats than a plain one
+            except ConfigError:  # the template refuses a plain chat
                 opening = ""
-            self._openings[key] = opening if opening.strip() else ""  # a space is what the model writes itself
+            self._openings[key] = opening if opening.strip() else ""  # blanks are left to the model
         return self._openings[key]
 
     def _closing(self, chat: Chat, message: dict) -> str:
-        """What opens the next message, where it is a token by which the model stops, as in GLM's templates."""
+        """Returns the next message's opening up to a token that stops the model, as in GLM's templates; else ""."""
         said = [*PLAIN, {"role": "assistant", "content": "ANSWER"}]
         follows = {"role": "tool" if "tool_calls" in message else "user", "content": "?"}
         try:
             text, longer = (self._render(chat, messages, False) for messages in (said, [*said, follows]))
-        except ConfigError:  # it wants other chats than a plain one
+        except ConfigError:  # the template refuses a plain chat
             return ""
         behind = longer.removeprefix(text)
         token = next((stop for stop in self.stops if behind.lstrip().startswith(stop)), None)
         return behind[: behind.index(token) + len(token)] if token and longer.startswith(text) else ""
 
     def _end(self, turn: str) -> int | None:
-        """Where the turn's end token ends: of the special tokens that close it the first that stops, else the last."""
+        """Returns where the turn's end token ends.
+
+        Of the special tokens that close the turn it is the first that stops generation, else the last; None without
+        any.
+        """
         rest, ends = turn.rstrip(), []
         while token := next((rest[-size:] for size in self._sizes if rest[-size:] in self._special), None):
             ends.append((len(rest), token in self.stops))
@@ -431,7 +447,7 @@ class Labeller:
             return self.tokenizer.apply_chat_template(
                 messages, tools=chat.tools, tokenize=False, add_generation_prompt=asks, **kwargs
             )
-        except (TemplateError, TypeError, ValueError, AttributeError) as error:  # it takes a value for what it is not
+        except (TemplateError, TypeError, ValueError, AttributeError) as error:  # a value of an unexpected type
             raise ConfigError(
                 f"model.chat_template: it refuses {chat.where} ({error}); mend the row or give another template"
             ) from error
@@ -445,9 +461,9 @@ class Labeller:
         example = self._labelled(passage, ids, trained)
         if not astride:
             return example
-        # the model reads a prompt that was tokenized without its answer, so no token may reach over that border
+        # the model reads a prompt that was tokenized without its answer, so no token may cross that border
         cuts, found = [0, *astride, len(passage.text)], []
-        for anchor in (self._anchor, self._anchor + "."):  # the start of a text may get a space
+        for anchor in (self._anchor, self._anchor + "."):  # some tokenizers add a space at the start of a text
             anchors = ["", *(anchor for _ in astride)]
             texts = [passage.text[start:end] for start, end in pairwise(cuts)]
             pieces = self._encode([before + text for before, text in zip(anchors, texts, strict=True)])
@@ -458,7 +474,7 @@ class Labeller:
                         ids.append(token)
                         offsets.append((base + start - len(before), base + end - len(before)))
             found.append(self._labelled(passage, ids, _ranges(passage, offsets)[0]))
-        # where none is exact the tokenizer changes letters (NFC), border or not
+        # where none is exact, the tokenizer itself changes characters (NFC), border or not
         return next((each for each in (*found, example) if each.is_exact), found[0])
 
     def _labelled(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> Example:
@@ -467,7 +483,7 @@ class Labeller:
         return Example(ids, trained, frozenset(ids[end - 1] for _, end in trained), is_exact)
 
     def _reads(self, passage: Passage, ids: list[int], trained: list[tuple[int, int]]) -> bool:
-        """Whether the trained ids, decoded behind the token before them, are the trained text."""
+        """Tells whether the trained ids, decoded after the token before them, are the trained text."""
         for (start, end), (first, last) in zip(passage.trained, trained, strict=True):
             before = max(first - 1, 0)
             context, whole = (
@@ -480,8 +496,8 @@ class Labeller:
 
 
 def _ranges(passage: Passage, offsets: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The trained ranges in tokens, and at which of their starts a token stands astride."""
-    begins, ends = [], []  # of every token; characters that none claims, as trimmed spaces, belong to the next one
+    """Returns the trained ranges in tokens, and those starts of trained parts that lie inside a token."""
+    begins, ends = [], []  # per token; characters outside all tokens, such as trimmed spaces, belong to the next one
     for start, end in offsets:
         begins.append(min(start, ends[-1]) if ends else 0)
         ends.append(max(end, ends[-1]) if ends else end)
@@ -495,7 +511,7 @@ def _ranges(passage: Passage, offsets: list[tuple[int, int]]) -> tuple[list[tupl
 
 
 def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
-    """What of a message its turn lacks. ConfigError where that is the answer itself."""
+    """Yields what the rendered turn omits from its message. Raises ConfigError where that is the answer itself."""
     *thoughts, said = re.split("</?think>", message["content"])
     if not _holds(turn, said):
         if "tool_calls" not in message:
@@ -510,18 +526,18 @@ def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
 
 
 def _holds(turn: str, said: str) -> bool:
-    """Whether the words are there, whatever the spaces: templates trim them."""
+    """Tells whether a turn contains the words, ignoring whitespace, which templates trim."""
     return "".join(said.split()) in "".join(turn.split())
 
 
 def _mark(index: int, number: int) -> tuple[str, dict[str, str]]:
-    """A name and arguments of a tool call that no chat has."""
+    """Returns a name and arguments of a tool call that no chat contains."""
     mark = f"rematch_{index}_{number}_"
     return mark + "name", {mark + "key": mark + "value"}
 
 
 def _marked(messages: list[dict]) -> list[dict]:
-    """The messages with these in all their tool calls."""
+    """Returns the messages with the names and arguments of all tool calls replaced by those of `_mark`."""
     result = []
     for index, message in enumerate(messages):
         calls = []
@@ -533,7 +549,7 @@ def _marked(messages: list[dict]) -> list[dict]:
 
 
 def _with_parts(messages: list[dict]) -> list[dict]:
-    """Idefics' templates want a list of parts."""
+    """Turns content into a list of parts, for Idefics' templates."""
     return [
         {**message, "content": [{"type": "text", "text": message["content"]}]} if message["content"] else message
         for message in messages
@@ -541,7 +557,10 @@ def _with_parts(messages: list[dict]) -> list[dict]:
 
 
 def _with_short_ids(messages: list[dict]) -> list[dict]:
-    """Mistral's want nine letters or digits, in a call and in its result; results without an id are in order."""
+    """Renames the ids of calls and results to nine letters or digits, for Mistral's templates.
+
+    Results without an id are matched to the calls in order.
+    """
     numbers, result = count(1), []
     renamed: dict[str, str] = {}
     waiting: list[str] = []
@@ -560,7 +579,7 @@ def _with_short_ids(messages: list[dict]) -> list[dict]:
 
 
 def _without_content(messages: list[dict]) -> list[dict]:
-    """DeepSeek's look for calls where there is no content."""
+    """Replaces empty content beside tool calls by None, for DeepSeek's templates, which look for calls only then."""
     return [
         {**message, "content": None} if "tool_calls" in message and not message["content"] else message
         for message in messages
@@ -568,7 +587,7 @@ def _without_content(messages: list[dict]) -> list[dict]:
 
 
 def _with_text(messages: list[dict]) -> list[dict]:
-    """DeepSeek's take arguments as JSON text."""
+    """Turns arguments into JSON text, for DeepSeek's templates."""
     return [
         {**message, "tool_calls": [_with_text_arguments(call) for call in message["tool_calls"]]}
         if "tool_calls" in message
@@ -582,7 +601,7 @@ def _with_text_arguments(call: dict) -> dict:
     return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
 
 
-SPELLINGS = (_with_text, _without_content, _with_short_ids, _with_parts)  # for templates that want messages otherwise
+SPELLINGS = (_with_text, _without_content, _with_short_ids, _with_parts)  # for templates that need another form
 
 
 def _spelled(messages: list[dict], chosen: tuple[bool, ...]) -> list[dict]:
@@ -592,5 +611,5 @@ def _spelled(messages: list[dict], chosen: tuple[bool, ...]) -> list[dict]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters both start with."""
+    """Returns the length of the common prefix."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

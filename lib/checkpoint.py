@@ -51,11 +51,11 @@ logger = logging.getLogger(__name__)
 MANIFEST = "MANIFEST.json"
 BEST = "best"
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
-DISK_FULL = ("inline_container", "iostream", "os error")  # failed writes of torch and tokenizers have no error class
+DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
 
 
 class Stateful(Protocol):
-    """Something that moves during training. Its state is made of numbers, strings, lists, dicts and tensors."""
+    """An object that changes during training. Its state consists of numbers, strings, lists, dicts and tensors."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
@@ -65,12 +65,12 @@ class Stateful(Protocol):
 class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
-    `model` is what is trained: a PeftModel, of which the adapter is saved, or another, of which all weights are.
-    `dataset` is a fingerprint of the training data, and `inputs` has those of lib/fingerprints.py: a resume must find
-    the same. The `keep` newest valid checkpoints of each stage stay, and its best. `beside` writes what else a script
-    wants in the folder of a checkpoint, in one process. ConfigError where the model is sharded (FSDP, DeepSpeed).
+    `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
+    fingerprint of the training data, and `inputs` has those of lib/fingerprints.py: a resume must find the same ones.
+    Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
+    folder of a checkpoint, in one process. ConfigError if the model is sharded (FSDP, DeepSpeed).
 
-    `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with a stage where one was considered.
+    `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with each stage that `consider` was called for.
     """
 
     def __init__(
@@ -114,28 +114,28 @@ class Checkpoints:
                 shutil.rmtree(leftover)
 
     def register(self, **objects: Stateful | torch.Generator) -> None:
-        """Add what else moves during training, by name: `register(sampler=sampler, noise=torch.Generator())`.
+        """Adds other objects that change in training, by name: `register(sampler=sampler, noise=torch.Generator())`.
 
-        Each rank's own state is saved, unlike with `accelerator.register_for_checkpointing`, which saves rank 0's.
+        Each rank's own state is saved; `accelerator.register_for_checkpointing` would save only rank 0's.
         """
         self._objects.update(objects)
 
     def consider(self, stage: int, folder: str, score: float) -> None:
-        """Notes a moment as the best of a stage if none had a higher score; the caller then saves it as `folder`."""
+        """Marks `folder` as the best of a stage if no earlier score is as high; the caller then saves it there."""
         best = self.best.get(f"stage{stage}")
         if best is None or score > best["score"]:
             self.best[f"stage{stage}"] = {"folder": folder, "score": score}
 
     def best_of(self, stage: int) -> str | None:
-        """The folder of the best checkpoint of a stage below the run's, such as `stage1/step_150`."""
+        """Returns the folder of a stage's best checkpoint relative to the run's, such as `stage1/step_150`."""
         return self.best.get(f"stage{stage}", {}).get("folder")
 
     def save(self, stage: int, step: int) -> Path:
-        """Save everything as `stage<stage>/step_<step>`, then delete the oldest of the stage.
+        """Saves everything as `stage<stage>/step_<step>`, then deletes the stage's oldest checkpoints.
 
-        All ranks call it, as the last act of a step: rows that are logged later are cut off by a resume.
+        All ranks call it, as the last action of a step: a resume drops rows that are logged later.
         Raises NumericError when weights or optimizer hold non-finite numbers, StorageError when it cannot be written;
-        both leave the older checkpoints as they were.
+        both leave the older checkpoints untouched.
         """
         final = self.run_dir / f"stage{stage}" / f"step_{step}"
         self._check_finite(final)
@@ -146,9 +146,9 @@ class Checkpoints:
         return final
 
     def resume(self, path: Path | None = None) -> Path | None:
-        """Load a checkpoint, the newest valid one unless told, and return it; None, with empty logs, if none ever was.
+        """Loads `path`, or the newest valid checkpoint, and returns it; without any, empties the logs and returns None.
 
-        Raises ConfigError when all are broken, when `path` is none of this run's, and what `load` raises.
+        Raises ConfigError when all are broken or `path` is not of this run, and the errors of `load`.
         """
         path = self.chosen(path)
         if path is not None:
@@ -158,7 +158,7 @@ class Checkpoints:
         return path
 
     def chosen(self, path: Path | None = None) -> Path | None:
-        """The checkpoint that `resume` would load, with nearly all of its errors; nothing is changed."""
+        """Returns the checkpoint that `resume` would load, raising nearly all of its errors; changes nothing."""
         if path is not None:
             path = checkpoint_in(self.run_dir, path)
             _refuse_broken(path)
@@ -174,12 +174,12 @@ class Checkpoints:
         return path
 
     def newest(self) -> Path | None:
-        """The newest checkpoint that is whole, by (stage, step); each newer one is reported with what is wrong."""
+        """Returns the newest intact checkpoint, by (stage, step); logs what is wrong with each newer one."""
         answer = [self._newest() if self.accelerator.is_main_process else None]
         return broadcast_object_list(answer)[0]
 
     def load(self, path: Path) -> None:
-        """Restore the state in `path` bit for bit, go back to it with logs and best; newer ones become `*.aside`.
+        """Restores the state in `path` bit for bit, and its logs and best; renames newer checkpoints to `*.aside`.
 
         Raises ConfigError when the checkpoint is broken or belongs to other data, ranks, adapters or objects.
         """
@@ -190,26 +190,26 @@ class Checkpoints:
         self._warn_of_other_versions(path, manifest)
         objects = self._read_objects(path)
         self.accelerator.load_state(str(path))
-        # once more: `load_state` sets the global generators too, but goes on in silence when that fails
+        # again: `load_state` sets the global generators too, but silently ignores a failure
         set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
         for name, state in objects.items():
             _set_state(self._objects[name], state)
-        self.best = manifest.get("best", {})  # there was none in earlier versions
+        self.best = manifest.get("best", {})  # absent in earlier versions
         if self.accelerator.is_main_process:
-            self._set_newer_aside(path)  # first: if a kill leaves some of them, the logs are still long enough
+            self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
             self.log.rewind(manifest["log_offsets"])
             self._point_at_best()
             self._prune(path.parent)
         self.accelerator.wait_for_everyone()
 
     def load_weights(self, path: Path) -> None:
-        """Restore the weights and the optimizer of a checkpoint, and nothing else. ConfigError when it is broken."""
+        """Restores the weights and the optimizer of a checkpoint, and nothing else. ConfigError when it is broken."""
         _refuse_broken(path)
         load_weights(self.model, path)
         self.optimizer.load_state_dict(load_plain_data(path / "optimizer.bin", map_location="cpu"))
 
     def step_of_result(self, folder: Path) -> int | None:
-        """The step at which the result in a folder was taken; None where there is none, or one that is damaged.
+        """Returns the step at which the result in a folder was saved; None if it is missing or damaged.
 
         Raises ConfigError when it belongs to other data.
         """
@@ -221,11 +221,11 @@ class Checkpoints:
         return manifest["step"]
 
     def seal_result(self, folder: Path, step: int) -> None:
-        """Waits until a result is on the disk, and adds a manifest that `step_of_result` reads."""
+        """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
         seal(folder, **self._facts(), step=step)
 
     def restore_result(self, stage: int, save_tokenizer: Callable[[Path], None]) -> None:
-        """Writes the adapter of a finished stage anew, where it is damaged, from the checkpoint at the stage's end."""
+        """Rewrites the adapter of a finished stage, if missing or damaged, from the stage's last checkpoint."""
         folder = self.run_dir / f"stage{stage}"
         last = next((found for found in _found(self.run_dir) if found.parent == folder), None)
         if last is None or is_whole(folder):  # None: the run began in a later stage
@@ -276,7 +276,7 @@ class Checkpoints:
         self.accelerator.save_state(str(temporary))
         path = temporary / f"objects_{self.accelerator.process_index}.bin"
         torch.save({name: _get_state(thing) for name, thing in self._objects.items()}, path)
-        load_plain_data(path)  # a state that cannot be read back must be known now, not at the resume
+        load_plain_data(path)  # a state that cannot be read back must fail now, not at the resume
 
     def _save_weights(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
         weights.clear()  # else accelerate writes the whole base model
@@ -288,7 +288,7 @@ class Checkpoints:
         self.log.sync()
         seal(temporary, **self._facts(), log_offsets=self.log.offsets(), best=self.best)
         self.log.begin()
-        if final.exists():  # a signal had this step saved before its evaluation
+        if final.exists():  # a signal had already saved this step, before its evaluation
             _delete(final)
         os.replace(temporary, final)
         fsync_folder(final.parent)
@@ -307,7 +307,7 @@ class Checkpoints:
         _link(self.run_dir / BEST, f"{max(self.best)}/{BEST}" if self.best else None)
 
     def _prune(self, stage: Path) -> None:
-        """Deletes the oldest of a stage; with each that stays, what it calls the best."""
+        """Deletes the oldest checkpoints of a stage, but none that a remaining one records as the best."""
         valid, needed = 0, set()
         for folder in (folder for folder in _found(self.run_dir) if folder.parent == stage):
             if valid < self.keep:
@@ -318,7 +318,7 @@ class Checkpoints:
                 _delete(folder)
 
     def _together(self, temporary: Path, action: Callable[[], None], main_only: bool = False) -> None:
-        """Run a phase of saving; when it cannot write on one rank, all ranks clean up and raise StorageError."""
+        """Runs a phase of saving; if a write fails on one rank, all ranks clean up and raise StorageError."""
         failure = None
         if self.accelerator.is_main_process or not main_only:
             try:
@@ -358,7 +358,7 @@ class Checkpoints:
                 f"{path}: the training data has changed (fingerprint {manifest['dataset']} there, {self.dataset} now): "
                 f"restore the data, or accept the change with --allow-config-change"
             )
-        before = manifest.get("inputs", {})  # there were none in earlier versions
+        before = manifest.get("inputs", {})  # absent in earlier versions
         changed = [name for name in before.keys() & self.inputs.keys() if before[name] != self.inputs[name]]
         names = " and ".join(sorted(changed))
         if changed == [REWARD] and self._was_broken_since(path):
@@ -374,7 +374,7 @@ class Checkpoints:
             logger.warning("%s: since it was saved, %s changed under the same name", path, names)
 
     def _was_broken_since(self, path: Path) -> bool:
-        """Whether the reward has raised since a checkpoint was saved: then it may be another one."""
+        """Tells whether the reward has raised since a checkpoint was saved: then its code may have changed."""
         saved = (path / MANIFEST).stat().st_mtime
         return any(kept.stat().st_mtime >= saved for kept in self.run_dir.glob("traceback*.log"))
 
@@ -408,7 +408,7 @@ class Checkpoints:
     # -- both
 
     def _facts(self) -> dict[str, Any]:
-        """What a manifest says of the run, and a resume compares."""
+        """Returns the facts of the run that a manifest records and a resume compares."""
         return {
             "environment": self._environment(),
             "world_size": self.accelerator.num_processes,
@@ -417,13 +417,13 @@ class Checkpoints:
         }
 
     def _environment(self) -> dict[str, str]:
-        # sums of other numbers of threads are rounded otherwise
+        # another number of threads rounds sums differently
         return _versions() | {"device": self.accelerator.device.type, "threads": str(torch.get_num_threads())}
 
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    """Of the packages that decide about bits; each costs a parse of its metadata, too much for every checkpoint."""
+    """Returns the versions of packages that affect results; cached, since each parses its package's metadata."""
     return {name: version(name) for name in PACKAGES}
 
 
@@ -431,7 +431,7 @@ def _versions() -> dict[str, str]:
 def storage_errors(
     target: Path, then: str = "older checkpoints are untouched: free some space, then --resume"
 ) -> Iterator[None]:
-    """Turns a failed write of `target` into a StorageError; other exceptions pass."""
+    """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
     try:
         yield
     except Exception as error:
@@ -443,7 +443,7 @@ def storage_errors(
 
 
 def _why_not(error: Exception) -> str:
-    """What the system said of a write that failed; torch and safetensors tell it among their own affairs, or not."""
+    """Returns the system's reason for a failed write; torch and safetensors bury it in their messages, or omit it."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if code := re.search(r"os error (\d+)", str(error)):
@@ -452,7 +452,7 @@ def _why_not(error: Exception) -> str:
 
 
 def problems(folder: Path) -> list[str]:
-    """What is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
+    """Returns what is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
     try:
         files = _read_manifest(folder)["files"]
     except FileNotFoundError:
@@ -464,7 +464,7 @@ def problems(folder: Path) -> list[str]:
 
 
 def is_whole(result: Path) -> bool:
-    """Whether every byte of a result is as it was written; says what is wrong with one that is not."""
+    """Tells whether every byte of a result is as it was written; logs what is wrong if not."""
     if not result.exists():
         return False
     broken = problems(result)
@@ -474,7 +474,7 @@ def is_whole(result: Path) -> bool:
 
 
 def seal(folder: Path, **facts: Any) -> None:
-    """Waits until every file of a folder is on the disk, and writes down their checksums, with facts, in a manifest."""
+    """Waits until every file of a folder is on disk, then writes a manifest of their checksums and of `facts`."""
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
     for file in files:
         fsync_file(file)
@@ -484,7 +484,7 @@ def seal(folder: Path, **facts: Any) -> None:
 
 
 def set_aside(folder: Path) -> None:
-    """Renames a folder, which takes the place of what was set aside before; nothing where there is none."""
+    """Renames a folder to `*.aside`, replacing an earlier one of that name; does nothing if there is no folder."""
     if folder.exists():
         aside = folder.with_name(folder.name + ".aside")
         shutil.rmtree(aside, ignore_errors=True)
@@ -492,7 +492,7 @@ def set_aside(folder: Path) -> None:
 
 
 def inputs_of(folder: Path) -> dict[str, str]:
-    """The fingerprints of what a checkpoint or a result was made of; none where no manifest tells."""
+    """Returns the fingerprints of what a checkpoint or a result was made of; empty without a readable manifest."""
     try:
         return _read_manifest(folder).get("inputs", {})
     except (OSError, ValueError):
@@ -506,7 +506,7 @@ def _refuse_broken(folder: Path) -> None:
 
 
 def _found(run_dir: Path) -> Iterator[Path]:
-    """The run's checkpoint folders, whole or not, newest first."""
+    """Returns the run's checkpoint folders, intact or not, newest first."""
     numbered = []
     for folder in run_dir.glob("stage*/step_*"):
         match = re.fullmatch(r"stage(\d+)/step_(\d+)", f"{folder.parent.name}/{folder.name}")
@@ -522,9 +522,9 @@ def _delete(folder: Path) -> None:
 
 
 def _link(link: Path, target: str | None) -> None:
-    """Makes a link in one instant, or removes it."""
+    """Points a link at `target` atomically, or removes it."""
     if link.is_dir() and not link.is_symlink():
-        shutil.rmtree(link)  # in a copy of the run links may have become folders
+        shutil.rmtree(link)  # copying a run may have turned links into folders
     aside = link.with_name(f".{link.name}")
     aside.unlink(missing_ok=True)
     if target == (os.readlink(link) if link.is_symlink() else None):
@@ -588,7 +588,7 @@ def _set_state(thing: Stateful | torch.Generator, state: Any) -> None:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of the global generators, as accelerate names them."""
+    """Returns the states of the global generators, under accelerate's names."""
     states = {
         "random_state": random.getstate(),
         "numpy_random_seed": np.random.get_state(),
@@ -600,7 +600,7 @@ def random_states() -> dict[str, Any]:
 
 
 def set_random_states(states: Mapping[str, Any]) -> None:
-    """Sets them all."""
+    """Sets the states of the global generators."""
     random.setstate(states["random_state"])
     np.random.set_state(states["numpy_random_seed"])
     torch.set_rng_state(states["torch_manual_seed"])

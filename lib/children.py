@@ -13,8 +13,8 @@ from lib.jail.kernel import die_with
 class Children:
     """Programs in process groups of their own: Ctrl-C reaches them through `signal` alone.
 
-    When this process ends, be it by SIGKILL, the kernel kills the programs; what they have started is killed by a
-    guard, a process that waits for the end of a pipe. Open it first: the guard has whatever files are open here.
+    When this process ends, even by SIGKILL, the kernel kills the programs; what they have started is killed by a
+    guard, a process that waits for the end of a pipe. Open it first: the guard inherits all files that are open here.
     """
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class Children:
         os.waitpid(self._guard, 0)
 
     def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
-        """Starts a program that writes behind what its log has; returns its process id."""
+        """Starts a program whose output is appended to its log; returns its process id."""
         here = os.getpid()
 
-        def prepare() -> None:  # in the child, before the program: so there is no moment without a guard
+        def prepare() -> None:  # runs in the child before exec, so the program is never without a guard
             os.write(self._pipe, b"+%d\n" % os.getpid())
             die_with(here)
 
@@ -48,7 +48,7 @@ class Children:
         return process.pid
 
     def ended(self) -> dict[int, int]:
-        """The exit codes of those that ended since the last call, by process id; -9 is a death by signal 9."""
+        """Returns exit codes, by process id, of programs that ended since the last call; -9 is a death by signal 9."""
         codes = {pid: process.poll() for pid, process in self._running.items()}
         over = {pid: code for pid, code in codes.items() if code is not None}
         for pid in over:
@@ -56,13 +56,13 @@ class Children:
         return over
 
     def signal(self, number: int) -> None:
-        """Sends a signal to all of them and to what they have started, as a terminal does."""
+        """Sends a signal to all programs and to what they have started, as a terminal does."""
         for pid in self._running:
             _kill_group(pid, number)
 
     def _end(self, pid: int) -> None:
         process = self._running.pop(pid)
-        _kill_group(pid, signal.SIGKILL)  # and, where it has ended, a server or a worker that it left behind
+        _kill_group(pid, signal.SIGKILL)  # even if it has ended: it may have left a server or a worker behind
         process.wait()
         os.write(self._pipe, b"-%d\n" % pid)
 
@@ -73,7 +73,7 @@ def _kill_group(group: int, number: int) -> None:
 
 
 def _start_guard() -> tuple[int, int]:
-    """Forks a process that learns of all groups by a pipe and kills them at its end: its id, and where to write."""
+    """Forks a guard that reads groups from a pipe and kills them at its end; returns its id and the write end."""
     reading, writing = os.pipe()
     if guard := os.fork():
         os.close(reading)
@@ -83,7 +83,7 @@ def _start_guard() -> tuple[int, int]:
         signal.signal(number, signal.SIG_IGN)
     os.close(writing)
     null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):  # whoever reads what this process prints must see its end
+    for number in (0, 1, 2):  # else a reader of our output would not see the end of it when we exit
         os.dup2(null, number)
     groups: set[int] = set()
     with open(reading, encoding="ascii") as lines:

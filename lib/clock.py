@@ -22,7 +22,7 @@ _running: list["Clock"] = []
 
 
 class Clock:
-    """Seconds by phase since the last `lap`. A phase within a phase counts for the inner one alone."""
+    """Measures seconds per phase since the last `lap`. Nested phases count for the inner one alone."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(PHASES, 0.0)
@@ -30,21 +30,21 @@ class Clock:
         self._since = time.perf_counter()
 
     def start(self) -> None:
-        """From now on phases count here."""
+        """Makes phases count towards this clock from now on."""
         _running[:] = [self]
         self.lap()
 
     def lap(self) -> dict[str, float]:
-        """`seconds_<phase>` since the last call, and starts anew."""
+        """Returns `seconds_<phase>` since the last call, and resets them."""
         self.book()
         seconds = {f"seconds_{name}": value for name, value in self._seconds.items()}
         self._seconds = dict.fromkeys(PHASES, 0.0)
         return seconds
 
     def book(self, entered: str | None = None, left: bool = False) -> None:
-        """The time since the last call goes to the phase that was open; another one may open or this one close."""
+        """Adds the time since the last call to the open phase; may then open phase `entered`, or close the open one."""
         if torch.cuda.is_available():
-            torch.cuda.synchronize()  # or the time would be booked where it is waited for, not where it is spent
+            torch.cuda.synchronize()  # else GPU time would count for the phase that waits for it
         now = time.perf_counter()
         self._seconds[self._open[-1]] += now - self._since
         self._since = now
@@ -56,7 +56,7 @@ class Clock:
 
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
-    """What happens within belongs to phase `name`, for the clock that runs and for a profiler's trace."""
+    """Counts the time inside towards phase `name`, on the running clock and in a profiler's trace."""
     if name not in PHASES:
         raise ValueError(f"phase '{name}' is none of {', '.join(PHASES)}")
     clock = _running[0] if _running else None
@@ -71,7 +71,7 @@ def phase(name: str) -> Iterator[None]:
 
 
 class Profile:
-    """torch's profiler over `steps` optimizer steps, after a first one that only warms up; 0 steps: nothing."""
+    """Runs torch's profiler over `steps` optimizer steps, after one warm-up step; 0 steps: off."""
 
     def __init__(self, steps: int, folder: Path, rank: int = 0):
         self._left = steps
@@ -80,7 +80,7 @@ class Profile:
         self._profile: torch.profiler.profile | None = None
 
     def step(self) -> str | None:
-        """To be called after every optimizer step; the sentence to show when the trace is written."""
+        """Advances by one optimizer step; returns the message to show once the trace is written."""
         if self._profile:
             self._left -= 1
         if self._left <= 0:
@@ -91,7 +91,7 @@ class Profile:
         return None
 
     def close(self) -> str | None:
-        """Writes the trace of the steps so far, if any were profiled."""
+        """Writes the trace of the steps profiled so far, if any, and returns the message to show."""
         if not self._profile:
             return None
         self._profile.stop()

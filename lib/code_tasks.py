@@ -32,28 +32,31 @@ _BUILTINS = frozenset(dir(builtins))
 _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NAMING = (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # nodes whose `name` they bind
-_UNFIT = re.compile("[\0\ud800-\udfff]")  # not for a source, a pipe or a file
+_UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
 _BATCH = 64  # rows whose programs go to the sandbox together
 _CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
 _EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
 _FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
-_CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib's and unittest's, and what is named after them
+_CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
 )
 
 
 class Stdio(BaseModel):
-    """One run of a whole program."""
+    """Describes one run of a whole program."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
     stdin: str
-    stdout: str  # what it must print
+    stdout: str  # expected output
 
 
 class Task(BaseModel):
-    """One row. Types are strict: a number is no string, a string no list. null is an absent key; others are ignored."""
+    """Describes one row.
+
+    Types are strict: a number is not a string, nor a string a list. null counts as absent; other keys are ignored.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -62,8 +65,8 @@ class Task(BaseModel):
     stdio: list[Stdio] = []
     timeout_s: Annotated[float, Field(ge=0.1, le=60)] = 2.0  # for all tests together
     memory_mb: Annotated[int, Field(ge=64, le=4096)] = 256
-    entry_points: list[str] = []  # what the candidate defines; [] = the one name that the tests call, if it is one
-    setup_code: str = ""  # runs before the tests and beside them: imports, helpers
+    entry_points: list[str] = []  # names that the candidate defines; [] = inferred by infer_entry_points
+    setup_code: str = ""  # runs before each test, in its namespace: imports, helpers
     stateful: bool = (
         False  # tests call methods of objects that the candidate returns, and operators of classes that they name
     )
@@ -88,13 +91,13 @@ class Task(BaseModel):
 
     @cached_property
     def callables(self) -> tuple[str, ...]:
-        """The declared entry points, else the inferred one; () if there is none."""
+        """Returns the declared entry points, else the inferred one; () if there is none."""
         if self.stdio:
             return ()
         return tuple(self.entry_points) or infer_entry_points(self.tests, self.prompt, self.setup_code)
 
     def program(self, source: str) -> Program:
-        """What a sandbox needs to judge `source` on this task."""
+        """Returns what a sandbox needs to judge `source` on this task."""
         return Program(
             source=source,
             tests=tuple(self.tests),
@@ -108,9 +111,9 @@ class Task(BaseModel):
 
 
 def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]]]:
-    """The rows of a JSONL file, each with its line number from 1, and a sentence for every line that is no JSON object.
+    """Returns the rows of a JSONL file with their line numbers, and the problem of every line that is no JSON object.
 
-    Blank lines are skipped. Raises ConfigError for a file that cannot be read.
+    Line numbers start at 1; blank lines are skipped. Raises ConfigError for a file that cannot be read.
     """
     rows, problems = [], []
     try:
@@ -133,7 +136,7 @@ def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]
 
 
 def read_task(row: dict) -> tuple[Task | None, list[str]]:
-    """The task of a row, or None; and one sentence per mistake in its types or in the spelling of a key."""
+    """Returns the task of a row, or None, and one sentence per mistake in its types or in the spelling of a key."""
     absent = [key for key in Task.model_fields if row.get(key) is None]
     found = []
     for key in row.keys() - Task.model_fields.keys():
@@ -148,7 +151,7 @@ def read_task(row: dict) -> tuple[Task | None, list[str]]:
 
 
 def _sentence(problem: dict) -> str:
-    """One of pydantic's errors, in the words of this house."""
+    """Rewrites one of pydantic's errors in the style of this project's messages."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])[1:]
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
@@ -158,7 +161,7 @@ def _sentence(problem: dict) -> str:
 
 
 def called_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
-    """Names that the tests call, without builtins and without what each of them or the setup code binds itself.
+    """Returns the names that the tests call, except builtins and names bound by the same test or by the setup code.
 
     A test that does not parse calls nothing. Tests do not see each other's names.
     """
@@ -169,10 +172,10 @@ def called_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
 
 
 def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
-    """The one name that the tests call, or the one of several that the prompt asks for; else ().
+    """Returns the one name that the tests call, or the one of several that the prompt asks for; else ().
 
-    Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` supplies `encode`, or it has to say that
-    the candidate may, since whoever writes both halves passes with two identities.
+    Never two: a task that asks for `decode` and tests `decode(encode(x)) == x` must supply `encode`, or declare that
+    the candidate supplies both, since a candidate that writes both halves passes with two identity functions.
     """
     names = called_names(tests, setup_code)
     if len(names) > 1:
@@ -181,7 +184,7 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
 
 
 def static_problems(task: Task) -> list[str]:
-    """What is wrong with a task as far as reading tells, one sentence each."""
+    """Returns the problems of a task that can be found without running programs, one sentence each."""
     texts = {"prompt": task.prompt, "setup_code": task.setup_code, "solution": task.solution}
     texts |= {f"tests[{index}]": test for index, test in enumerate(task.tests)}
     texts |= {f"wrong[{index}]": source for index, source in enumerate(task.wrong)}
@@ -196,13 +199,13 @@ def static_problems(task: Task) -> list[str]:
     code = [where for where in texts if where.startswith("tests") or where in ("setup_code", "solution")]
     broken = [f"{where}: {why}; mend it" for where in code if (why := _parse(texts[where])[1])]
     if broken or not task.tests:
-        return found + broken  # more would blame the other tests for what the broken one lacks
+        return found + broken  # further checks would report errors that follow from the broken code
     return found + list(_problems_of_tests(task))
 
 
 def _problems_of_tests(task: Task) -> Iterator[str]:
     setup, trees = _tree(task.setup_code), [_tree(test) for test in task.tests]
-    bound = [_bound(tree) | _bound(setup) for tree in trees]  # by test: they share the setup alone
+    bound = [_bound(tree) | _bound(setup) for tree in trees]  # per test: tests share only the setup
     names = set(task.callables)
     if not names:
         called = ", ".join(sorted(called_names(task.tests, task.setup_code))) or "nothing that a candidate could define"
@@ -231,7 +234,7 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
             yield f"{where}: never calls {' or '.join(sorted(names))}; mend or remove it"
         for line in _caught_asserts(tree):
             yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
-        # `assert False` is the line after one that must raise
+        # `assert False` counts: it stands after a line that must raise
         says_something = any(_loaded(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
         for test in asserts:
             if isinstance(test, ast.Tuple) and test.elts:
@@ -246,7 +249,7 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
 
 
 def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[str]) -> Iterator[tuple[int, str]]:
-    """(line, sentence) for what would have to pass between the test's process and the candidate's, and cannot."""
+    """Yields (line, sentence) for values that cannot cross between the test's process and the candidate's."""
     for call in _calls_by_name(tree):
         if call.func.id in names:
             for value in _passed(call):
@@ -267,7 +270,7 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
 
 
 def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tuple[int, str]]:
-    """(line, sentence) for what only the candidate's own process could do."""
+    """Yields (line, sentence) for operations that only the candidate's own process could perform."""
     made = {name for name in names if name.lstrip("_")[:1].isupper()}
     for node in _nodes(tree):
         if isinstance(node, ast.ExceptHandler) and node.type and (caught := names & _loaded(node.type)):
@@ -286,7 +289,7 @@ def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tup
 
 
 def _expected(node: ast.With) -> set[str]:
-    """Names in the calls of a `with` that demands an error."""
+    """Returns the names in the calls of a `with` that expects an error, such as `with assertRaises(...)`."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     return set().union(*(_loaded(call) for call in calls if "raises" in ast.unparse(call.func).lower()))
 
@@ -303,7 +306,10 @@ def _is_endless(node: ast.AST, bound: set[str]) -> bool:
 
 
 def _passed(call: ast.Call) -> Iterator[ast.AST]:
-    """The arguments and the elements of literals among them; what another call makes of its arguments is its result."""
+    """Yields the arguments of a call, and the elements of literals among them.
+
+    It does not descend into calls, lambdas, comparisons or attributes: what is passed there is their result.
+    """
     waiting = [*call.args, *(pair.value for pair in call.keywords)]
     while waiting:
         node = waiting.pop()
@@ -312,16 +318,16 @@ def _passed(call: ast.Call) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-@lru_cache(maxsize=256)  # the checks of a row ask again and again
+@lru_cache(maxsize=256)  # the checks of one row parse the same code repeatedly
 def _parse(code: str) -> tuple[ast.Module | None, str]:
-    """The syntax tree and "", or None and what is wrong. Nobody may change the tree."""
+    """Returns the syntax tree and "", or None and the reason. The tree is cached: callers must not change it."""
     if len(code) > LONGEST_TEST or len(code.encode("utf-8", "surrogatepass")) > LONGEST_TEST:
         return None, f"got more than {LONGEST_TEST:,} bytes"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a test is its author's
+            warnings.simplefilter("ignore")  # an invalid escape in a test is not reported
             tree = ast.parse(code)
-            compile(tree, "<test>", "exec", dont_inherit=True)  # finds a return outside a function, too
+            compile(tree, "<test>", "exec", dont_inherit=True)  # also finds a return outside a function
     except SyntaxError as error:
         return None, f"does not parse (line {error.lineno}: {error.msg})"
     except (ValueError, RecursionError, MemoryError) as error:
@@ -333,13 +339,16 @@ def _tree(code: str) -> ast.Module | None:
     return _parse(code)[0]
 
 
-@lru_cache(maxsize=512)  # of whole trees and their parts
+@lru_cache(maxsize=512)  # holds whole trees and parts of them
 def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
 def _caught_asserts(tree: ast.AST) -> list[int]:
-    """Lines of asserts where AssertionError is caught; `assert False` beside a call that must raise is none."""
+    """Returns the lines of asserts inside code that catches AssertionError.
+
+    `assert False`, which follows a call that must raise, is not counted.
+    """
     caught = []
     for node in _nodes(tree):
         if isinstance(node, ast.Try):
@@ -372,7 +381,7 @@ def _loaded(tree: ast.AST) -> set[str]:
 
 
 def _bound(tree: ast.AST) -> set[str]:
-    """Names that the code gives a value anywhere, parameters and imports included; "*" for an import of everything."""
+    """Returns the names that the code binds anywhere, parameters and imports included; "*" for `from x import *`."""
     names = set()
     for node in _nodes(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -388,7 +397,7 @@ def _bound(tree: ast.AST) -> set[str]:
 
 @dataclass
 class Report:
-    """Counts over a file, and what is wrong with which of its lines."""
+    """Collects the counts over a file and the problems of its lines."""
 
     path: Path
     rows: list[tuple[int, dict]]  # line number and row, sound or not
@@ -397,25 +406,25 @@ class Report:
     asserts: int = 0
     inferred: int = 0  # rows whose entry point is inferred
     solutions: int = 0
-    verified: int = 0  # of the solutions
-    wrong: int = 0  # programs that must fail: the rows' own and the general ones
-    refused: int = 0  # of these
+    verified: int = 0  # of the solutions, those that passed
+    wrong: int = 0  # programs that must fail: those of the rows and the general ones
+    refused: int = 0  # of the wrong programs
     ran: bool = False
 
     def add(self, line: int, sentences: Iterable[str]) -> None:
-        """Notes problems of a line. What comes from rows and programs is made safe to print."""
+        """Adds problems of a line. Unprintable characters, which rows and programs may contain, become blanks."""
         for sentence in sentences:
             safe = "".join(char if char.isprintable() else " " for char in sentence)
             self.problems.setdefault(line, []).append(safe)
 
     @property
     def clean(self) -> list[dict]:
-        """The rows without problems."""
+        """Returns the rows without problems."""
         return [row for line, row in self.rows if line not in self.problems]
 
     @property
     def quarantine(self) -> list[dict]:
-        """The other lines: number, problems, and the row, which is None where the line is no JSON object."""
+        """Returns the lines with problems: number, problems, and the row (None where the line is no JSON object)."""
         rows = dict(self.rows)
         return [
             {"line": line, "problems": sentences, "row": rows.get(line)}
@@ -423,7 +432,7 @@ class Report:
         ]
 
     def text(self, shown: int = 20) -> str:
-        """A table of the counts, then `file:line: sentence` for the first `shown` problems."""
+        """Returns a table of the counts, then `file:line: sentence` for the first `shown` problems."""
         unsound = len(self.problems)
         table = {
             "rows": f"{len(self.rows)}, {len(self.clean)} of them without problems",
@@ -446,7 +455,7 @@ class Report:
 
 
 class _Trial(NamedTuple):
-    """A program to run for the row at `line`, and the sentence to say should it pass; "" for a solution, which must."""
+    """Pairs a program with the row at `line` and the problem to report if it passes; "" for a solution, which must."""
 
     line: int
     program: Program
@@ -456,9 +465,10 @@ class _Trial(NamedTuple):
 def check(
     path: Path, sandbox: Sandbox | None, progress: Callable[[int, int], None] = lambda done, rows: None
 ) -> Report:
-    """All checks of a file; without a sandbox the static ones alone. Programs run for rows that read well.
+    """Runs all checks on a file; without a sandbox, only the static ones.
 
-    `progress` is told the number of rows that have been run, and of those that are to be.
+    Programs run only for rows without static problems. `progress` is called with the number of rows whose programs have
+    run and the number of rows to run.
     """
     rows, bad_lines = read_tasks(path)
     report = Report(path, rows, ran=sandbox is not None)
@@ -497,7 +507,10 @@ def _trials(line: int, task: Task) -> Iterator[_Trial]:
 
 
 def ignorant_programs(task: Task) -> list[tuple[str, str]]:
-    """Programs that know nothing of a task, as (what they always do, source); one that passes shows weak tests."""
+    """Returns programs that know nothing of a task, as (what they always do, source).
+
+    If one of them passes, the tests are weak.
+    """
     if task.stdio:
         return [
             ("prints nothing", ""),
@@ -506,7 +519,7 @@ def ignorant_programs(task: Task) -> list[tuple[str, str]]:
     bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
     bodies["returns its first argument"] = f"return {_FIRST}"
     bodies |= {f"raises {kind}": f"raise {kind}('refused')" for kind in _errors_named(task)}
-    # passes where a test compares with what it computes from the same arguments afterwards
+    # passes where a test computes the expected value afterwards, from the same arguments
     bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
     return [
         (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
@@ -515,7 +528,10 @@ def ignorant_programs(task: Task) -> list[tuple[str, str]]:
 
 
 def _errors_named(task: Task) -> list[str]:
-    """Exception, and those of Python that the tests or the set-up name: they may catch what only raises."""
+    """Returns Exception and the builtin exceptions named by the tests or the setup code.
+
+    Such tests may accept a program that does nothing but raise one of them.
+    """
     named = set().union(*(_loaded(tree) for tree in map(_tree, (*task.tests, task.setup_code)) if tree))
     kinds = {name: getattr(builtins, name, None) for name in named | {"Exception"}}
     return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))

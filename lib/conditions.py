@@ -21,15 +21,15 @@ GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, m
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of one run: of one evaluation, or, without a moment, of the whole run."""
+    """A number of one run: of one evaluation or, without a moment, of the whole run."""
 
     key: str
     moment: str | None = None
-    temperature: float | None = None  # None: the sampled row where there are several
-    end: int | None = None  # of an interval
+    temperature: float | None = None  # None: the sampled row if there are several
+    end: int | None = None  # of an interval: 0 or 1
 
 
-Look = Callable[[Figure], float | None]  # the value of a figure in a run, None where it has none
+Look = Callable[[Figure], float | None]  # returns the value of a figure in a run, None if it has none
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Condition:
     figures: dict[str, Figure]
 
     def measure(self, look: Look) -> tuple[bool, float, float] | None:
-        """Whether it holds, its left side, and by how much (below 0: it fails); None where a figure is missing."""
+        """Returns whether it holds, its left side and its margin (below 0: it fails); None if a figure is missing."""
         left, right = (self._value(side, look) for side in (self.left, self.right))
         if left is None or right is None:
             return None
@@ -70,7 +70,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    """The condition in a line. ValueError for what is none; nothing in it is ever executed as Python."""
+    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is no condition."""
     figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
 
     def named(found: re.Match) -> str:
@@ -93,7 +93,7 @@ def read_condition(text: str) -> Condition:
 
 
 def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
-    """ValueError for whatever is not in the grammar."""
+    """Raises ValueError for anything that is not in the grammar."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return
     if isinstance(node, ast.Name) and node.id in figures:

@@ -17,7 +17,7 @@ READ = {"own": "its own", "other": "another's", "right": "a right one", "random"
 
 
 def right_ones(row: dict) -> str:
-    """Where the right first attempts of a row of swaps.jsonl are from."""
+    """Describes the sources of the right first attempts in a row of swaps.jsonl."""
     found = row.get("right_is") or {}
     names = {"own": "its own", "sampled": "another sample of the policy", "rendered": "rendered", "none": "left out"}
     shares = (f"{found[source]:.1%} {name}" for source, name in names.items() if source in found)
@@ -25,7 +25,7 @@ def right_ones(row: dict) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`42s`, `3m05s`, `2h10m`."""
+    """Formats seconds as `42s`, `3m05s` or `2h10m`."""
     seconds = int(seconds)
     if seconds < 60:
         return f"{seconds}s"
@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def until(seconds: float | None) -> str:
-    """`12m05s left, until 14:32`, with the day where it is another one; nothing where nobody can tell yet."""
+    """Formats as `12m05s left, until 14:32`, with the date unless it is today; "" for None (no estimate yet)."""
     if seconds is None:
         return ""
     now = datetime.now()
@@ -44,19 +44,19 @@ def until(seconds: float | None) -> str:
 
 
 def answered(row: dict) -> str:
-    """How the questions of an evaluation were answered."""
+    """Describes how an evaluation was sampled: greedily, or at which temperature."""
     temperature = row.get("temperature")
     return "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
 
 
 def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
-    """What a row of a table of `rows` is called: when it was, and how it was answered where the rows differ in that."""
+    """Returns a row's label in a table of `rows`: its moment, and how it was sampled if the rows differ there."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
     return f"{label}{between}{answered(row)}" if len({answered(each) for each in rows}) > 1 else label
 
 
 def fresh_draw(row: dict) -> str:
-    """Says whether a second attempt is worth more than another first one; "" where nothing tells."""
+    """Tells whether a second attempt is worth more than another first one; "" if the row has no such numbers."""
     if row.get("revised_minus_fresh") is None:
         return ""
     parts = []
@@ -68,7 +68,7 @@ def fresh_draw(row: dict) -> str:
 
 
 def samples_of(rows: list[dict]) -> str:
-    """How much was measured for a table of `rows`, for each way of answering, and which of the held-out rows it was."""
+    """Describes the sample sizes behind a table of `rows`, per temperature, and which held-out rows were used."""
     parts = []
     for way in dict.fromkeys(map(answered, rows)):
         own = [row for row in rows if answered(row) == way]
@@ -87,10 +87,10 @@ def samples_of(rows: list[dict]) -> str:
 
 
 def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[dict]:
-    """Rows of evaluations.jsonl for a table; behind the last one of a stage its best with a label, if that is another.
+    """Selects rows of evaluations.jsonl for a table; adds the best of a stage after its last row, if they differ.
 
-    `best_of(stage)` is the folder of the best checkpoint below the run's, such as `stage1/step_150`. Rows of a moment
-    from which the run went back are left out.
+    `best_of(stage)` is the best checkpoint's folder, relative to the run's, such as `stage1/step_150`. Rows after which
+    the run went back to an earlier checkpoint are left out.
     """
     rows = [row for row in rows if "went_back" not in row]
     places = [f"stage{row.get('stage', 1)}/step_{row['step']}" for row in rows]
@@ -109,20 +109,20 @@ def with_best(rows: list[dict], best_of: Callable[[int], str | None]) -> list[di
 
 
 class Telling:
-    """Tells now and then how far something is that takes long; of what is quick, nothing."""
+    """Reports the progress of a long operation every TELL_SECONDS; quick ones are not reported."""
 
     def __init__(self, say: Callable[[str], None], what: str, now: Callable[[], float] = time.monotonic):
         self._say, self._what, self._now = say, what, now
         self._started = self._told = now()
 
     def __call__(self, done: int, of: int) -> None:
-        """So many questions are answered."""
+        """Reports that `done` of `of` questions are answered, if the last report is old enough."""
         now = self._now()
         if now - self._told < TELL_SECONDS or not 0 < done < of:
             return
         self._told = now
         text = f"{self._what}: {done}/{of} questions"
-        if 10 * done >= of:  # all begin at once, and the first one to end says little about the others
+        if 10 * done >= of:  # all start at once, and the first to finish says little about the others
             text += f", {duration((now - self._started) / done * (of - done))} left"
         self._say(text)
 
@@ -134,26 +134,26 @@ class Screen:
         self._console = Console(quiet=not is_main, highlight=False, soft_wrap=True)
 
     def say(self, text: str) -> None:
-        """One plain line."""
+        """Prints one plain line."""
         self._console.print(Text(text))
 
     def heading(self, text: str) -> None:
-        """A rule with a title."""
+        """Prints a rule with a title."""
         self._console.rule(Text(text), align="left")
 
     def warn(self, text: str) -> None:
-        """One line that must not be overlooked."""
+        """Prints a warning that stands out."""
         self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
 
     def alarm(self, alarm: object) -> None:
-        """A line when the watch notices something (lib/watch.py), and one when it is over."""
+        """Prints an alarm of the watch (lib/watch.py), when it begins and when it ends."""
         loud = "bold red" if alarm.severity == "collapse" else "bold yellow"
         word = alarm.severity.upper() if alarm.begins else "watch"
         where = f"stage {alarm.stage} step {alarm.step}"
         self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
 
     def step(self, row: dict, left: float | None) -> None:
-        """The line of one optimizer step; `left` are the seconds until the end of the run."""
+        """Prints the line of one optimizer step; `left` is the estimate of the run's remaining seconds."""
         self._console.print(
             Text.assemble(
                 (f"stage {row['stage']} step {row['step']:>4}/{row['steps']}", "bold"),
@@ -174,7 +174,7 @@ class Screen:
         )
 
     def single_step(self, row: dict, left: float | None) -> None:
-        """The line of one step of self-play."""
+        """Prints the line of one step of self-play."""
         against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
         clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
         self._console.print(
@@ -191,7 +191,7 @@ class Screen:
         )
 
     def single_table(self, rows: list[dict], title: str) -> None:
-        """pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
+        """Prints pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
         if not rows:
             return
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
@@ -214,18 +214,18 @@ class Screen:
         )
 
     def evaluation(self, row: dict) -> None:
-        """The line of one evaluation, of both attempts or of single answers."""
+        """Prints the line of one evaluation, of both attempts or of single answers."""
         text = _two_attempts(row) if "delta" in row else _single_answers(row)
         self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def table(self, rows: list[dict], title: str) -> None:
-        """Attempt 1, attempt 2, delta, i->c and c->i, each above its 95 % interval, and what is well-formed."""
+        """Prints attempts 1 and 2, delta, i->c and c->i, each above its 95 % interval, and the well-formed shares."""
         table = _table(title, ["attempt 1", "attempt 2", "delta", "i->c", "c->i", "well-\nformed"])
         for row in rows:
             cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
             shares = [row.get(f"well_formed_attempt{attempt}") for attempt in (1, 2)]
             cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
-            table.add_row(label_of(row, rows, between="\n"), *cells)  # in one line it would be too wide for 80 columns
+            table.add_row(label_of(row, rows, between="\n"), *cells)  # on one line, too wide for 80 columns
         self._console.print(table)
         if rows:
             self.say(
@@ -259,7 +259,7 @@ def _single_answers(row: dict) -> str:
 
 
 def _table(title: str, columns: list[str]) -> Table:
-    """An empty one whose rows have a label; without margins, so that five columns with intervals fit a terminal."""
+    """Returns an empty table with row labels; it has no margins, so that five columns with intervals fit a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, title=title,
                   title_justify="left", title_style="bold")  # fmt: skip
     for column in ("", *columns):
@@ -274,5 +274,5 @@ def _with_interval(row: dict, key: str) -> str:
 def _cell(value: float | None, interval: list[float] | None = None, sign: str = "", digits: int = 3) -> str:
     if value is None:
         return "-"
-    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or () if end is not None]  # of one question
+    ends = [f"{end:{sign}.3f}".replace("0.", ".", 1) for end in interval or () if end is not None]  # None: one question
     return f"{value:{sign}.{digits}f}" + (f"\n{' '.join(ends)}" if ends else "")

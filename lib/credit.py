@@ -16,34 +16,34 @@ from lib.selfplay import Played, played_reward
 
 @dataclass(frozen=True)
 class Credit:
-    """The n answers of a step, numbered from 0 group by group, and what multiplies the loss of their tokens."""
+    """The n answers of a step, numbered from 0 group by group, and the factors of their tokens' loss."""
 
     groups: list[Group]
     numbers: list[list[int]]  # by group and answer: its number, or -1 where it is not trained
     advantage: torch.Tensor  # (n,)
     weight: torch.Tensor  # (n,) length normalisation
-    off_policy: torch.Tensor  # (n,) bool: sampled under another prompt than it is trained under
-    start: torch.Tensor  # (n,) where an answer's tokens begin in a row of the tokens of all answers
-    sampled_logp: torch.Tensor  # (tokens of all answers,) as the sampler had them
+    off_policy: torch.Tensor  # (n,) bool: sampled under a different prompt from the one it is trained under
+    start: torch.Tensor  # (n,) offset of an answer's tokens in the concatenation of all answers' tokens
+    sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
     parts: list[list[int]]  # the groups of each minibatch
     divisor: float  # answers of one optimizer step, over all processes
 
     def sequences(self, part: list[int], pays: Callable[[int, list[int]], bool]) -> list[Sequence]:
-        """What one minibatch trains."""
+        """Returns the sequences of one minibatch; `pays` tells if sharing their prompts is cheaper."""
         return answer_sequences([self.groups[i] for i in part], [self.numbers[i] for i in part], pays)
 
     def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
-        """Where the tokens of a micro-batch stand in the row of all answers' tokens, (N,)."""
+        """Returns the indices of a micro-batch's tokens in the concatenation of all answers' tokens, (N,)."""
         return self.start[batch.rollout] + batch.token
 
     def must_pull(self, part: list[int]) -> bool:
-        """Whether a minibatch must have a gradient: an advantage that no importance weight can make vanish."""
+        """Tells whether a minibatch must have a gradient: an advantage that no importance weight can bring to zero."""
         numbers = [number for i in part for number in self.numbers[i] if number >= 0]
         return bool(((self.advantage != 0) & ~self.off_policy)[numbers].any())
 
 
 def rewards_of(played: Played, config: SelfPlayConfig) -> list[float]:
-    """What each answer of a group earns: its reward, its game, and the price of its last tokens."""
+    """Returns what each answer of a group earns: its reward, adjusted by its game, plus the overlong penalty."""
     budget, buffer = config.generation.most_tokens, config.train.overlong_buffer
     return [
         played_reward(answer.score.reward, answer.score, played.reaction, config.opponent)
@@ -53,12 +53,12 @@ def rewards_of(played: Played, config: SelfPlayConfig) -> list[float]:
 
 
 def is_trained(answer: Answer, train: GspoTrain) -> bool:
-    """Whether an answer counts at all: it was judged, and it was not cut off where that matters."""
+    """Tells whether an answer is trained: it was judged, and not truncated if `mask_truncated` is on."""
     return answer.score.scored and (answer.completion.finished or not train.mask_truncated)
 
 
 def trained_rewards(played: Played, config: SelfPlayConfig) -> list[float]:
-    """Those of the answers that count: where they are all equal, a group has nothing to tell."""
+    """Returns the rewards of the answers that are trained; if they are all equal, the group gives no signal."""
     rewards = zip(rewards_of(played, config), played.group.answers, strict=True)
     return [reward for reward, answer in rewards if is_trained(answer, config.train)]
 
@@ -67,7 +67,7 @@ def advantages_of(
     kind: str, rewards: list[list[float]], trained: list[list[bool]], accelerator: Accelerator,
     penalties: list[list[float]] | None = None,
 ) -> list[list[float]]:  # fmt: skip
-    """By group and answer (lib/losses.py); some kinds look at the groups of all processes."""
+    """Computes advantages by group and answer (lib/losses.py); some kinds use the groups of all processes."""
     ranks = collect([(rewards, trained, penalties or [])], accelerator)
     every_reward, every_trained, every_penalty = (flat([rank[i] for rank in ranks]) for i in range(3))
     before = sum(len(rank[0]) for rank in ranks[: accelerator.process_index])
@@ -82,11 +82,11 @@ def advantages_of(
 
 
 def numbered(chosen: list[list[bool]]) -> list[list[int]]:
-    """Numbers from 0 in place of what is chosen, -1 in place of the others, which are counted too."""
+    """Numbers all answers from 0, group by group, and puts -1 in place of those that are not chosen."""
     count = iter(range(sum(map(len, chosen))))
     return [[number if is_on else -1 for is_on, number in zip(own, count, strict=False)] for own in chosen]
 
 
 def flat(parts: list[list]) -> list:
-    """One list of many."""
+    """Returns the concatenation of lists."""
     return [value for part in parts for value in part]

@@ -28,7 +28,7 @@ Table = Any  # list[Row], or a datasets.Dataset
 
 
 class Place(NamedTuple):
-    """Which row of the source a row is, for people: its `str` says file and line, as an editor counts them, from 1."""
+    """Tells people where a row stands in its source: `str` gives file and line, counted from 1 as in an editor."""
 
     place_of: Callable[[int], str]
     index: int
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 Placed = tuple[Place, Row]
-Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held out, and what to tell
+Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held out, notes
 
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
 SHOWN_MISTAKES = 10
@@ -49,16 +49,16 @@ KEY = "dataset.name"
 
 @dataclass(frozen=True)
 class Splits:
-    """Rows to train on and rows held out, and what to tell about them."""
+    """Holds the training rows, the held-out rows, and notes about them."""
 
     train: list[Row]
     test: list[Row]
-    train_places: list[Place]  # which row of the source each row is
+    train_places: list[Place]  # where each row stands in the source
     test_places: list[Place]
-    source: str  # for people: where the rows are from
+    source: str  # for messages: where the rows come from
     fingerprint: str  # hash of the rows: a resumed run must see the same
-    notes: list[str]  # how the rows were chosen, where not all are used: said at start-up
-    group_of: Callable[[Row], str]  # equal for rows of one family, or, without families, for rows that ask the same
+    notes: list[str]  # how the rows were chosen, where not all are used: printed at start-up
+    group_of: Callable[[Row], str]  # equal for rows of one family or, without families, for rows that ask the same
 
 
 def load_splits(
@@ -67,15 +67,16 @@ def load_splits(
     prompt_of: Callable[[Row], str],
     accepts: Callable[[Row, Place], bool] = lambda row, place: True,
 ) -> Splits:
-    """Returns the rows of a data set; every row has a value in each of `columns` (empty: any columns will do).
+    """Returns the rows of a data set; every row has a value in each of `columns` (empty: no column is required).
 
-    With `split` given, or a source of one split only, `test_split_size` rows are held out, drawn by a hash of their
-    family (`family_field`), or else of what they ask: it is the same for every seed, and families stay together. With a
-    train and a test split, the first `test_split_size` test rows are held out, in their order; the other test rows are
-    left unused unless `spill_test_into_train`.
+    With `split` given, or a source that has only one split, `test_split_size` rows are held out, drawn by a hash of
+    their family (`family_field`), or else of what they ask: the draw is the same for every seed, and families stay
+    together. With a train and a test split, the first `test_split_size` test rows are held out, in their order; the
+    other test rows are unused unless `spill_test_into_train` is set.
 
-    A train row that asks what a held-out row asks (`prompt_of`, whatever its spaces), or is of its family, is removed.
-    `accepts` is told of every other train row, and of its place in the source, until `max_train_rows` are accepted.
+    A train row that asks the same as a held-out row (`prompt_of`, ignoring differences in whitespace), or belongs to
+    its family, is removed. `accepts` is called with every other train row and its place in the source, until
+    `max_train_rows` are accepted.
 
     Raises ConfigError: unreadable or empty source, missing columns, `test_split_size` too large.
     """
@@ -84,7 +85,7 @@ def load_splits(
     columns = [*columns, family] if family else columns
 
     def keys_of(row: Row, place: Place | None = None) -> list[str]:
-        """No key of a train row is one of a held-out row. The first one is the row's group."""
+        """Returns the keys of a row, its group first. Train rows share no key with held-out rows."""
         try:
             asked = " ".join(unicodedata.normalize("NFC", prompt_of(row)).split())
         except ConfigError as error:
@@ -122,10 +123,10 @@ def load_splits(
 
 
 def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Splits:
-    """Returns the rows whose target has no problem (""), and one more note, the last, on those that are left out.
+    """Returns the rows whose target has no problem (""); a note, appended last, reports any rows left out.
 
-    Raises ConfigError where these are more than half of the train rows, or of the held-out ones: then the config is
-    wrong, and not a few rows.
+    Raises ConfigError where more than half of the train rows, or of the held-out rows, are left out: then the
+    mistake is in the config, not in a few rows.
     """
     kept, dropped, counts, mistakes = [], [], [], []
     sides = ("train", splits.train, splits.train_places), ("held-out", splits.test, splits.test_places)
@@ -154,10 +155,10 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
 
 
 def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[list[Row], list[Row]]:
-    """Returns rows to choose by, at most `most` and at most a quarter of all, and the others; each in the order given.
+    """Returns rows for model selection, and the others, each in the given order.
 
-    A hash of their content alone draws them, so they are the same in every run, for every seed and number of reported
-    rows. Rows of a group come into the same part.
+    The former are at most `most` and at most a quarter of all. They are drawn by a hash of their content alone, so they
+    are the same in every run, for every seed and number of reported rows. Rows of a group come into the same part.
     """
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -173,7 +174,7 @@ def parted(rows: list[Row], most: int, group_of: Callable[[Row], str]) -> tuple[
 
 @dataclass(frozen=True)
 class _Split:
-    """A table under the name that messages give it, and where its rows stand in the source."""
+    """Holds a table, the name that messages give it, and where its rows stand in the source."""
 
     table: Table
     label: str
@@ -183,7 +184,7 @@ class _Split:
         return len(self.table)
 
     def rows(self, indexes: Sequence[int] | None = None) -> Iterator[Placed]:
-        """The place and the row of each index (None: all), read piece by piece: not all of it may be used."""
+        """Yields the place and the row of each index (None: all), read in chunks, since not all may be used."""
         indexes = range(len(self)) if indexes is None else indexes
         for first in range(0, len(indexes), CHUNK_ROWS):
             part = indexes[first : first + CHUNK_ROWS]
@@ -195,7 +196,7 @@ class _Split:
 def _from_the_same(
     split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[..., str]
 ) -> Parts:
-    """Whole groups in the order of their hashes are held out, the last one as far as it is needed."""
+    """Holds out whole groups in the order of their hashes; of the last group, only the rows still needed."""
     size, total = dataset.test_split_size, len(split)
     if size >= total:
         raise ConfigError(
@@ -216,7 +217,7 @@ def _from_the_same(
 def _from_its_own(
     train: _Split, test: _Split, dataset: Dataset | SFTDataset, columns: Collection[str], _: Callable[..., str]
 ) -> Parts:
-    """The first rows of the test split are held out."""
+    """Holds out the first rows of the test split."""
     size, total = dataset.test_split_size, len(test)
     if size > total:
         raise ConfigError(
@@ -230,11 +231,11 @@ def _from_its_own(
 
 
 def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_Split, _Split | None, str]:
-    """Train split, test split (None: hold out rows of the first) and a name of both for messages."""
+    """Returns the train split, the test split (None: hold out rows of the first) and a name of both for messages."""
     name, known = dataset.name, ", ".join(tables)
 
     def split_of(split: str, label: str, first: int = 0, last: int | None = None) -> _Split:
-        """A split, or its rows from `first` to before `last`, which keep the numbers that they have in the source."""
+        """Returns a split, or its rows from `first` to before `last`, which keep their numbers in the source."""
         table = tables[split]
         whole = f"'{name}'" if len(tables) == 1 else f"'{name}' ({split})"
         place_of = getattr(table, "place_of", lambda index: f"row {index + 1} of {whole}")
@@ -273,7 +274,7 @@ def _choose(tables: dict[str, Table], dataset: Dataset | SFTDataset) -> tuple[_S
 
 
 def _parse_split(text: str) -> tuple[str, str, str]:
-    """`validation[:2000]` as `("validation", "", "2000")`; bounds are rows, or percent of them."""
+    """Splits `validation[:2000]` into `("validation", "", "2000")`; bounds are rows, or percent of them."""
     match = re.fullmatch(r"([\w.-]+)(?:\[(-?\d+%?)?:(-?\d+%?)?\])?", text)
     if match is None:
         raise ConfigError(f"dataset.split: got '{text}', expected a name or a part such as train[:2000] or train[:10%]")
@@ -287,7 +288,7 @@ def _bound(text: str, size: int) -> int | None:
 
 
 def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Placed]:
-    """The same places and rows. ConfigError for the first row that lacks a column."""
+    """Yields the same places and rows. Raises ConfigError at the first row that lacks a column."""
     for place, row in rows:
         for column in columns:
             if row.get(column) is None:
@@ -301,7 +302,7 @@ def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Place
 
 
 def digest_of(rows: list[Row]) -> str:
-    """What two lists have in common only if they have the same rows in the same order."""
+    """Returns a hash that two lists share only if they have the same rows in the same order."""
     return _hash("\n".join(map(_content, rows)))[:16]
 
 
@@ -323,7 +324,7 @@ def _fingerprint(train: list[Row], test: list[Row]) -> str:
 
 
 def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
-    """Every split of the source by name."""
+    """Returns every split of the source by name."""
     path = Path(dataset.name).expanduser()
     if path.is_file():
         return {"train": _Rows().and_of(path)}
@@ -340,7 +341,7 @@ def _read_folder(folder: Path) -> dict[str, Table]:
 
         try:
             saved = datasets.load_from_disk(str(folder))
-        except Exception as error:  # a damaged Arrow file raises whatever its reader met
+        except Exception as error:  # a damaged Arrow file raises errors of any type
             raise ConfigError(
                 f"{KEY}: the saved data set '{folder}' can not be read ({_line(error)}); save it again"
             ) from error
@@ -363,15 +364,15 @@ def _read_folder(folder: Path) -> dict[str, Table]:
 
 
 class _Rows(list):
-    """The rows of one file, or of several, and where each stands in its own."""
+    """Holds the rows of one or more files, and where each row stands in its file."""
 
     def __init__(self) -> None:
         super().__init__()
         self._starts: list[int] = []
-        self._files: list[tuple[str, Sequence[int], Path]] = []  # what is counted, the number of each row, the file
+        self._files: list[tuple[str, Sequence[int], Path]] = []  # unit of the numbers, number of each row, file
 
     def and_of(self, path: Path) -> "_Rows":
-        """The same with those of one more file."""
+        """Appends the rows of one more file, and returns itself."""
         rows, unit, numbers = _read_file(path)
         self._starts.append(len(self))
         self._files.append((unit, numbers, path))
@@ -379,13 +380,13 @@ class _Rows(list):
         return self
 
     def place_of(self, index: int) -> str:
-        """Such as "line 7 of 'rows.jsonl'"."""
+        """Returns the place of a row, such as "line 7 of 'rows.jsonl'"."""
         number = bisect_right(self._starts, index) - 1
         unit, numbers, path = self._files[number]
         return f"{unit} {numbers[index - self._starts[number]]} of '{path}'"
 
 
-Read = tuple[list[Row], str, Sequence[int]]  # rows, and what they are counted by
+Read = tuple[list[Row], str, Sequence[int]]  # rows, unit of their numbers, number of each row
 
 
 def _read_file(path: Path) -> Read:
@@ -401,7 +402,7 @@ def _read_file(path: Path) -> Read:
 
 
 def _read_json(path: Path) -> Read:
-    """A list of objects, or one object per line under the wrong suffix."""
+    """Reads a list of objects, or one object per line (JSONL under the wrong suffix)."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         if not text.lstrip().startswith("["):
@@ -446,7 +447,7 @@ def _read_csv(path: Path) -> Read:
             reader.fieldnames  # noqa: B018  (it reads the first line)
             begin = reader.line_num + 1
             for row in reader:
-                first, begin = begin, reader.line_num + 1  # a value may have several lines
+                first, begin = begin, reader.line_num + 1  # a value may span several lines
                 if None in row or None in row.values():
                     few_or_many = "more" if None in row else "fewer"
                     mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
@@ -505,5 +506,5 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of an error's message."""
+    """Returns the first line of an error's message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

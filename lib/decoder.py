@@ -26,11 +26,11 @@ from lib.memory import container_room
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
 ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
-ROWS_STEP, COLUMNS_STEP = 64, 256  # sizes of recorded steps: one for each combination in use
+ROWS_STEP, COLUMNS_STEP = 64, 256  # recorded steps have multiples of these as sizes, one for each pair in use
 
 
 def bytes_per_token(model: nn.Module) -> int:
-    """What one token of one row costs in the slab: keys and values of all layers."""
+    """Returns the bytes that one token of one row takes in the slab: keys and values of all layers."""
     config = model.config
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -38,7 +38,7 @@ def bytes_per_token(model: nn.Module) -> int:
 
 
 def affordable_rows(model: nn.Module, columns: int) -> int:
-    """Rows of `columns` tokens whose keys and values fit into the memory that is free now; 1 at least."""
+    """Returns how many rows of `columns` tokens fit into free memory by their keys and values; at least 1."""
     device = next(model.parameters()).device
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -52,7 +52,7 @@ def affordable_rows(model: nn.Module, columns: int) -> int:
 
 
 class Decoder:
-    """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; what they mean is the caller's."""
+    """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; the caller assigns them."""
 
     def __init__(self, model: nn.Module, rows: int, columns: int, forward: Llama | Merged | None = None):
         from transformers import AttentionInterface
@@ -70,9 +70,9 @@ class Decoder:
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 
     def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
-        """Appends texts[i] to row first + i; the last hidden state of each row, (len(texts), d).
+        """Appends texts[i] to row first + i; returns the last hidden state of each row, (len(texts), d).
 
-        Texts should come longest first: they are padded to the longest of each forward.
+        Texts should come longest first: each forward pads them to its longest.
         """
         states, start = [], 0
         longest = int(self.lengths[first : first + len(texts)].max())
@@ -84,10 +84,10 @@ class Decoder:
         return torch.cat(states)
 
     def step(self, tokens: torch.Tensor, kept: torch.Tensor, widest: int) -> torch.Tensor:
-        """Hidden states (n, d) after one more token in each of the rows 0 .. n-1.
+        """Returns hidden states (n, d) after one more token in each of the rows 0 .. n-1.
 
-        tokens (n,); kept (n,) bool: where it is false the row is not extended, and what it returns means nothing.
-        `widest` is at least the longest of these rows, the new token included.
+        tokens (n,); kept (n,) bool: where it is false the row is not extended, and its result is meaningless.
+        `widest` is at least the length of the longest of these rows, the new token included.
         """
         count = len(tokens)
         hidden = self._fixed_step(tokens, widest) if self.fixed_sizes else self._step(tokens, count, widest)
@@ -98,7 +98,7 @@ class Decoder:
         return self._forward(0, tokens[:, None], self.lengths[:rows, None], widest)[:, 0]
 
     def _fixed_step(self, tokens: torch.Tensor, widest: int) -> torch.Tensor:
-        """The same in one of a few sizes; rows beyond `tokens` are computed too, and write behind their texts."""
+        """Runs `_step` in one of a few sizes; rows beyond `tokens` are computed too, and write past their texts."""
         rows = min(-(-len(tokens) // ROWS_STEP) * ROWS_STEP, len(self.lengths))
         widest = min(-(-widest // COLUMNS_STEP) * COLUMNS_STEP, self.columns)
         if (rows, widest) not in self._steps:
@@ -106,7 +106,7 @@ class Decoder:
         return self._steps[rows, widest](self, tokens)
 
     def arrange(self, sources: list[int | None]) -> None:
-        """Row i becomes a copy of what row sources[i] was, or empty. Rows that stay are not touched."""
+        """Makes row i a copy of what row sources[i] was, or empties it. Rows that stay are not touched."""
         moved = [(row, source) for row, source in enumerate(sources) if source is not None and row != source]
         if moved:
             to, source = torch.tensor(moved, device=self.device).unbind(1)
@@ -122,7 +122,7 @@ class Decoder:
         count = torch.tensor([len(text) for text in texts], device=self.device)
         rows = slice(first, first + len(texts))
         at = self.lengths[rows, None] + torch.arange(width, device=self.device)
-        # a short text's padding lands behind its row's end, where the next tokens overwrite it
+        # a short text's padding lands past its row's end, where the next tokens overwrite it
         at.clamp_(max=self.columns - 1)
         last = torch.arange(len(texts), device=self.device) * width + count - 1
         hidden = self._forward(first, ids, at, int(at.max()) + 1, chosen=last)
@@ -132,9 +132,9 @@ class Decoder:
     def _forward(
         self, first: int, ids: torch.Tensor, at: torch.Tensor, widest: int, chosen: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on.
+        """Returns hidden states (n, q, d) of ids (n, q) written at columns `at` (n, q) of the rows from `first` on.
 
-        `chosen` (N,): those of the flattened (n, q) alone, as (N, d).
+        With `chosen` (N,), indices into the flattened (n, q), returns those alone, as (N, d).
         """
         visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
         self._slab.aim(first, at, widest)
@@ -149,7 +149,7 @@ class Decoder:
         return states if chosen is None else states.flatten(0, 1)[chosen]
 
     def _attend(self, visible: torch.Tensor) -> Attend:
-        """Attention of new tokens to the slab, which takes them in; visible (n, q, widest)."""
+        """Returns the attention of new tokens to the slab, which stores them; visible (n, q, widest)."""
         is_step = visible.shape[1] == 1 and self.device.type == "cpu"
         heads = self.config.num_key_value_heads
         mask, bias = visible[:, None], None
@@ -167,10 +167,10 @@ class Decoder:
 
 
 class _Slab:
-    """What a model of transformers sees as its cache: `update` writes new keys and values, and returns all of them."""
+    """The cache that a transformers model sees: `update` writes new keys and values, and returns all of them."""
 
     is_compileable = False
-    is_initialized = True  # asked by models that read a prompt's beginning in another way; ours has no such beginning
+    is_initialized = True  # checked by models that treat the first forward differently; none is different here
 
     def __init__(self, rows: int, columns: int):
         self._shape = rows, columns
@@ -178,14 +178,14 @@ class _Slab:
         self._values: dict[int, torch.Tensor] = {}
 
     def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
-        """The next `update` of every layer writes to columns `at` (n, q) of the rows from `first` on."""
+        """Makes the next `update` of every layer write to columns `at` (n, q) of the rows from `first` on."""
         self._rows = slice(first, first + len(at))
         self._widest = widest
         self._at = at
         self._flat: dict[int, torch.Tensor] = {}
 
     def update(self, keys, values, layer_idx: int, *_args, **_kwargs) -> tuple[torch.Tensor, torch.Tensor]:
-        """keys and values (n, heads, q, head_dim) of new tokens -> those of the whole rows, (n, heads, widest, .)."""
+        """Adds keys and values (n, heads, q, head_dim); returns those of the whole rows, (n, heads, widest, .)."""
         return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
 
     def _store(self, layers: dict[int, torch.Tensor], index: int, new: torch.Tensor) -> torch.Tensor:
@@ -201,19 +201,19 @@ class _Slab:
         return slab[self._rows, :, : self._widest]
 
     def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
-        """Row to[i] gets the first `columns` of row source[i]; the two may overlap."""
+        """Copies the first `columns` columns of row source[i] to row to[i]; the two may overlap."""
         for slab in (*self._keys.values(), *self._values.values()):
             slab[to, :, :columns] = slab[source, :, :columns]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Asked by models that are not given positions; ours always are."""
+        """Returns 0: only models that are not given positions need it, and ours always are."""
         return 0
 
 
 def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
-    """Attention of query (n, heads, q, d) to the slab's key and value (n, kv heads, columns, d).
+    """Returns the attention of query (n, heads, q, d) to the slab's key and value (n, kv heads, columns, d).
 
-    The query heads that share a key head become further queries of it, so nothing is copied for each of them.
+    Query heads that share a key head are stacked as further queries of it, so keys are not copied per query head.
     """
     rows, heads, length, _ = query.shape
     groups = heads // key.shape[1]
@@ -225,9 +225,9 @@ def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_
 
 
 def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """The same for one query of each row, written out: on a CPU the kernel for long ones is slow at it.
+    """Does the same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
 
-    query (n, 1, heads, d), bias (n * kv heads, 1, columns); the result (n, 1, heads, d).
+    query (n, 1, heads, d), bias (n * kv heads, 1, columns); returns (n, 1, heads, d).
     """
     rows, kv_heads, _, size = key.shape
     query = query.reshape(rows * kv_heads, -1, size)
@@ -237,7 +237,7 @@ def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 @contextlib.contextmanager
 def _attention(config: object) -> Iterator[None]:
-    """The model of `config` attends through `_slab_attention` meanwhile."""
+    """Makes the model of `config` attend through `_slab_attention` inside the context."""
     before = config._attn_implementation
     config._attn_implementation = ATTENTION
     try:
@@ -247,9 +247,9 @@ def _attention(config: object) -> Iterator[None]:
 
 
 class _FixedStep:
-    """One decoding step of a fixed size. On a GPU it is recorded: its hundreds of small kernels are launched as one."""
+    """One decoding step of a fixed size. On a GPU it is recorded: its hundreds of small kernels launch as one."""
 
-    works: ClassVar[bool] = True  # until a model can not be recorded
+    works: ClassVar[bool] = True  # until a model cannot be recorded
 
     def __init__(self, decoder: Decoder, rows: int, widest: int, pool: object):
         self._rows, self._widest = rows, widest
@@ -259,18 +259,18 @@ class _FixedStep:
             self._record(decoder, pool)
 
     def __call__(self, decoder: Decoder, tokens: torch.Tensor) -> torch.Tensor:
-        """Hidden states (rows, d) of the step, in a buffer that the next call may overwrite; tokens (n <= rows,)."""
+        """Returns hidden states (rows, d), in a buffer that the next call may overwrite; tokens (n <= rows,)."""
         self._tokens[: len(tokens)] = tokens
         if self._graph is None:
             return decoder._step(self._tokens, self._rows, self._widest)
-        self._graph.replay()  # reads whatever `decoder.lengths` are by now
+        self._graph.replay()  # reads the current values of `decoder.lengths`
         return self._hidden
 
     def _record(self, decoder: Decoder, pool: object) -> None:
-        """Records the step and holds it against the plain one; where it fails or differs, the plain one stays."""
+        """Records the step and compares it with the plain one, which stays in use if recording fails or differs."""
         stream, side = torch.cuda.current_stream(), torch.cuda.Stream()
         side.wait_stream(stream)
-        with torch.cuda.stream(side):  # lets lazy libraries settle; the real step will overwrite what this one writes
+        with torch.cuda.stream(side):  # initialises lazy libraries; the real step will overwrite what this one writes
             expected = decoder._step(self._tokens, self._rows, self._widest)
         stream.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
@@ -283,7 +283,7 @@ class _FixedStep:
         except torch.OutOfMemoryError:
             torch.cuda.set_stream(stream)
             raise
-        except RuntimeError as error:  # a model that asks the GPU for a value in the middle of its forward
+        except RuntimeError as error:  # such as a model that waits for a value from the GPU in its forward
             torch.cuda.set_stream(stream)
             problem = str(error).splitlines()[0]
         if not problem:

@@ -13,13 +13,13 @@ Item = TypeVar("Item")
 
 
 def make_accelerator() -> Accelerator:
-    """The accelerator of this process."""
-    # model.dtype is the one place for precision: autocast in only some of the passes would break KL = 0 at the start
+    """Creates the accelerator of this process. ConfigError if accelerate's own config accumulates gradients."""
+    # model.dtype alone sets the precision: autocast in only some of the passes would break KL = 0 at the start
     accelerator = Accelerator(
-        # without being told, accelerate would let every process of a launch on CPUs train on its own
+        # otherwise accelerate would let each process of a CPU launch train on its own
         cpu=not torch.cuda.is_available(),
         mixed_precision="no",
-        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],  # none of them ever changes
+        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],  # no buffer ever changes
     )
     if accelerator.gradient_accumulation_steps != 1:
         raise ConfigError("accelerate's config sets gradient_accumulation_steps: leave it at 1, micro-batches do that")
@@ -27,7 +27,7 @@ def make_accelerator() -> Accelerator:
 
 
 def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
-    """This process's contiguous part; sizes differ by one at most. ConfigError for fewer items than parts."""
+    """Returns this process's contiguous part; sizes differ by at most one. ConfigError for fewer items than parts."""
     rank, count = accelerator.process_index, accelerator.num_processes
     if len(items) < count:
         raise ConfigError(
@@ -38,7 +38,7 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
 
 
 def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
-    """All processes' items, in rank order."""
+    """Returns all processes' items, in rank order."""
     if accelerator.num_processes == 1:
         return list(items)
     with phase("sync"):
@@ -46,14 +46,14 @@ def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
 
 
 def highest(value: int, accelerator: Accelerator) -> int:
-    """The largest of all processes' values."""
+    """Returns the largest of all processes' values."""
     if accelerator.num_processes == 1:
         return value
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
 
 
 def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator) -> None:
-    """Every parameter's gradient becomes the sum over all processes, in one exchange; zero where nothing had one."""
+    """Replaces each gradient by its sum over all processes, in one exchange; a missing gradient counts as zero."""
     for parameter in parameters:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
@@ -65,6 +65,6 @@ def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator
 
 
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
-    """Elementwise sum over all processes."""
+    """Returns the elementwise sum over all processes."""
     with phase("sync"):
         return accelerator.reduce(values, reduction="sum")

@@ -17,20 +17,20 @@ from lib.errors import ConfigError
 from lib.pages import Failed, Parser, clean, document
 
 LONGEST = 2_000_000  # bytes of a document: the rest is cut
-WORDS = 64  # of a query
-EXCERPT = 300  # characters of a document that a result shows,
-SEARCHED = 300_000  # around the first word that stands within so many, else from its beginning
+WORDS = 64  # of a query, at most
+EXCERPT = 300  # characters of a document shown in a result,
+SEARCHED = 300_000  # around the first word found within this many characters, else from the beginning
 
 
 class Documents:
-    """The text files of a folder: regular ones, which no link leads out of it. ConfigError where there are none."""
+    """The regular text files of a folder, without links that lead out of it. Raises ConfigError if there are none."""
 
     def __init__(self, settings: lib.config.Web):
         self._settings = settings
         self._paths: list[str] = []
         self._texts: dict[str, tuple[str, bool]] = {}  # path -> text, and whether it was cut
         self._titles: list[str] = []
-        self._lock = threading.Lock()  # the index answers one at a time
+        self._lock = threading.Lock()  # the index answers one query at a time
         self._index = sqlite3.connect(":memory:", check_same_thread=False)
         try:
             self._index.execute("CREATE VIRTUAL TABLE documents USING fts5(title, body, content='')")
@@ -49,13 +49,13 @@ class Documents:
             raise ConfigError(f"tools.web.folder: {message}")
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
-        """Documents that hold any of the words."""
+        """Returns up to `count` documents that contain any of the query's words, best first."""
         words = list(dict.fromkeys(re.findall(r"\w+", query[:10_000].casefold())))[:WORDS]
         results = await asyncio.wrap_future(aside(self._find, words, count)) if words else []
         return {"query": clean(query), "results": results}
 
     async def fetch(self, url: str) -> dict[str, Any]:
-        """One document."""
+        """Returns one document. Raises Failed."""
         if not url.startswith("doc:"):
             raise Failed("blocked: only documents of the folder, by the href of a search result")
         path = clean(url.removeprefix("doc:"))
@@ -65,7 +65,7 @@ class Documents:
         return document(f"doc:{path}", 200, text, cut, self._settings.max_characters)
 
     async def close(self) -> None:
-        """Nothing is open: the index goes with its last user, which may be a thread."""
+        """Closes nothing: the index is freed with its last user, which may be a thread."""
 
     def _add(self, path: str, data: bytes, parser: Parser) -> None:
         text = data[:LONGEST].decode("utf-8-sig", errors="replace")
@@ -84,7 +84,7 @@ class Documents:
         self._texts[path] = text, len(data) > LONGEST
 
     def _find(self, words: list[str], count: int) -> list[dict[str, Any]]:
-        """Runs in a thread, and no longer than anybody waits for it."""
+        """Queries the index, in a thread, and gives up after `timeout_s`, when nobody waits any more."""
         end = time.monotonic() + self._settings.timeout_s
         with self._lock:
             self._index.set_progress_handler(lambda: time.monotonic() > end, 10_000)
@@ -103,7 +103,7 @@ class Documents:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Paths within the folder and the first bytes of what they hold, one more than a document may have."""
+    """Yields paths within the folder and the first bytes of each file: one more than a document may have."""
 
     def stop(error: OSError) -> None:
         raise error
@@ -116,7 +116,7 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
             continue
         if not os.path.isfile(real):  # a pipe, or a link that leads nowhere
             continue
-        # Between the question and this line it may have become a link or a pipe: one raises, the other is empty.
+        # Since the check it may have become a link or a pipe: a link raises, a pipe does not block and is skipped.
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as file:
             if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -124,7 +124,7 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _excerpt(text: str, words: set[str]) -> str:
-    """Some characters around the first of the words. SQLite's own snippet() takes the square of a document's length."""
+    """Returns an excerpt around the first of the words. SQLite's snippet() takes time quadratic in the length."""
     found = (word.start() for word in re.finditer(r"\w+", text[:SEARCHED]) if word[0].casefold() in words)
     start = max(0, next(found, 0) - EXCERPT // 3)
     body = " ".join(text[start : start + EXCERPT].split())

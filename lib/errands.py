@@ -24,8 +24,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 LONGEST = 64 << 20  # bytes of a request or an answer
 START_SECONDS = 30.0  # for an import, on a busy machine
-REQUESTS = 1000  # of one process: parsers keep some memory of every page
-SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # what a process sees of the environment
+REQUESTS = 1000  # per process: parsers leak some memory with every page
+SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # environment variables that a process inherits
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "ssl_cert_file", "ssl_cert_dir")
 
 
@@ -34,15 +34,15 @@ class Died(Exception):
 
 
 class Refused(Exception):
-    """What a library raised, in its own words."""
+    """An error that a library raised, with the library's message."""
 
 
 class Unusable(Exception):
-    """The process can not import its library."""
+    """The process cannot import its library."""
 
 
 def extract(page: str) -> str:
-    """What a reader sees of a page of HTML."""
+    """Extracts the text that a reader sees from an HTML page."""
     from trafilatura import extract, html2txt
 
     whole = page if "<html" in page.lower() else f"<html><body>{page}</body></html>"  # it finds nothing in a fragment
@@ -50,14 +50,14 @@ def extract(page: str) -> str:
 
 
 def search(query: str, count: int, seconds: int) -> list[Any]:
-    """Results of several engines; `seconds` is the patience with each."""
+    """Searches several engines, each with a timeout of `seconds`, and returns up to `count` results."""
     from ddgs import DDGS
 
     return DDGS(timeout=seconds).text(query, max_results=count)
 
 
 class Job(NamedTuple):
-    """A function, and what a process that runs it is given."""
+    """A function, and the limits and environment of a process that runs it."""
 
     work: Callable[..., Any]
     package: str
@@ -73,7 +73,7 @@ JOBS = {
 
 
 def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
-    """Runs in a daemon thread: if it hangs, it holds neither the deadline nor the end of the process."""
+    """Runs a function in a daemon thread: if it hangs, it delays neither a deadline nor the exit of the process."""
     future: concurrent.futures.Future = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
 
@@ -88,10 +88,10 @@ def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
 
 
 class Errands:
-    """Processes of one job, at most so many at once, each kept for the next request unless it had to be killed."""
+    """A pool of processes for one job: each is reused until it had to be killed or has answered REQUESTS requests."""
 
     def __init__(self, job: str, at_once: int, seconds: float):
-        """`seconds` bounds one request from outside, beside the bound on its CPU time from inside."""
+        """Bounds concurrent `run`s by `at_once`, and a request's wall time by `seconds`; the Job bounds CPU time."""
         self._job, self._seconds = job, seconds
         self._slots = asyncio.Semaphore(at_once)
         self._idle: list[_Helper] = []
@@ -99,7 +99,7 @@ class Errands:
         weakref.finalize(self, _kill_all, self._alive)  # also where nobody calls close()
 
     async def run(self, *request: Any) -> Any:
-        """The job's answer. Raises Died, Refused or Unusable. Who is cancelled meanwhile, kills the process."""
+        """Returns the job's answer. Raises Died, Refused or Unusable. Cancelling the call kills the process."""
         async with self._slots:
             helper, seconds = self._helper()
             answer = asyncio.wrap_future(aside(helper.ask, request))
@@ -107,11 +107,11 @@ class Errands:
                 done, _ = await asyncio.wait({answer}, timeout=seconds)
                 return _result(answer.result() if done else None)
             finally:
-                answer.cancel()  # a future without anybody who asks for it would complain
+                answer.cancel()  # else asyncio complains that its exception was never retrieved
                 self._let_go(helper)
 
     def run_now(self, *request: Any) -> Any:
-        """As `run`, for a caller who waits."""
+        """Does the same as `run`, but blocks."""
         helper, seconds = self._helper()
         try:
             return _result(aside(helper.ask, request).result(seconds))
@@ -121,14 +121,14 @@ class Errands:
             self._let_go(helper)
 
     def close(self) -> None:
-        """Kills all processes; requests under way raise Died."""
+        """Kills all processes; requests in flight raise Died."""
         _kill_all(self._alive)
         self._idle.clear()
 
     def _helper(self) -> tuple["_Helper", float]:
         if self._idle:
             helper = self._idle.pop()
-            helper.is_free = False  # now, since its thread may start later than we are cancelled
+            helper.is_free = False  # set now: we may be cancelled before its thread starts
             return helper, self._seconds
         helper = _Helper(self._job)
         self._alive.add(helper)
@@ -143,7 +143,7 @@ class Errands:
 
 
 class _Helper:
-    """One process. `ask` blocks, and is called in a thread; `kill` from anywhere."""
+    """One process. `ask` blocks, so it is called in a thread; `kill` may be called from anywhere."""
 
     def __init__(self, job: str):
         wanted = JOBS[job].environment
@@ -154,13 +154,13 @@ class _Helper:
             stderr=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if name in wanted},
             cwd="/",
-            start_new_session=True,  # Ctrl-C is meant for the run, which goes on for a while
+            start_new_session=True,  # Ctrl-C is meant for the run alone, which goes on for a while
         )
         self.answered = -1  # the first answer says that it is ready
         self.is_free = False  # waits for a request, and no thread reads from it
 
     def ask(self, request: tuple) -> dict[str, Any] | None:
-        """`{"result": ...}` or `{"error": ...}`; None: it died."""
+        """Returns `{"result": ...}`, `{"error": ...}` or `{"unusable": True}`; None if the process died."""
         try:
             if self.answered < 0 and self._receive() is None:
                 return None if self._process.wait() < 0 else {"unusable": True}
@@ -176,7 +176,7 @@ class _Helper:
 
     def kill(self) -> None:
         self._process.kill()
-        if self.is_free:  # otherwise a thread still reads from it: it sees the end, and closes
+        if self.is_free:  # otherwise a thread still reads from it, which sees the end and closes the pipes
             self._end()
 
     def _receive(self) -> dict[str, Any] | None:
@@ -214,16 +214,16 @@ def _send(pipe: BinaryIO, value: Any) -> None:
 
 
 def _receive(pipe: BinaryIO) -> Any:
-    """None at the end of the pipe."""
+    """Returns the next value; None at the end of the pipe, or for a message that is too long or incomplete."""
     length = int.from_bytes(pipe.read(4), "big")
     data = pipe.read(length) if length <= LONGEST else b""
     return json.loads(data) if data and len(data) == length else None
 
 
 def _serve(job: Job) -> None:
-    """The inside: one request after the other, until nobody asks any more."""
+    """Runs inside the process: answers one request after the other until the pipe closes."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints must not get among the answers
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
     importlib.import_module(job.package)
@@ -234,10 +234,10 @@ def _serve(job: Job) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         try:
             answer = {"result": job.work(*request)}
-        except Exception as error:  # of whatever library it uses
+        except Exception as error:  # from any library that the job uses
             answer = {"error": (str(error) or type(error).__name__)[:1000]}
         _send(answers, answer)
-    os._exit(0)  # without a library's threads
+    os._exit(0)  # a library's threads would delay a normal exit
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 FINISHED = 0
-INTERRUPTED = 130  # Ctrl-C, after a checkpoint where there is a run
+INTERRUPTED = 130  # Ctrl-C, after a checkpoint if there is a run
 TERMINATED = 143  # SIGTERM or SIGHUP, after a checkpoint
-END_SECONDS = 5.0  # that threads of a reward have to end
+END_SECONDS = 5.0  # time for threads left by a reward to end
 
 
 class UserError(Exception):
@@ -51,24 +51,24 @@ class SandboxError(UserError):
 
 
 class ApiError(UserError):
-    """A server refuses every request: the key, the model's name, the quota, or it does not answer any more."""
+    """A server refuses every request (the key, the model's name, the quota), or no longer answers."""
 
     exit_code = 6
 
 
 class RewardError(UserError):
-    """A reward, or an extractor or equality beside it, raised where it was to answer.
+    """A reward, an extractor or a matcher raised an exception, which is the `__cause__`.
 
-    `__cause__` is what it raised. `told()` says where in a run that was, and puts the traceback into a file.
+    `told()` adds where in a run that was, and writes the traceback to a file.
     """
 
     exit_code = 7
     is_told = False
 
     def told(self, folder: Path, where: str = "", then: str = "", rank: int = 0) -> "RewardError":
-        """The same error between `where` and what to do `then`, with its traceback in `folder`/traceback.log.
+        """Returns the error with `where` before and `then` after its message; saves `folder`/traceback.log.
 
-        On a disk that takes no file the traceback goes to the screen. Processes other than the first have own files.
+        If the file cannot be written, prints the traceback. Processes with a `rank` above 0 have their own files.
         """
         text = "".join(traceback.format_exception(self))
         kept = folder / (f"traceback_{rank}.log" if rank else "traceback.log")
@@ -84,13 +84,13 @@ class RewardError(UserError):
 
 
 class Left(BaseException):
-    """Work was left in its middle, since a signal asked for an end; the next start does it again."""
+    """Work was abandoned halfway because a signal asked for an end; the next start does it again."""
 
     exit_code = INTERRUPTED
 
 
 class Overdue(BaseException):
-    """Somebody's code has taken longer than it may; raised in its middle, where it catches errors of its own."""
+    """User code exceeded its time limit; raised inside that code, past any `except Exception` of its own."""
 
 
 class StorageError(UserError):
@@ -100,16 +100,16 @@ class StorageError(UserError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it says that memory has run out: Python's, a GPU's (without importing torch), or a CPU's by torch."""
+    """Tells whether memory ran out: in Python, on a GPU (without importing torch), or in torch on the CPU."""
     named = type(error).__name__ == "OutOfMemoryError"
     return named or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
 
 
 def let_threads_wait() -> None:
-    """OpenMP's threads spin for some microseconds while they wait, then sleep; to be called before torch is imported.
+    """Makes OpenMP threads spin for some microseconds while they wait, then sleep. Call it before torch is imported.
 
     On a busy machine threads that only spin cost a factor of ten, and on an idle one threads that sleep at once cost a
-    factor of two (LOG.md, "Threads"). What the user has set stays.
+    factor of two (LOG.md, "Threads"). Settings of the user are kept.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
@@ -117,23 +117,23 @@ def let_threads_wait() -> None:
 
 
 def end_at_ctrl_c() -> None:
-    """From now on Ctrl-C ends the process at once: nothing has begun that could be saved.
+    """Makes Ctrl-C end the process at once, since there is nothing to save yet.
 
-    Entry scripts call it before their other imports. KeyboardInterrupt would not do: raised in the middle of somebody's
-    import it may be taken for a package that is broken.
+    Entry scripts call it before their other imports. KeyboardInterrupt would not do: raised during the import of a
+    package, it may be taken for a broken package.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # who has it ignored, wants that
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # an ignored signal is ignored on purpose
         signal.signal(signal.SIGINT, _end)
 
 
 def _end(*_: object) -> None:
-    with contextlib.suppress(RuntimeError, ValueError, OSError):  # it may have come in the middle of a print
+    with contextlib.suppress(RuntimeError, ValueError, OSError):  # the signal may have come in the middle of a print
         sys.stdout.flush()
     os._exit(INTERRUPTED)
 
 
 def end_anyway(code: int) -> None:
-    """The process ends within some seconds, whatever threads a reward has left behind."""
+    """Ends the process after END_SECONDS at the latest, even if a reward left threads running."""
 
     def end() -> None:
         time.sleep(END_SECONDS)
@@ -143,9 +143,9 @@ def end_anyway(code: int) -> None:
 
 
 def run_script(main: Callable[[], int]) -> None:
-    """Runs `main()` and ends the process with its exit code; a UserError prints its message alone.
+    """Runs `main()` and ends the process with its exit code; for a UserError, prints only its message.
 
-    So does memory that runs out where nobody had a better word for it. Called before torch is imported, see
+    An out-of-memory error that is not yet a UserError is reported the same way. Call this before torch is imported, see
     `let_threads_wait`.
     """
     let_threads_wait()
@@ -158,7 +158,7 @@ def run_script(main: Callable[[], int]) -> None:
     except Left as left:
         code = left.exit_code
     except UserError as error:
-        if isinstance(error, RewardError) and not error.is_told:  # there is no run whose folder could keep it
+        if isinstance(error, RewardError) and not error.is_told:  # there is no run directory for its traceback
             error = error.told(Path(tempfile.mkdtemp(prefix="rematch-")))
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code

@@ -22,23 +22,24 @@ GIB = 2**30
 PYTHON = 0.46 * GIB  # resident with the packages of train.py and the smallest of models, on a CPU
 OPTIMIZER = 16  # bytes of a trained number: itself, its gradient, two moments
 FOUR_BITS = 0.55  # bytes of a number, its share of the scales included
-ROWS_OF_LOGITS = 3  # of the size of a chunk: logits, probabilities, and what is made of them
+ROWS_OF_LOGITS = 3  # tensors of a chunk's size: logits, probabilities, and one more derived from them
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a step asks of memory, in rows and tokens."""
+    """The size of a step, in rows and tokens, that determines its memory."""
 
     rows: int  # completions that are decoded together
     columns: int  # tokens of the longest of them, prompt included
     tokens: int  # of the largest micro-batch
-    scored: int  # of them those whose log-probs are computed
+    scored: int  # those of them whose log-probs are computed
 
 
 def load_of_tree(config: ScoreConfig, shares: bool, second: int, held_out: int) -> Load:
-    """Of two attempts, where a second prompt has `second` tokens, attempt 1 included.
+    """Returns the load of two attempts with second prompts of `second` tokens, attempt 1 included.
 
-    `shares`: revisions of one attempt are trained in one sequence. `held_out`: rows that an evaluation answers.
+    `shares`: revisions of one attempt are trained in one sequence. `held_out`: number of rows that an evaluation may
+    answer.
     """
     gen, train = config.generation, config.train
     firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
@@ -52,7 +53,7 @@ def load_of_tree(config: ScoreConfig, shares: bool, second: int, held_out: int) 
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:
-    """The same for single answers to prompts of `prompt` tokens."""
+    """Returns the load of single answers to prompts of `prompt` tokens."""
     gen, train = config.generation, config.train
     together = train.group_size if shares else 1
     prompts = math.ceil(train.batch_size / train.minibatches)
@@ -67,19 +68,19 @@ def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: 
 
 
 def _micro_batch(length: int, count: int, most: int) -> tuple[int, int]:
-    """Tokens and sequences of the largest micro-batch of `count` sequences, as `micro_batches` makes it."""
+    """Returns tokens and sequences of the largest micro-batch of `count` sequences, as `micro_batches` makes it."""
     sequences = min(count, max(1, most // length))
     return sequences * length, sequences
 
 
 def shares_prompts(skeleton: torch.nn.Module) -> bool:
-    """Whether answers to one prompt are trained in one sequence."""
+    """Tells whether answers to one prompt are trained in one sequence."""
     return attends_to_everything(skeleton) and skeleton.config._attn_implementation == "sdpa"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes by what they are for."""
+    """Bytes, by purpose."""
 
     always: dict[str, float]
     sampling: dict[str, float]
@@ -87,11 +88,11 @@ class Needs:
 
     @property
     def peak(self) -> float:
-        """While sampling or while updating, whichever is more."""
+        """Returns the peak in bytes: that of sampling or that of updating, whichever is more."""
         return sum(self.always.values()) + max(sum(self.sampling.values()), sum(self.update.values()))
 
     def lines(self) -> list[str]:
-        """One each, in GiB, and the peak."""
+        """Formats a line for each part, in GiB, and one for the peak."""
         parts = [
             *self.always.items(),
             *((f"sampling: {name}", size) for name, size in self.sampling.items()),
@@ -102,7 +103,7 @@ class Needs:
 
 
 def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, load: Load) -> Needs:
-    """What a run with the architecture of `skeleton` needs; on a machine with a GPU, of its memory."""
+    """Estimates what a run with the architecture of `skeleton` needs: GPU memory on a machine with a GPU, else RAM."""
     on_gpu = torch.cuda.is_available()
     is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
     each = 2 if is_narrow else 4
@@ -146,14 +147,14 @@ def _free() -> float:
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
-    """Bytes of the logits that are held at once, in float32."""
+    """Returns the bytes of the logits that are held at once, in float32."""
     return ROWS_OF_LOGITS * 4 * min(tokens * skeleton.config.vocab_size, CHUNK_ELEMENTS)
 
 
 def numbers_kept(
     skeleton: torch.nn.Module, adapted: list[torch.nn.Linear], rank: int, is_written_out: bool, is_narrow: bool
 ) -> float:
-    """Numbers that a layer keeps of a token for the backward pass, in the dtype of the model."""
+    """Counts the numbers that a layer keeps per token for the backward pass, in the dtype of the model."""
     shape = skeleton.config
     size, layers = shape.hidden_size, shape.num_hidden_layers
     heads = shape.num_attention_heads
@@ -162,11 +163,11 @@ def numbers_kept(
     wide = getattr(shape, "intermediate_size", None) or 4 * size
     names = {name.rpartition(".")[2] for name, _ in skeleton.named_modules()}
     low = rank * len(adapted) / layers
-    # residuals and norms; queries, keys, values and what they come to; the MLP; the adapters' low-rank products
+    # residuals and norms; queries, keys, values and what they produce; the MLP; the adapters' low-rank products
     kept = 4 * size + 3 * queries + 2 * keys + (4 if any("gate" in name for name in names) else 2) * wide + low
     if "q_norm" in names:
         kept += queries + keys
-    if is_narrow:  # RMS norms compute in float32, and so do adapters, for which peft casts the inputs one by one
+    if is_narrow:  # RMS norms compute in float32, and so do adapters: peft casts the input of each one
         is_rms = not any(isinstance(module, torch.nn.LayerNorm) for module in skeleton.modules())
         kept += 2 * size * is_rms + low + (queries + keys if "q_norm" in names else 0)
         kept += 0 if is_written_out else 2 * sum(layer.in_features for layer in adapted) / layers

@@ -42,9 +42,9 @@ Row, Answered = TypeVar("Row"), TypeVar("Answered")
 
 @dataclass(frozen=True)
 class Answers:
-    """Both attempts of every held-out prompt, `samples` of them each, as plain numbers."""
+    """Both attempts at every held-out prompt, one row per sample, as plain numbers."""
 
-    group: np.ndarray  # (n,) index of the question, the same for rows that ask the same
+    group: np.ndarray  # (n,) index of the question, shared by rows with the same question
     match1: np.ndarray  # (n,) bool
     match2: np.ndarray
     reward1: np.ndarray
@@ -56,7 +56,7 @@ class Answers:
     well_formed1: np.ndarray  # bool
     well_formed2: np.ndarray
     changed: np.ndarray  # bool, the two extracted answers differ
-    unscored: np.ndarray  # bool, a reward could not judge one of them; it counts as wrong
+    unscored: np.ndarray  # bool, a reward could not judge one of the attempts; it counts as wrong
     components: list[dict[str, float]]  # of attempt 2
 
 
@@ -70,7 +70,7 @@ def evaluate(
     accelerator: Accelerator,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> tuple[Answers, list[Rollout]]:
-    """Both attempts at all rows, for `summarise` or `selected`, and this process's rollouts."""
+    """Samples both attempts at all rows; returns them, for `summarise` or `selected`, and this process's rollouts."""
     rollouts = in_parts(
         lambda part, *how: two_attempts(policy, prompts, part, judge, sampling, *how),
         rows, seed, policy.device, accelerator, sampling.attempts * (1 + sampling.revisions), on_progress,
@@ -89,11 +89,11 @@ def in_parts(
     per_row: int,
     on_progress: Callable[[int, int], None],
 ) -> list[Answered]:
-    """What `answer` makes of this process's share of the rows, some at a time.
+    """Returns the results of `answer` on this process's share of the rows, called with ROWS_AT_ONCE rows at a time.
 
-    Each of the `per_row` completions of a row is told to the last argument of `answer`, so that `on_progress` hears how
-    many rows are done. Draws from a generator of its own, so that an evaluation never moves the training's randomness.
-    Raises Left where it may be left and a signal has asked for an end.
+    `answer` calls its last argument after each of a row's `per_row` completions, so that `on_progress` receives the
+    number of finished rows. Uses a generator of its own, so that an evaluation never changes the random state of
+    training. Raises Left if a signal has asked the run to stop and it may be left here.
     """
     generator = torch.Generator(device).manual_seed(seed + accelerator.process_index)
     mine = share(rows, accelerator)
@@ -110,13 +110,13 @@ def in_parts(
             answered += answer(mine[start : start + ROWS_AT_ONCE], generator, on_written)
     except Left:
         is_left = True
-    if highest(int(is_left), accelerator):  # all processes leave, since what comes next they do together
+    if highest(int(is_left), accelerator):  # all processes leave together: the next step is collective
         raise Left
     return answered
 
 
 def group_of(questions: list[Hashable]) -> np.ndarray:
-    """Indices of questions, from 0 in the order in which they come first."""
+    """Returns the index of each question, numbered from 0 in order of first appearance, (n,)."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(question, len(known)) for question in questions])
 
@@ -136,7 +136,7 @@ def _answers(numbers: list[tuple]) -> Answers:
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
-    """The row of evaluations.jsonl, without `when` and `step`."""
+    """Returns the row of evaluations.jsonl, without `when` and `step`."""
     one, two = answers.match1.astype(float), answers.match2.astype(float)
     gained, lost = (1 - one) * two, one * (1 - two)
     row = {
@@ -152,7 +152,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
     for name, values in (("i_to_c", gained), ("c_to_i", lost)):
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
-    row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy ones would all be the same
+    row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
     row["per_question"] = _per_question(answers.group, acc_attempt1=one, acc_attempt2=two)
     before, after = (row["per_question"][f"acc_attempt{attempt}"] for attempt in (1, 2))
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
@@ -172,8 +172,8 @@ def summarise(answers: Answers, temperature: float) -> dict:
 def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
     """Compares the revision of each wrong first attempt with the other first attempts to its question.
 
-    The wrong one itself is left out: with it, a fresh draw would look worse than it is. Returns nothing where fewer
-    than two questions have a wrong first attempt and another one.
+    The wrong attempt itself is excluded: including it would make a fresh draw look worse than it is. Returns {} if
+    fewer than two questions have a wrong first attempt and another one.
     """
     drawn, right = np.bincount(group), np.bincount(group, one)
     is_wrong = (one == 0) & (drawn[group] > 1)
@@ -189,7 +189,7 @@ def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
 
 
 def _per_question(group: np.ndarray, **right: np.ndarray) -> dict[str, list[int]]:
-    """How many answers there are to each question, and how many of them are right."""
+    """Counts the answers to each question, and how many of them are right."""
     counts = {"n": np.bincount(group)} | {name: np.bincount(group, values) for name, values in right.items()}
     return {name: values.astype(int).tolist() for name, values in counts.items()}
 
@@ -199,7 +199,7 @@ def _rates(per_question: dict[str, list[int]], name: str) -> list[float]:
 
 
 def selected(answers: Answers) -> dict:
-    """What training chooses by: accuracies, and `per_prompt`, that of attempt 2 at each question."""
+    """Returns what training selects by: accuracies, and `per_prompt`, the accuracy of attempt 2 on each question."""
     row = summarise(answers, 0.0)
     keys = [f"acc_attempt{attempt}{end}" for attempt in (1, 2) for end in ("", "_ci95")]
     per_prompt = _rates(row["per_question"], "acc_attempt2")
@@ -213,11 +213,11 @@ def evaluate_groups(
     settings: Eval,
     accelerator: Accelerator,
 ) -> dict:
-    """The row of evaluations.jsonl for single answers, without `when` and `step`.
+    """Returns the row of evaluations.jsonl for single answers, without `when` and `step`.
 
-    `questions` has what this process's rows ask, `answers` the answers in numbers, row by row (lib/ledger.py), and
-    `games`, if there are any, whether the policy's first answer and the opponent's are right, None where nobody knows.
-    An answer that could not be judged is wrong.
+    `questions` holds the questions of this process's rows, `answers` the numbers of each row's answers (lib/ledger.py),
+    and `games`, if any, whether the policy's first answer and the opponent's are right, None where that is unknown.
+    An answer that could not be judged counts as wrong.
     """
     questions, answers, games = (collect(each, accelerator) for each in (questions, answers, games))
     right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (rows, samples)
@@ -234,7 +234,7 @@ def evaluate_groups(
 
 
 def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> dict:
-    """How the games ended, one of each row; `asked` has the indices of their questions."""
+    """Summarises the games, one per row; `asked` holds the indices of their questions."""
     known = np.array([mine is not None and theirs is not None for mine, theirs in games])
     mine, theirs = np.array(games, dtype=float)[known].reshape(-1, 2).T
     group, decisive = asked[known], mine != theirs
@@ -249,7 +249,7 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
 def selected_groups(
     questions: list[Hashable], answers: list[list[dict]], settings: Eval, accelerator: Accelerator
 ) -> dict:
-    """What training chooses by: the accuracy, and `per_prompt`, that of each question."""
+    """Returns what training selects by: the accuracy, and `per_prompt`, the accuracy on each question."""
     row = evaluate_groups(questions, answers, [], settings, accelerator)
     keys = ("n", "prompts", "acc", "acc_ci95")
     return {key: row[key] for key in keys} | {"per_prompt": _rates(row["per_question"], "acc")}
@@ -260,12 +260,12 @@ def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
 
 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
-    """Chance that one of k first attempts is right, for k = 1, 2, 4, ... up to `samples`, with its interval."""
+    """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
     return _passes(answers.match1.reshape(-1, samples), answers.group[::samples])
 
 
 def _passes(right: np.ndarray, asked: np.ndarray) -> list[dict]:
-    """pass@k of (rows, samples) right answers; `asked` has the indices of the rows' questions."""
+    """Computes pass@k from `right`, (rows, samples) bool; `asked` holds the indices of the rows' questions."""
     rows, samples = [], right.shape[1]
     for k in _doublings(samples):
         chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
@@ -281,10 +281,10 @@ def majority_votes(
     same: Callable[[str, str], bool],
     accelerator: Accelerator,
 ) -> list[dict]:
-    """Majority votes at equal budgets, for K = 1, 2, 4, ... `samples` // 2 (SCoRe, section 6.2).
+    """Compares majority votes at equal budgets, for K = 1, 2, 4, ... `samples` // 2 (SCoRe, section 6.2).
 
-    Parallel: a vote over 2K first attempts. Sequential: over the second attempts that correct K first ones. Both use
-    the samples at hand, in blocks; a prompt's value is the mean over its blocks.
+    Parallel: a vote over 2K first attempts. Sequential: a vote over the second attempts that revise K first ones. Both
+    use the existing samples, in blocks; a prompt's value is the mean over its blocks.
     """
     verdicts = [((r.score1.answer, r.score1.match), (r.score2.answer, r.score2.match)) for r in rollouts]
     verdicts = collect(verdicts, accelerator)
@@ -320,7 +320,10 @@ def majority_votes(
 
 
 def vote(answers: list[tuple[str, bool]], same: Callable[[str, str], bool]) -> float:
-    """Chance that the most frequent of (answer, is it right) is right; ties go by lot, an empty answer has no vote."""
+    """Returns the chance that the most frequent of the (answer, is right) pairs is right.
+
+    Ties are broken at random; an empty answer has no vote.
+    """
     camps: list[tuple[str, bool, list[str]]] = []
     for answer, is_right in answers:
         if answer.strip():

@@ -24,7 +24,7 @@ from types import ModuleType
 from lib.adapters import STANDS_ON
 
 REWARD = "the reward's code"
-SMALL = 64_000_000  # bytes; up to there a file is read as a whole
+SMALL = 64_000_000  # bytes; files up to this size are read whole
 BLOCK = 4096
 BLOCKS = 256
 TEMPLATE = "chat_template"
@@ -40,7 +40,7 @@ LIBRARY = Path(__file__).resolve().parent
 
 
 def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, str]:
-    """Those of a model that was loaded by its name, of an adapter merged into it, its tokenizer and chat template."""
+    """Returns fingerprints of a model loaded by name, an adapter merged into it, its tokenizer and chat template."""
     found = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
     if weights := of_weights(name, model):
         found[WEIGHTS] = weights
@@ -51,19 +51,19 @@ def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, st
 
 
 def of_weights(name: str | None, model: object) -> str | None:
-    """That of the weights of a model that was loaded by its name; None where nothing tells."""
+    """Returns the fingerprint of the weights of a model loaded by name; None if it is unknown."""
     if name and Path(name).is_dir():
         return _of_files(Path(name), BASE)
     return getattr(model.config, "_commit_hash", None)
 
 
 def of_adapter(folder: Path) -> str:
-    """That of a saved adapter."""
+    """Returns the fingerprint of a saved adapter."""
     return _of_files(folder, ADAPTER)
 
 
 def of_code(functions: Iterable[Callable]) -> str:
-    """That of the modules in which functions stand, and of those that they import and that lie beside them."""
+    """Returns the fingerprint of the modules that define functions, and of the user's own modules they import."""
     found: dict[str, str] = {}
     for function in functions:
         while isinstance(function, partial):
@@ -87,7 +87,7 @@ def _add(module: ModuleType, found: dict[str, str]) -> None:
 
 
 def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
-    """The names of modules that a module imports, wherever in it."""
+    """Yields the names of modules that a module imports, anywhere in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -100,7 +100,7 @@ def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:
 
 
 def _is_own(module: ModuleType) -> bool:
-    """Whether it is the user's: not Python's, not installed, not Rematch's."""
+    """Tells whether a module is the user's: not Python's, not installed, not Rematch's."""
     path = Path(getattr(module, "__file__", None) or "/").resolve()
     installed = (Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
     return path.suffix == ".py" and not any(path.is_relative_to(folder) for folder in (LIBRARY, *installed))
@@ -127,7 +127,10 @@ def _of_file(path: Path) -> str:
 
 
 def _places(file, size: int) -> tuple[bytes, list[int]]:
-    """The header of a safetensors file, and where in it to read: begin, middle and end of every tensor."""
+    """Returns a safetensors file's header and the offsets to read: start, middle and end of every tensor.
+
+    For another format the header is empty, and the offsets are evenly spaced.
+    """
     length = int.from_bytes(file.read(HEADER_SIZE), "little")
     header = file.read(length) if length < LARGEST_HEADER else b""
     try:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from lib.parsing import closing_brace
 
 FORMATS = ("free", "answer", "think_answer", "boxed")
-BLANKS = " \t\r\n"  # no str.strip(): that takes control characters off, too
+BLANKS = " \t\r\n"  # for strip(), which by default removes control characters too
 _THINK = re.compile(r"<(/?)think>")
 _BOX = re.compile(r"\\boxed[ \t\r\n]*\{")
 # What may follow a box: the end of its formula or sentence.
@@ -26,19 +26,19 @@ _CLOSING = re.compile(r"(?:[ \t\r\n$.*]|\\[\])]|\\end\{(?!comment\})[a-z]{1,20}\
 
 
 class Place(NamedTuple):
-    """What stands in the declared place, or why there is no such place."""
+    """The content of the declared place, or why there is no such place."""
 
     inside: str
-    problem: str = ""  # in a few words, "" where the text is well-formed
+    problem: str = ""  # in a few words, "" if the text is well-formed
 
 
 def format_problem(format: str, text: str) -> str:
-    """What keeps `text` from having `format`, in a few words; "" where it is well-formed."""
+    """Returns in a few words what keeps `text` from having `format`; "" if it is well-formed."""
     return answer_place(format, text).problem
 
 
 def answer_place(format: str, text: str) -> Place:
-    """Where the answer stands in a text of `format`: one of FORMATS. A free text is all place."""
+    """Returns the place of the answer in a text of `format`, one of FORMATS; in a free text, all of it."""
     if format == "free":
         return Place(text)
     return {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}[format](text)
@@ -109,7 +109,7 @@ def _filled(inside: str, name: str) -> Place:
 
 
 def _block_problem(text: str, tag: str) -> str:
-    """What keeps `text` from having exactly one block of a tag."""
+    """Returns what keeps `text` from having exactly one block of a tag, "" if nothing does."""
     opening, closing = text.find(f"<{tag}>"), text.find(f"</{tag}>")
     if opening < 0 and closing < 0:
         return f"no <{tag}> block"
@@ -121,7 +121,7 @@ def _block_problem(text: str, tag: str) -> str:
 
 
 def _thinking_problem(text: str) -> str:
-    """What keeps the <think> blocks of `text`, if there are any, from being closed one after the other."""
+    """Returns what keeps the <think> blocks of `text`, if any, from being closed one after the other; "" if nothing."""
     closes = [bool(tag[1]) for tag in _THINK.finditer(text)]
     if closes and closes[0]:  # the prompt opened this block
         closes = closes[1:]

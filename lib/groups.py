@@ -45,18 +45,18 @@ class Group:
 
     @property
     def prompt(self) -> list[int]:
-        """The ids under which the answers are trained."""
+        """Returns the ids under which the answers are trained."""
         return self.asked.ids if self.asked.trained_ids is None else self.asked.trained_ids
 
     @property
     def matches(self) -> list[bool]:
-        """Which answers are right; what could not be judged is not."""
+        """Tells for each answer whether it is right; one that could not be judged is not."""
         return [answer.score.scored and answer.score.match for answer in self.answers]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How groups are sampled."""
+    """Sampling settings of groups."""
 
     temperature: float  # 0 is greedy
     max_new_tokens: int
@@ -65,7 +65,7 @@ class Limits:
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
 
     def decoding(self, asked: list[Asked], copies: int, seed: int) -> native.Decoding:
-        """How `copies` answers to each of some prompts are decoded."""
+        """Returns the decoding settings for `copies` answers to each prompt."""
         count = len(asked) * copies
         return native.Decoding(
             temperature=self.temperature,
@@ -78,7 +78,7 @@ class Limits:
 
 
 def question_of(messages: list[dict[str, Any]]) -> str:
-    """What was said last in a chat, the texts of its parts where it has parts."""
+    """Returns the text of a chat's last message, or the texts of its parts where it has parts."""
     content = messages[-1].get("content") or ""
     if isinstance(content, str):
         return content
@@ -86,7 +86,7 @@ def question_of(messages: list[dict[str, Any]]) -> str:
 
 
 def verdicts(judge: Judge, texts: list[str], asked: list[Asked]) -> list[Score]:
-    """How texts are judged, each as an answer to the prompt at its place."""
+    """Judges texts, each as an answer to the prompt at its index."""
     with phase("reward"):
         return judge.verdicts(texts, [each.row for each in asked], [question_of(each.messages) for each in asked])
 
@@ -101,7 +101,7 @@ def answer_all(
     generator: torch.Generator,
     on_written: Callable[[], None] = lambda: None,
 ) -> list[Group]:
-    """`copies` answers to each prompt, sampled and judged; each is told to `on_written` as soon as it is there."""
+    """Samples and judges `copies` answers to each prompt; calls `on_written` as soon as one is finished."""
     if not asked:
         return []
     seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
@@ -109,7 +109,7 @@ def answer_all(
 
     def begin(path: tuple[int, ...], completion: Completion) -> None:
         on_written()
-        if judge.begin is not None:  # a reward that works in other processes, while the model still writes
+        if judge.begin is not None:  # a reward in other processes begins while the model still writes
             judge.begin(prompts.text(completion), asked[path[0]].row)
 
     turns = {(i,): Turn(each.ids, limits.max_new_tokens, copies) for i, each in enumerate(asked)}
@@ -126,10 +126,10 @@ def answer_all(
 def answer_sequences(
     groups: list[Group], numbers: list[list[int]], pays: Callable[[int, list[int]], bool]
 ) -> list[Sequence]:
-    """`[prompt | answer]` for the answers of each group that have a number; the number is the span's `rollout`.
+    """Builds `[prompt | answer]` for the answers of each group that have a number, which is the span's `rollout`.
 
-    `numbers[g][k]` is that of answer k of group g, or -1: it is not trained. Where `pays` says that it is cheaper, the
-    answers of a group branch off one reading of their prompt.
+    `numbers[g][k]` is that of answer k of group g, or -1 if it is not trained. Where `pays` says that it is cheaper,
+    the answers of a group branch off one copy of their prompt.
     """
     result: list[Sequence] = []
     for group, own in zip(groups, numbers, strict=True):

@@ -38,7 +38,7 @@ from lib.trainer import Trainer, learning_rate
 from lib.watch import form_of
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
-PROMPT_KEY = 12  # characters of a key by which the scoreboard knows a prompt again
+PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard
 SUMS = ("loss", "kl", "entropy", "clipped_low", "clipped_high", "sampler_gap", "sampled", "tokens")  # of a micro-batch
 
 
@@ -82,7 +82,7 @@ class GspoRun(Trainer):
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
-        """The run directory, the signal handlers, the servers."""
+        """Opens the run directory, with signal handlers, and the servers, until the context ends."""
         config = self.config
         moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.sampler}
         if isinstance(self.opponent, Past):
@@ -102,17 +102,17 @@ class GspoRun(Trainer):
 
     @property
     def global_step(self) -> int:
-        """Steps done."""
+        """Returns the steps done."""
         return self.progress.step
 
     def unfinished(self) -> bool:
-        """Whether there are steps to be done."""
+        """Tells whether there are steps left."""
         return self.progress.stage == 1 and self.progress.step < self.steps
 
     def play(self) -> list[Played]:
-        """The next prompts, a group of the policy's answers to each, and the opponent's one; judged and counted.
+        """Plays the next prompts: a group of the policy's answers to each and one of the opponent's, judged and logged.
 
-        With `resample_rounds`, others are drawn beside prompts whose answers all earn the same.
+        With `resample_rounds`, further prompts are drawn for those whose answers all earn the same.
         """
         train = self.config.train
         self.clock.start()
@@ -130,9 +130,9 @@ class GspoRun(Trainer):
         return played
 
     def assist(self, played: list[Played]) -> list[Group]:
-        """The policy's groups under a teacher's hints, where it failed; those of them that are to be trained.
+        """Samples the policy's retries under a teacher's hints where it failed; returns the groups to be trained.
 
-        A retry has a baseline of its own, and nothing that it earns is credited to other tokens.
+        Retries have a baseline of their own, and their rewards are credited to no other tokens.
         """
         if self.teacher is None:
             return []
@@ -152,7 +152,7 @@ class GspoRun(Trainer):
         return [] if settings.train == "collect" else retries
 
     def credit(self, played: list[Played], retries: list[Group]) -> Credit:
-        """Advantages within groups, and what of all answers is trained, in which optimizer step."""
+        """Computes advantages within groups, and selects the answers to train in each optimizer step."""
         config, train, device = self.config, self.config.train, self.accelerator.device
         groups = [each.group for each in played] + retries
         completions = [answer.completion for group in groups for answer in group.answers]
@@ -187,20 +187,20 @@ class GspoRun(Trainer):
             off_policy=torch.tensor(off_policy, dtype=torch.bool, device=device),
             start=(lengths.cumsum(0) - lengths).long().to(device),
             sampled_logp=torch.tensor(flat([c.logps for c in completions]), dtype=torch.float32, device=device),
-            parts=[used[i :: train.minibatches] for i in range(train.minibatches)],  # retries stand last: dealt out
+            parts=[used[i :: train.minibatches] for i in range(train.minibatches)],  # a stride, as retries stand last
             divisor=max(1, answers) / train.minibatches,
         )
 
     def update(self, played: list[Played], credit: Credit) -> dict:
-        """The optimizer steps on a step's answers, and their row in metrics.jsonl."""
+        """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
         train = self.config.train
         old_logp = self._old_logp(credit)
         updates: list[dict] = []
         for number in range(train.passes * train.minibatches):
             part = credit.parts[number % train.minibatches]
             if not self._anywhere(part):
-                continue  # every group of it earned the same: no gradient, so no step by momentum alone either
-            is_first = not updates  # of later ones the clip may stop every token
+                continue  # rewards are equal in each of its groups: no gradient, and no step by momentum alone
+            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             numbers = self.step(
                 lambda part=part, is_first=is_first: self._accumulate(credit, part, old_logp, is_first),
                 rate=learning_rate(self.config.optimizer, self.progress.step, self.steps),
@@ -221,7 +221,7 @@ class GspoRun(Trainer):
         return row
 
     def refresh(self, played: list[Played]) -> None:
-        """The curriculum learns who solved what, and the pool of snapshots gets one where it is due."""
+        """Updates the curriculum with the outcomes, adds a snapshot to the opponent's pool if due, and calls `act`."""
         if isinstance(self.sampler, CurriculumSampler):
             outcomes = [(each.group.asked.number, each.pass_rate, each.reaction.is_right) for each in played]
             for outcome in collect(outcomes, self.accelerator):
@@ -233,7 +233,7 @@ class GspoRun(Trainer):
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
     ) -> dict:
-        """Answers to held-out rows, alone and against the opponent; with `part`, what training chooses by: alone."""
+        """Evaluates answers to held-out rows, and games; with `part`, returns what training selects by, no games."""
         limits, opponent = self.task.limits(settings.temperature), None if part else self.opponent
 
         samples = settings.samples_per_prompt
@@ -255,7 +255,7 @@ class GspoRun(Trainer):
         return evaluate_groups(questions, answers, games, settings, self.accelerator)
 
     def when_due(self) -> None:
-        """Evaluations and checkpoints on the way; the end has its own."""
+        """Evaluates and saves where due during training; its end has its own evaluation and checkpoint."""
         step = self.progress.step
         if step == self.steps:
             return
@@ -264,7 +264,7 @@ class GspoRun(Trainer):
         self.save_if_due()
 
     def finish(self) -> None:
-        """The last evaluation, the adapter in `stage1/`, and the last checkpoint."""
+        """Ends the run: evaluates, saves the adapter in `stage1/`, and the last checkpoint."""
         if self.progress.stage > 1:
             self.screen.say("this run is finished: nothing is left to do")
             if self.progress.step < self.steps:
@@ -275,11 +275,11 @@ class GspoRun(Trainer):
         self.end_stage(row)
 
     def work(self) -> Iterator[Work]:
-        """What is left to be sampled."""
+        """Yields the completions that are left to sample."""
         return work_of_selfplay(self.config, self.ahead(), self.held, len(self.task.train))
 
     def show_results(self) -> None:
-        """Evaluations, the scoreboard, and what opponent and teacher came to."""
+        """Prints evaluations, alarms and restores, the scoreboard, and the costs of opponent and teacher."""
         self._write_scoreboard()
         if not self.accelerator.is_main_process:
             return
@@ -306,14 +306,14 @@ class GspoRun(Trainer):
         self, asked: list[Asked], copies: int, limits: Limits, generator: torch.Generator, step: int,
         opponent: Server | Past | None, on_written: Callable[[], None] = lambda: None,
     ) -> list[Played]:  # fmt: skip
-        """The policy's answers, and the opponent's beside them."""
+        """Samples and judges the policy's answers, and the opponent's."""
         policy, prompts = self.policy, self.task.prompts
         return play(policy, prompts, asked, copies, self.task.judge, limits, generator, opponent, step, on_written)
 
     # -- books
 
     def _book(self, played: list[Played]) -> None:
-        """The scoreboard, the frontier, and every text of a step."""
+        """Records a step in the scoreboard and the frontier files, and logs its texts and failures."""
         if self.opponent:
             games = [(key_of(each.group.asked.messages)[:PROMPT_KEY], *each.game) for each in played]
             chosen = isinstance(self.sampler, CurriculumSampler)
@@ -338,7 +338,7 @@ class GspoRun(Trainer):
         self.keep_texts([where | row for row in texts])
 
     def _log_unsolved(self, groups: list[Group]) -> None:
-        """What the reward has to tell about the first answer to each prompt that the policy did not solve."""
+        """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
         texts, rows = [group.answers[0].text for group in groups], [group.asked.row for group in groups]
         told = zip(groups, self.task.judge.explain(texts, rows), strict=True)
         failures = [{"prompt": question_of(group.asked.messages), "failed": each} for group, each in told if each]
@@ -351,7 +351,7 @@ class GspoRun(Trainer):
             self.log.write("failures", {"step": self.progress.step + 1, **row})
 
     def _distributions(self, played: list[Played], credit: Credit) -> dict[str, list[float]]:
-        """What differs from answer to answer."""
+        """Returns lists of values by answer, for histograms."""
         answers = [answer for each in played for answer in each.group.answers]
         return {
             "rewards": [answer.score.reward for answer in answers if answer.score.scored],
@@ -378,9 +378,9 @@ class GspoRun(Trainer):
 
     @torch.no_grad()
     def _old_logp(self, credit: Credit) -> torch.Tensor:
-        """Log-probs of all answers' tokens before the first optimizer step, scored as they will be then.
+        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
 
-        The first minibatch finds its own when its turn comes: until then nothing has moved.
+        The first minibatch stays NaN: `_backward` fills it in, since no weight has changed until then.
         """
         old = torch.full_like(credit.sampled_logp, math.nan)
         first = next((i for i, part in enumerate(credit.parts) if self._anywhere(part)), None)
@@ -392,7 +392,7 @@ class GspoRun(Trainer):
         return old
 
     def _accumulate(self, credit: Credit, part: list[int], old_logp: torch.Tensor, is_first: bool) -> dict:
-        """Gradients of one optimizer step, micro-batch by micro-batch; sums are divided once, by its answers."""
+        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         sums = torch.zeros(len(SUMS), device=self.accelerator.device)
         ratios: list[float] = []
         for batch in self._batches(credit, part):
@@ -414,13 +414,13 @@ class GspoRun(Trainer):
     def _backward(
         self, batch: MicroBatch, credit: Credit, old_logp: torch.Tensor, is_first: bool
     ) -> tuple[torch.Tensor, list[float]]:
-        """Adds a micro-batch's gradients; its `SUMS`, and the mean log ratio of each of its answers."""
+        """Adds a micro-batch's gradients; returns its `SUMS`, and the mean log ratio of each of its answers."""
         train, places, answer = self.config.train, credit.tokens_of(batch), batch.rollout
         ref_logp = ref_hidden = None
         if self._kl_in_loss:
             with phase("reference"):
                 ref_logp, ref_hidden = self.policy.reference(batch.inputs)
-        # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
+        # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
         with phase("forward_backward"), self.accelerator.no_sync(self.wrapped):
             logp, entropy, exact = self.wrapped(batch.inputs, ref_hidden if train.kl == "exact" else None)
             if is_first:
@@ -441,7 +441,7 @@ class GspoRun(Trainer):
             ours = ~off_policy
             _, index = answer.unique(return_inverse=True)
             ratios = per_answer(logp - old, index) / index.bincount()
-            above = (advantage > 0) | (self.recipe.ratio == "weight")  # that one is clipped above alone
+            above = (advantage > 0) | (self.recipe.ratio == "weight")  # a weight counts as clipped only from above
             return torch.stack(
                 [
                     loss, shown.sum(), entropy.sum(), (stopped & ~above).sum(),
@@ -453,7 +453,7 @@ class GspoRun(Trainer):
     def _sampler_weights(
         self, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor, answer: torch.Tensor
     ) -> torch.Tensor | float:
-        """Importance weights of what another engine, or another prompt, sampled; 1 for the rest."""
+        """Returns importance weights of tokens sampled by another engine or under another prompt; 1 for the rest."""
         correction = self.config.train.sampler_correction
         if correction is None and not off_policy.any():
             return 1.0
@@ -463,7 +463,7 @@ class GspoRun(Trainer):
 
     @torch.no_grad()
     def _kl_in_reward(self, groups: list[Group]) -> list[list[float]]:
-        """beta * sum of k1 over the tokens of each answer, in nats, by group: Ahmadian et al. 2024, 2402.14740."""
+        """Returns beta * sum of k1 over each answer's tokens, in nats, by group (Ahmadian et al. 2024, 2402.14740)."""
         numbers = numbered([[True] * len(group.answers) for group in groups])
         sums = torch.zeros(sum(map(len, numbers)), device=self.accelerator.device)
         for batch in self._packed(answer_sequences(groups, numbers, self.policy.sharing_pays)):
@@ -475,13 +475,13 @@ class GspoRun(Trainer):
         return [[next(penalties) for _ in group.answers] for group in groups]
 
     def _anywhere(self, value: Any) -> bool:
-        """Whether it is true, or not empty, on any process."""
+        """Tells whether a value is true, or not empty, on any process."""
         return highest(int(bool(value)), self.accelerator) > 0
 
     # -- numbers
 
     def _metrics(self, played: list[Played], credit: Credit) -> dict:
-        """What a step's answers say, over all processes; retries are not among them."""
+        """Returns the metrics of a step's answers, over all processes, without retries."""
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
         format = self.config.reward.format
         answers = [

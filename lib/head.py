@@ -16,13 +16,13 @@ import torch
 from torch.nn.functional import pad
 
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
-BLOCK_ELEMENTS = 2**23  # weights made float32 at once, where the device can not multiply narrow numbers into wide ones
-FEW_ROWS, LARGE_MATRIX = 12, 2**20  # up to so many rows, and from so many elements on, `product` goes another way
+BLOCK_ELEMENTS = 2**23  # weights cast to float32 at once, on devices without a half-precision matmul into float32
+FEW_ROWS, LARGE_MATRIX = 12, 2**20  # most rows and fewest elements for the fast path of `product`
 
 
 @dataclass(frozen=True)
 class Head:
-    """A frozen output layer and what the model does to its logits: `softcap * tanh(scale * z / softcap) / T`."""
+    """A frozen output layer and the transform of its logits: `softcap * tanh(scale * z / softcap) / T`."""
 
     weight: torch.Tensor  # (V, d)
     bias: torch.Tensor | None = None  # (V,)
@@ -31,11 +31,11 @@ class Head:
     temperature: float = 1.0
 
     def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-        """float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
+        """Computes float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
         return self.bent(hidden, out)[0]
 
     def bent(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor | float]:
-        """The same, and their derivative by the raw product W h: a number, or (N, V) where a soft-cap bends them."""
+        """Computes `logits` and their derivative by the raw product W h: a number, or (N, V) with a soft-cap."""
         if out is None:
             out = hidden.new_empty(len(hidden), len(self.weight), dtype=torch.float32)
         self._multiply(hidden, out)
@@ -49,7 +49,7 @@ class Head:
         return out.mul_(self.softcap / self.temperature), slopes
 
     def _multiply(self, hidden: torch.Tensor, out: torch.Tensor) -> None:
-        """W h (N, V) of hidden states (N, d), summed in float32."""
+        """Writes W h (N, V) of hidden states (N, d) into `out`, summed in float32."""
         weight = self.weight
         if weight.dtype == torch.float32:
             product(hidden.float(), weight, out)
@@ -60,7 +60,7 @@ class Head:
                 out[:, rows] = hidden.float() @ weight[rows].float().t()
 
     def pulled_back(self, by_logit: torch.Tensor) -> torch.Tensor:
-        """What a derivative by the raw product (N, V) is by the hidden states: (N, d) float32."""
+        """Turns a derivative by the raw product (N, V) into one by the hidden states: (N, d) float32."""
         weight = self.weight
         if weight.dtype == torch.float32:
             return by_logit @ weight
@@ -78,14 +78,14 @@ class Head:
 
     @property
     def chunk(self) -> int:
-        """Tokens whose logits are held at once."""
+        """Returns the number of tokens whose logits are held at once."""
         return max(16, CHUNK_ELEMENTS // self.weight.shape[0])
 
 
 def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """x (n, d) by weight (m, d) -> (n, m), as `linear` does it; quicker on a CPU where few rows meet a large matrix.
+    """Multiplies x (n, d) by weight (m, d) -> (n, m), like `linear`; faster on a CPU for few rows and a large matrix.
 
-    MKL then reads the matrix at a fifth of the memory's speed, but at full speed as the left factor of four columns.
+    There MKL reads the matrix at a fifth of the memory bandwidth, but at all of it as the left factor of four columns.
     """
     count = len(x)
     if x.is_cuda or count > FEW_ROWS or weight.numel() < LARGE_MATRIX:
@@ -99,7 +99,7 @@ def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor | None = No
 def token_scores(
     hidden: torch.Tensor, head: Head, targets: torch.Tensor, ref_hidden: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Log-prob of each target, entropy, and exact KL(policy || reference), each float32 (N,).
+    """Returns the log-prob of each target, the entropy, and the exact KL(policy || reference), each float32 (N,).
 
     hidden (N, d), targets (N,) token ids, ref_hidden (N, d) of the reference at the same positions; without it the KL
     is zeros. Log-prob and KL are differentiable in `hidden`; the entropy is a diagnostic without gradient.
@@ -137,6 +137,7 @@ class _TokenScores(torch.autograd.Function):
                 if needed:
                     kl_vjp[rows] = head.pulled_back(log_ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
             if needed:
+                # p - onehot(y) is minus the derivative of logp, hence the sign below
                 p.scatter_add_(1, chosen, p.new_full((len(p), 1), -1.0))
                 if isinstance(slope, torch.Tensor):
                     p.mul_(slope)
@@ -156,7 +157,7 @@ class _TokenScores(torch.autograd.Function):
 
 
 def _log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
-    """Logits (n, V) become their log-softmax in place, and `p` their softmax."""
+    """Turns logits (n, V) into their log-softmax in place, and writes their softmax to `p`."""
     logits.sub_(logits.amax(-1, keepdim=True))
     torch.exp(logits, out=p)
     total = p.sum(-1, keepdim=True)
@@ -165,5 +166,5 @@ def _log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
 
 
 def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Row by row (n, V) x (n, V) -> (n,), without a third tensor of that size."""
+    """Computes the dot product of each row, (n, V) x (n, V) -> (n,), without a third tensor of that size."""
     return torch.bmm(a[:, None], b[:, :, None])[:, 0, 0]

@@ -11,9 +11,9 @@ from typing import Any
 from lib.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
 from lib.quantities import numerals
 
-LONGEST_READ = 20_000  # characters: what comes behind them is no hint
+LONGEST_READ = 20_000  # characters: the rest is ignored
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)
-# Of a stripped line. A statement never ends in a word and a full stop, as sentences do.
+# Matches a stripped line of code. A statement never ends in a word and a full stop, as sentences do.
 _CODE_LINE = re.compile(
     r"""(?!.*[a-z][.!?]$)(?:>>>|\#!|@\w+$
         |(?:async\s+)?def\s+\w+\s*\( | class\s+\w+\s*[:(] | from\s+[\w.]+\s+import\s+\w
@@ -48,7 +48,7 @@ class Cleaned:
 
 
 def clean(text: str, max_characters: int) -> Cleaned:
-    """The hint in a teacher's text. Takes any string, never raises, and runs in linear time."""
+    """Extracts the hint from a teacher's text. Takes any string, never raises, and runs in linear time."""
     _, text, _ = split_reasoning(without_thinking(text[:LONGEST_READ]))
     wrapped, _ = last_json_object(text)
     if wrapped:
@@ -65,7 +65,7 @@ def clean(text: str, max_characters: int) -> Cleaned:
     text = "".join(character for character in text if character.isprintable())
     while prefix := _PREFIX.match(text):
         text = text[prefix.end() :]
-    text = without_special_tokens(text)  # it goes into the policy's prompt: it can not end a turn there
+    text = without_special_tokens(text)  # it goes into the policy's prompt, and must not end a turn there
     if len(text) > max_characters:
         text = text[: max_characters + 1].rpartition(" ")[0] or text[:max_characters]
     if not re.search(r"[A-Za-z]{2}", text):
@@ -74,10 +74,10 @@ def clean(text: str, max_characters: int) -> Cleaned:
 
 
 def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
-    """Whether one of the secrets, a right answer, stands in the hint, whatever the blanks and case.
+    """Tells whether the hint contains one of the secrets (right answers), ignoring whitespace and case.
 
-    A number is found in every way to write it, digit groups and words included. An answer of one character stands in
-    many a sentence: it counts where the hint states it as an answer, or where the question does not have it.
+    A number is found however it is written, in digit groups and words, too. An answer of one character occurs in many
+    sentences: it counts where the hint states it as an answer, or where the question does not contain it.
     """
     said, asked = _squeezed(hint), _squeezed(question)
     numbers = _numbers_in(said)
@@ -97,12 +97,12 @@ def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:
 
 
 def _stands(secret: str, text: str, fewest: int = 1) -> bool:
-    """Whether a text has the secret as a whole."""
+    """Tells whether a text contains the secret as a whole word or number."""
     return len(secret) >= fewest and re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w|\.\d)", text) is not None
 
 
 def _tells_character(secret: str, said: str, asked: str) -> bool:
-    """A digit, or its name, or another sign."""
+    """Tells whether a hint gives away a digit, in figures or by name, or another single character."""
     spelled = rf"(?:{re.escape(secret)}|{_ONES[int(secret)]})" if secret.isdigit() else re.escape(secret)
     if re.search(rf"{_STATES}[^\w\s]{{0,3}}{spelled}(?!\w|\.\d|,\d|[^\w\s]\d| of\b| [a-z]+ing\b)", said):
         return True
@@ -116,7 +116,7 @@ def _tells_character(secret: str, said: str, asked: str) -> bool:
 
 
 def _tells_letter(secret: str, hint: str, question: str) -> bool:
-    """A letter: an option of the question, a variable, a grade. `A hint` and `I think` are words."""
+    """Tells whether a hint gives away a letter: an option, a variable, a grade. `A hint` and `I think` are words."""
     word = r"(?! [a-z])" if secret in "ai" else ""
     alone = rf"(?<![\w'.-])(?i:{secret})(?![\w'-]|\.\w){word}"
     capital = rf"(?<![\w'.-]){secret.upper()}(?![\w'-]|\.\w){word}"
@@ -128,12 +128,12 @@ def _tells_letter(secret: str, hint: str, question: str) -> bool:
 
 
 def _numerals(text: str) -> list[str]:
-    """The numbers in a text, but for those at the end of a name, as in x12."""
+    """Returns the numbers in a text, except those at the end of a name, as in x12."""
     return [each.text for each in numerals(text) if not text[: each.start][-1:].isalnum()]
 
 
 def _numbers_in(text: str) -> set[Fraction]:
-    """Every number that a text states, without its sign: in digits, in words, digit by digit."""
+    """Returns every number that a text states, without its sign: in digits, in words, digit by digit."""
     found = {abs(each.number) for each in map(quantity, _numerals(text)) if each}
     for run in _WORDS_RUN.findall(text):
         words = [word for word in re.findall(r"[a-z]+|\d+", run) if word not in ("and", "a")]
@@ -142,7 +142,7 @@ def _numbers_in(text: str) -> set[Fraction]:
 
 
 def _cardinal(words: list[str]) -> int | None:
-    """The number that is six thousand two hundred thirty-five; None for numbers in a row, and for a digit alone."""
+    """Reads six thousand two hundred thirty-five as a number; None for numbers in a row, and for a digit alone."""
     total = group = 0
     for word in words:
         value = int(word) if word.isdigit() else _SMALL.get(word, 0)
@@ -158,7 +158,7 @@ def _cardinal(words: list[str]) -> int | None:
 
 
 def _side_by_side(words: list[str]) -> int | None:
-    """six two three five, sixty-two thirty-five"""
+    """Reads numbers in a row as one: six two three five, sixty-two thirty-five; None for a single number."""
     parts: list[int] = []
     for word in words:
         value = int(word) if word.isdigit() else _SMALL.get(word)

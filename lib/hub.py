@@ -12,7 +12,7 @@ PROBE_SECONDS = 5
 
 @contextlib.contextmanager
 def offline_unless_reachable() -> Iterator[bool]:
-    """Yields whether the hub answers; if it does not, only what lies in the local cache is tried inside."""
+    """Yields whether the Hugging Face Hub answers; if not, only the local cache is used inside."""
     import datasets
     import httpx
     from huggingface_hub import constants
@@ -33,7 +33,7 @@ def offline_unless_reachable() -> Iterator[bool]:
 
 
 def upload(path: Path, to: Upload) -> None:
-    """A file of rows as the train split of a data set. ConfigError where the hub refuses, or can not be reached."""
+    """Uploads a file of rows as a data set's train split. ConfigError if the Hub refuses or cannot be reached."""
     import httpx
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError

@@ -26,18 +26,18 @@ from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of
 REDIRECTS = 5
 LONGEST_URL = 2048
 LONGEST_BODY = 2_000_000  # bytes, unpacked
-AT_ONCE = 64  # requests: httpcore goes through all of its waiting ones whenever one ends
+AT_ONCE = 64  # requests: httpcore scans all that wait whenever one ends
 SEARCHES_AT_ONCE = 8  # each is a process
 SEARCHES_PER_MINUTE = 60
-KNOWN_HOSTS = 1000  # whose last visits are remembered, before those of more than a minute ago are forgotten
+KNOWN_HOSTS = 1000  # remembered with their last visits; then those not visited for a minute are forgotten
 RESULT = {"title": 300, "href": LONGEST_URL, "body": 2000}  # characters
 PRIVATE = {"arpa", "cluster", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain",
            "localhost", "onion", "private", "svc", "test"}  # fmt: skip
-WIRE_SERVER = "168.63.129.16"  # of Azure: hands secrets to a virtual machine, at an address that looks public
+WIRE_SERVER = "168.63.129.16"  # Azure's: hands secrets to a virtual machine, at an address that looks public
 
 
 class NoCookies(CookieJar):
-    """Takes none and gives none, and does not read them either: that takes the square of a header's length."""
+    """Neither stores, sends nor parses cookies: parsing takes time quadratic in a header's length."""
 
     def extract_cookies(self, response: Any, request: Any) -> None:
         pass
@@ -47,7 +47,7 @@ class NoCookies(CookieJar):
 
 
 class Internet:
-    """Searching and fetching. Raises Failed."""
+    """Searches the internet and fetches pages. Raises Failed."""
 
     def __init__(self, settings: lib.config.Web):
         if not settings.enabled:
@@ -61,11 +61,11 @@ class Internet:
         if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", settings.user_agent):
             raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is no header; use printable ASCII")
         self._settings = settings
-        self._visits: dict[str, deque[float]] = {}  # host -> when its last visits were, or will be
+        self._visits: dict[str, deque[float]] = {}  # host -> times of its last visits, planned ones included
         self._parser = Parser()
         self._searches = Errands("search", SEARCHES_AT_ONCE, settings.timeout_s)
         self._connections = asyncio.Semaphore(AT_ONCE)
-        self._connect_s = settings.timeout_s / 3  # for a name, and for each of its addresses: a second one has its turn
+        self._connect_s = settings.timeout_s / 3  # for a lookup, and for each address, so that a second one is tried
         self._policy, self._blocked = _rules(settings)
         self._client = AsyncClient(
             policy=self._policy,
@@ -82,7 +82,7 @@ class Internet:
         )
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
-        """Results of several engines."""
+        """Returns up to `count` results of several search engines."""
         await self._wait_for_turn("search engines", SEARCHES_PER_MINUTE)
         try:
             hits = await self._searches.run(query, count, max(1, int(self._settings.timeout_s / 2)))
@@ -102,7 +102,7 @@ class Internet:
         return {"query": clean(query), "results": results}
 
     async def fetch(self, url: str) -> dict[str, Any]:
-        """A page, at most five redirects away."""
+        """Returns a page, following at most REDIRECTS redirects."""
         import httpx
         from ssrfguard import SSRFGuardError
 
@@ -126,29 +126,29 @@ class Internet:
         return document(str(response.url), response.status_code, text, cut, self._settings.max_characters)
 
     async def close(self) -> None:
-        """Closes connections, ends processes."""
+        """Closes connections and ends processes."""
         self._parser.close()
         self._searches.close()
         await self._client.aclose()
 
     def _resolve(self, *question: Any) -> list:
-        """`getaddrinfo`, which has no timeout of its own; ssrfguard judges what it answers."""
+        """Calls `getaddrinfo` with a timeout, since it has none of its own; ssrfguard judges the addresses."""
         try:
             return aside(socket.getaddrinfo, *question).result(self._connect_s)
         except (concurrent.futures.TimeoutError, UnicodeError) as error:
             raise socket.gaierror(socket.EAI_AGAIN, "no answer") from error
 
     def _judged(self, url: str) -> str:
-        """The host of a URL, once all is checked that needs no packet; its addresses are judged when it is resolved."""
+        """Returns a URL's host after every check that needs no network; addresses are judged when it is resolved."""
         import httpx
 
-        # As it is written, since httpx mends some of what ssrfguard refuses; then as it will be asked for.
+        # Check it as written, since httpx fixes some of what ssrfguard refuses; then as it will be requested.
         dataclasses.replace(self._policy, allowed_hosts=frozenset()).check_url(url)
         asked = httpx.URL(url)
         is_name = self._policy.check_url(str(asked)).address is None
         host = asked.raw_host.decode().rstrip(".")
         last = host.rpartition(".")[2]
-        if is_name and re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last):  # a number at the end makes an address, says WHATWG
+        if is_name and re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last):  # WHATWG: a final number makes it an address
             raise Failed("blocked: not a URL")
         if is_name and (last == host or last in PRIVATE):
             raise Failed("blocked: private name")
@@ -157,7 +157,7 @@ class Internet:
         return host
 
     async def _wait_for_turn(self, host: str, most: int) -> None:
-        """Keeps to so many visits in any minute."""
+        """Waits until `host` has had fewer than `most` visits within a minute. Raises Failed if that takes too long."""
         now = asyncio.get_running_loop().time()
         if host not in self._visits:
             if len(self._visits) % KNOWN_HOSTS == KNOWN_HOSTS - 1:
@@ -165,13 +165,13 @@ class Internet:
             self._visits[host] = deque(maxlen=most)
         visits = self._visits[host]
         pause = max(0.0, visits[0] + 60 - now) if len(visits) == most else 0.0
-        if pause >= self._settings.timeout_s:  # no "try again": this answer is kept, and would be given again
+        if pause >= self._settings.timeout_s:  # no "try again": this answer is recorded, and would be repeated
             raise Failed(f"rate limit: {most} requests a minute to {host}")
         visits.append(now + pause)
         await asyncio.sleep(pause)
 
     async def _text(self, response: Any) -> tuple[str, bool]:
-        """What a response says, and whether it was cut."""
+        """Returns the text of a response, and whether it was cut. Raises Failed."""
         import httpx
 
         if not response.is_success:
@@ -184,7 +184,7 @@ class Internet:
         return decode(body, content_type), cut
 
     def _told(self, error: BaseException) -> str:
-        """What the model is told of an error: what lies at its bottom, in words that do not change."""
+        """Returns what the model is told of an error: its root cause, in fixed words."""
         import httpx
         from ssrfguard import BlockedAddressError, BlockedURLError
 
@@ -210,11 +210,11 @@ class Internet:
 
 
 def _rules(settings: lib.config.Web) -> tuple[Any, list[str]]:
-    """ssrfguard's policy, and the names that are blocked beside it. ConfigError for what is no host."""
+    """Returns ssrfguard's policy and the names blocked in addition. Raises ConfigError for an entry that is no host."""
     import ssrfguard
     from ssrfguard import Block, Reach
 
-    blocks = [  # the longest prefix decides: of IPv6, what is allocated for global unicast and not an exception
+    blocks = [  # the longest prefix decides: of IPv6, global unicast without its exceptions is permitted
         *ssrfguard.DEFAULT_DENIED.blocks,
         Block(ip_network("::/0"), "Not global unicast", "RFC4291", Reach.DENIED),
         Block(ip_network("2000::/3"), "Global unicast", "RFC4291", Reach.PERMITTED),
@@ -249,7 +249,7 @@ def _rules(settings: lib.config.Web) -> tuple[Any, list[str]]:
 
 
 def _name(key: str, entry: str) -> str:
-    """A host name as httpx will ask for it. Strict: a list that is misread protects nobody."""
+    """Returns a host name as httpx requests it. Raises ConfigError; strict, since a misread list protects nobody."""
     import httpx
 
     name = entry.strip().removeprefix("*.").removeprefix(".").removesuffix(".")

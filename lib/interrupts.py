@@ -11,23 +11,23 @@ from typing import Any
 from lib.errors import FINISHED, INTERRUPTED, TERMINATED, Left
 
 EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
-LAUNCHER_SECONDS = 5.0  # within them a launcher passes on the Ctrl-C that the terminal has sent to every process
+LAUNCHER_SECONDS = 5.0  # within these a launcher forwards a Ctrl-C that the terminal already sent to every process
 _open: list["Interrupts"] = []
-_leavable: list["Interrupts"] = []  # whose work under way may be left
+_leavable: list["Interrupts"] = []  # those whose current work may be abandoned
 
 
 class Interrupts:
-    """While it is open, the first signal only sets `received`, so that the loop can save and leave.
+    """While it is open, the first signal only sets `received`, so that the loop can save and exit.
 
     The second one ends the process at once and touches no checkpoint, unless it comes within `patience` seconds: then
-    it is taken for an echo of the first. A terminal that closes may send several SIGHUPs: they are one. Outside the
-    main thread signals are left alone, and so is a SIGHUP that is ignored, as by `nohup`.
+    it counts as an echo of the first. A terminal that closes may send several SIGHUPs: they count as one. Outside the
+    main thread no signal is handled, and neither is a SIGHUP that is ignored, as under `nohup`.
     """
 
     def __init__(self, patience: float = 0.0) -> None:
         self.received: int | None = None
         self.since = 0.0  # monotonic seconds; when it was received
-        self.where: Callable[[], str] | None = None  # what is being done, for messages
+        self.where: Callable[[], str] | None = None  # the current activity, for messages
         self._patience = patience
         self._old: dict[int, Any] = {}
         self._terminals: list[int] = []  # which of stdout and stderr may be closed by a SIGHUP
@@ -48,21 +48,21 @@ class Interrupts:
 
     @property
     def exit_code(self) -> int:
-        """What the process should exit with: 0, 130 after SIGINT, 143 after the others."""
+        """Returns the exit code for the process: 0, 130 after SIGINT, 143 after the others."""
         return EXIT_CODES.get(self.received, FINISHED)
 
     @property
     def is_leavable(self) -> bool:
-        """Whether what is under way may be left, since the next start does it again."""
+        """Tells whether the current work may be abandoned, since the next start does it again."""
         return self in _leavable
 
     def note(self, number: int) -> None:
-        """Takes a signal as received, here or by another process."""
+        """Records a signal as received, here or by another process."""
         self.received, self.since = number, time.monotonic()
 
     @contextlib.contextmanager
     def leavable(self) -> Iterator[None]:
-        """Within, `give_way` raises Left once a signal has been received."""
+        """Makes `give_way` raise Left inside, once a signal has been received."""
         _leavable.append(self)
         try:
             yield
@@ -81,7 +81,7 @@ class Interrupts:
             os._exit(EXIT_CODES[number])
 
     def _drop_terminals(self) -> None:
-        """What is printed on a terminal that has been closed would be an error, and no checkpoint would be saved."""
+        """Sends output for closed terminals to /dev/null: printing would raise, and no checkpoint would be saved."""
         for descriptor in self._terminals:
             if not os.isatty(descriptor):
                 null = os.open(os.devnull, os.O_WRONLY)
@@ -90,11 +90,11 @@ class Interrupts:
 
 
 def current() -> Interrupts | None:
-    """The one that is open."""
+    """Returns the Interrupts opened last, or None."""
     return _open[-1] if _open else None
 
 
 def give_way() -> None:
-    """For work that takes long: raises Left where it may be left and a signal has asked for an end."""
+    """Raises Left if a signal has come and the current work may be abandoned; for long work to call."""
     if _leavable and _leavable[-1].received:
         raise Left

@@ -20,7 +20,7 @@ _PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 @dataclass(frozen=True)
 class Check:
-    """A rung that was tried: (what a program attempted there, was it refused), and why the rung is not taken."""
+    """The result of trying a rung: (what a program attempted, was it refused), and why the rung is not taken."""
 
     rung: Rung
     attempts: tuple[tuple[str, bool], ...] = ()
@@ -28,7 +28,7 @@ class Check:
 
 
 def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
-    """Tries the rungs from `highest` downwards; the last check is the rung that holds. Raises SandboxError."""
+    """Tries the rungs from `highest` down; the last check is of the rung taken. Raises ConfigError, SandboxError."""
     names = [rung.name for rung in RUNGS]
     if highest is not None and highest not in names:
         raise ConfigError(f"sandbox.rung: got '{highest}', expected one of {', '.join(names)}")
@@ -46,7 +46,7 @@ def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]
 
 
 def check(rung: Rung) -> Check:
-    """Starts a worker on a rung and lets a program try what must be refused there."""
+    """Starts a worker on a rung and runs a program that attempts what must be refused there."""
     if sys.platform != "linux" and rung.seccomp:
         return Check(rung, why_not=f"needs Linux, this is {sys.platform}")
     with tempfile.TemporaryDirectory() as folder, _planted_secret():
@@ -69,7 +69,7 @@ def _planted_secret() -> Iterator[None]:
 def _attempts(worker: Worker, folder: Path) -> Check:
     canary = folder / "canary"
     canary.write_text("alive")
-    folder.chmod(0o777)  # so that it is the sandbox which refuses, not the file system
+    folder.chmod(0o777)  # so that the sandbox refuses, not the file system
     canary.chmod(0o666)
     calls = {
         "read a file of the system": "read_etc()",

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable
 
-# Matplotlib writes these colours into the picture, where they become CSS variables: the page decides light or dark.
+# Placeholders in Matplotlib's pictures, which `as_inline` replaces by CSS variables: the page decides light or dark.
 COLOURS = {"ink": "#010101", "muted": "#020202", "grid": "#030303", "one": "#040404", "two": "#050505",
            "good": "#060606", "bad": "#070707"}  # fmt: skip
 LOOK = {
@@ -19,18 +19,18 @@ LOOK = {
 
 
 def heading(title: str, text: str) -> str:
-    """The top of the page."""
+    """Returns the top of the page."""
     title, text = html.escape(title), html.escape(text)
     return f"<header><p class=brand>Rematch</p><h1>{title}</h1><p class=lead>{text}</p></header>"
 
 
 def section(title: str, content: str, note: str = "") -> str:
-    """A titled part of the page."""
+    """Returns a titled part of the page."""
     return f"<section><h2>{title}</h2>{content}{f'<p class=note>{html.escape(note)}</p>' if note else ''}</section>"
 
 
 def table(heads: list[tuple[str, str]], lines: list[str], look: str = "rates") -> str:
-    """Lines under headings, each with its colour."""
+    """Returns a table of `lines` under `heads`, pairs of a name and its colour."""
     head = "".join(f"<th class={colour}>{html.escape(name)}</th>" for name, colour in heads)
     return (
         f"<div class=wide><table class={look}><thead><tr><th></th>{head}</tr></thead>"
@@ -39,19 +39,19 @@ def table(heads: list[tuple[str, str]], lines: list[str], look: str = "rates") -
 
 
 def table_row(label: str, cells: Iterable[str], look: str = "") -> str:
-    """A line of plain texts."""
+    """Returns a table row of plain texts."""
     inner = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
     return f"<tr><th{f' class={look}' if look else ''}>{html.escape(label)}</th>{inner}</tr>"
 
 
 def facts(items: dict[str, str]) -> str:
-    """Short texts, each under its name."""
+    """Returns a list of short texts, each under its name."""
     cells = "".join(f"<div><dt>{name}</dt><dd>{html.escape(text)}</dd></div>" for name, text in items.items())
     return f"<dl class=facts>{cells}</dl>"
 
 
 def page(title: str, body: list[str], damaged: int) -> str:
-    """The whole file."""
+    """Returns the whole page; `damaged`: the number of damaged log lines."""
     warning = f"<p class=note>{damaged} damaged lines of the logs were skipped.</p>" if damaged else ""
     return (
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{html.escape(title)} · Rematch</title>"
@@ -61,7 +61,7 @@ def page(title: str, body: list[str], damaged: int) -> str:
 
 
 def picture(title: str, plot: Callable[[object], None], stage_starts: Iterable[int], is_wide: bool = False) -> str:
-    """Curves over steps as inline SVG; `plot` draws them on the axes. `stage_starts`: where stage II begins."""
+    """Returns curves over steps as inline SVG; `plot` draws them on the axes. `stage_starts`: where stage II begins."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -86,7 +86,7 @@ def picture(title: str, plot: Callable[[object], None], stage_starts: Iterable[i
 
 
 def as_inline(svg: str, title: str) -> str:
-    """A picture that can stand in a page: no prolog, no second id of one name, colours as CSS variables."""
+    """Prepares a picture for inlining in a page: no prolog, no duplicate ids, colours as CSS variables."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", svg)

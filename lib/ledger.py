@@ -11,11 +11,11 @@ from lib.parsing import split_reasoning
 from lib.selfplay import Played
 from lib.stats import percentiles
 
-LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may say megabytes, step after step
+LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 
 
 def brief(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with the middle of every very long text left out, and told so; judged was the whole."""
+    """Returns the row with the middle of very long texts left out, and marked so; the whole text was judged."""
     return {
         key: f"{value[: LONGEST_TEXT // 2]}\n[{len(value) - LONGEST_TEXT} characters left out]\n"
         f"{value[-LONGEST_TEXT // 2 :]}"
@@ -26,7 +26,7 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def texts_of(group: Group) -> list[dict[str, Any]]:
-    """What the policy wrote, with its verdict; a hint is told, where there was one."""
+    """Returns what the policy wrote, with its verdict, and with its hint where there was one."""
     asked = group.asked
     hint = {"hint": asked.hint} if asked.hint else {}
     return [
@@ -47,7 +47,7 @@ def texts_of(group: Group) -> list[dict[str, Any]]:
 
 
 def reaction_text(each: Played) -> dict[str, Any]:
-    """What the opponent wrote, or why there is nothing."""
+    """Returns what the opponent wrote, or why there is nothing."""
     reaction = each.reaction
     said = {"text": reaction.text, "error": reaction.error} if reaction.error else {"text": reaction.text}
     verdict = {"match": reaction.score.match, "reward": reaction.score.components} if reaction.score else {}
@@ -60,7 +60,7 @@ def reaction_text(each: Played) -> dict[str, Any]:
 def numbers_of(
     answer: Answer, thinking: Thinking | None = None, tokenizer: object = None
 ) -> dict[str, float | bool | None]:
-    """An answer in numbers: what was not judged has no reward. With `thinking`, its reasoning is counted apart."""
+    """Returns the metrics of an answer, no reward if it was not judged. With `thinking`, counts reasoning apart."""
     score = answer.score
     numbers = {
         "reward": score.reward if score.scored else None,
@@ -79,7 +79,7 @@ def numbers_of(
 
 
 def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]:
-    """A prompt in numbers; `rewards` are those that are trained on, games included, and may be none."""
+    """Returns the metrics of a prompt; `rewards` are those that are trained on, games included, and may be empty."""
     mine, theirs = each.game
     is_game = mine is not None and theirs is not None
     return {
@@ -94,7 +94,7 @@ def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]
 
 
 def updates_in_one(updates: list[dict]) -> dict[str, float]:
-    """The numbers of a step's optimizer steps, averaged; of `log_ratios`, one per answer, the percentiles."""
+    """Averages the metrics of a step's optimizer steps; of `log_ratios`, one per answer, returns percentiles."""
     skipped = len(updates)
     updates = [each for each in updates if isfinite(each["loss"]) and isfinite(each["grad_norm"])]
     skipped -= len(updates)
@@ -111,7 +111,7 @@ def updates_in_one(updates: list[dict]) -> dict[str, float]:
 
 
 def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:
-    """The mean of each number over the rows that have it; a reward's component that is not named is 0."""
+    """Returns the mean of each number over the rows that have it; a reward component that is missing counts as 0."""
     rows = list(rows)
     means = {}
     for name in sorted({name for row in rows for name in row}):

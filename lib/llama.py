@@ -18,24 +18,24 @@ from torch.utils.checkpoint import checkpoint
 from lib.head import product
 from lib.logits import backbone_of
 
-FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with these very layers
+FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 
 # (layer, queries (B, T, H, D), keys (B, T, KV, D), values (B, T, KV, D)) -> (B, T, H, D)
 Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Llama:
-    """The forward of one model, its adapter included, on or off as it is at each call."""
+    """The forward of one model with its adapter, which is applied if it is on at the time of the call."""
 
     def __init__(self, backbone: nn.Module, positions: int = 0):
-        """`positions`: with the rotations of so many at hand, as decoding needs them again at every token."""
+        """Precomputes the rotations of the first `positions` positions, which decoding needs again at every token."""
         self._backbone = backbone
         self._layers = list(backbone.layers)
         self._tables = _tables(backbone, positions) if positions else None
 
     @classmethod
     def of(cls, model: nn.Module) -> "Llama | None":
-        """The forward of a causal language model of transformers; None if its layers are of another kind."""
+        """Returns the forward of a transformers causal language model; None for other layers or a trainable base."""
         if model.config.model_type not in FAMILY or not type(model).__module__.startswith("transformers."):
             return None
         backbone = backbone_of(model)
@@ -47,8 +47,10 @@ class Llama:
         return cls(backbone) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
     def merged(self, positions: int) -> "Llama | Merged":
-        """For decoding up to so many positions: the adapter merged into copies of the weights where that is exact,
-        which it is in float32 alone."""
+        """Returns a forward for decoding up to `positions` positions.
+
+        The adapter is merged into copies of the weights where that is exact, which it is in float32 alone.
+        """
         tensors = [parameter for layer in self._layers for parameter in layer.parameters()]
         is_exact = all(each.dtype == torch.float32 for each in tensors)
         return (Merged if is_exact else Llama)(self._backbone, positions)
@@ -56,9 +58,9 @@ class Llama:
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Hidden states (B, T, d) of token ids (B, T) at `positions` (B, T).
+        """Returns hidden states (B, T, d) of token ids (B, T) at `positions` (B, T).
 
-        `chosen` (N,): those positions of the flattened (B, T) alone, as (N, d).
+        With `chosen` (N,), indices into the flattened (B, T), returns those positions alone, as (N, d).
         """
         x = self._backbone.embed_tokens(ids)
         tables = self._tables
@@ -73,7 +75,7 @@ class Llama:
 
 @dataclass(frozen=True)
 class _Layer:
-    """The weights of a layer: matrices of one input are one, and hold the weight of the norm before them too."""
+    """The weights of a layer: matrices with one input are stacked, and the weight of the norm before is folded in."""
 
     qkv: torch.Tensor  # ((H + 2 KV) D, d)
     qkv_bias: torch.Tensor | None
@@ -87,10 +89,11 @@ class _Layer:
 
     @classmethod
     def of(cls, layer: nn.Module) -> "_Layer":
-        """Copies of the weights of transformers' layer."""
+        """Copies the weights of a transformers layer."""
         attention, mlp = layer.self_attn, layer.mlp
         qkv, qkv_bias = _stacked(attention.q_proj, attention.k_proj, attention.v_proj)
         gate_up, gate_up_bias = _stacked(mlp.gate_proj, mlp.up_proj)
+        # W (g * x) = (W diag(g)) x, so a norm's weight g scales the columns of W
         qkv *= layer.input_layernorm.weight
         gate_up *= layer.post_attention_layernorm.weight
         qk_norm = None
@@ -103,7 +106,7 @@ class _Layer:
 
 
 class Merged:
-    """The forward without gradient and in few calls, which are what small matrices cost: for decoding, in float32."""
+    """The forward for decoding in float32: without gradient, in few calls, whose overhead dominates small matrices."""
 
     def __init__(self, backbone: nn.Module, positions: int):
         config, attention = backbone.config, backbone.layers[0].self_attn
@@ -118,7 +121,7 @@ class Merged:
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """As `Llama` does it."""
+        """Returns what `Llama` does."""
         x = embedding(ids, self._embedding)
         cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
         for index, layer in enumerate(self._layers):
@@ -140,13 +143,13 @@ class Merged:
 
 
 def _rotations(backbone: nn.Module, positions: torch.Tensor) -> list[torch.Tensor]:
-    """Cosines and sines (B, T, 1, D / 2) at positions (B, T); the other half of what the model makes is the same."""
-    both = backbone.rotary_emb(backbone.embed_tokens.weight, positions)  # which tells the dtype
+    """Returns cosines and sines (B, T, 1, D / 2) at positions (B, T); the model repeats them in a second half."""
+    both = backbone.rotary_emb(backbone.embed_tokens.weight, positions)  # the weight gives the dtype
     return [part[:, :, None, : part.shape[-1] // 2] for part in both]
 
 
 def _tables(backbone: nn.Module, count: int) -> list[torch.Tensor]:
-    """The same (count, 1, D / 2) at the first `count` positions."""
+    """Returns cosines and sines (count, 1, D / 2) at the first `count` positions."""
     every = torch.arange(count, device=backbone.embed_tokens.weight.device)[None]
     return [part[0] for part in _rotations(backbone, every)]
 
@@ -157,7 +160,7 @@ def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
 
 
 def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Weight and bias of linear layers with one input as those of one layer, adapters merged in where they are on."""
+    """Returns the weight and bias of linear layers with one input as one layer's, with active adapters merged in."""
     bases, adapters = zip(*map(_parts, modules), strict=True)
     sizes = [base.out_features for base in bases]
     stack = torch.cat([base.weight for base in bases])
@@ -173,10 +176,10 @@ def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def attend_within(mask: torch.Tensor | None, causal: int, dtype: torch.dtype) -> Attend:
-    """Attention of texts to themselves: causal, or where `mask` (B, 1, T, T) is true.
+    """Returns the attention of texts to themselves: causal, or where `mask` (B, 1, T, T) is true.
 
-    The first `causal` tokens of every text see all before them, mask or not: they need neither it nor what follows.
-    `dtype` is the model's.
+    The first `causal` tokens of every text see all tokens before them, mask or not, so they are computed without the
+    mask and without later keys. `dtype` is the model's.
     """
     if mask is None:
         return lambda _layer, query, key, value: _attention(query, key, value, None)
@@ -195,7 +198,7 @@ def attend_within(mask: torch.Tensor | None, causal: int, dtype: torch.dtype) ->
 
 def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     groups = query.shape[2] // key.shape[2]
-    if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no quick kernel there groups heads
+    if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no fast kernel there takes grouped heads
         key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
     heads_first = (part.transpose(1, 2) for part in (query, key, value))
     mixed = scaled_dot_product_attention(*heads_first, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
@@ -231,7 +234,7 @@ def _projections(layer: nn.Module) -> list[nn.Module]:
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Whether `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
+    """Tells whether `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
     from peft.tuners.lora import Linear
 
     if type(module) is not Linear:
@@ -249,7 +252,7 @@ def _is_plain(module: nn.Module) -> bool:
 
 
 def _parts(module: nn.Module) -> tuple[nn.Linear, tuple[torch.Tensor, torch.Tensor, float] | None]:
-    """The frozen layer of a linear module, and its adapter's A (r, in), B (out, r) and scale where that is on."""
+    """Returns the frozen layer of a linear module, and its adapter's A (r, in), B (out, r) and scale if it is on."""
     if not hasattr(module, "lora_A"):
         return module, None
     if module.disable_adapters:
@@ -259,7 +262,7 @@ def _parts(module: nn.Module) -> tuple[nn.Linear, tuple[torch.Tensor, torch.Tens
 
 
 def _linears(x: torch.Tensor, *modules: nn.Module) -> tuple[torch.Tensor, ...]:
-    """x (..., in) -> (..., out) by each of some linear layers, with their adapters where those are on."""
+    """Maps x (..., in) to (..., out) by each of the linear layers, with their adapters where those are on."""
     bases, adapters = zip(*map(_parts, modules), strict=True)
     if not any(adapters):
         return tuple(linear(x, base.weight, base.bias) for base in bases)
@@ -273,9 +276,9 @@ def _linears(x: torch.Tensor, *modules: nn.Module) -> tuple[torch.Tensor, ...]:
 
 
 class _Adapted(torch.autograd.Function):
-    """W x + bias + scale B A x for layers of one input, W and bias frozen (Hu et al. 2021, arXiv 2106.09685).
+    """W x + bias + scale B A x for layers with one input, W and bias frozen (Hu et al. 2021, arXiv 2106.09685).
 
-    The low-rank products are made in the adapters' dtype, as peft does it, and added in place.
+    The low-rank products are computed in the adapters' dtype, as in peft, and added in place.
     """
 
     @staticmethod
@@ -293,6 +296,7 @@ class _Adapted(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        # with g the gradient: dB = scale g^T (x A^T), dA = (scale g B)^T x, dx = g W + (scale g B) A
         x, low, down, *rest = ctx.saved_tensors
         count = len(grads)
         weights, ups = rest[:count], rest[count:]
@@ -316,7 +320,7 @@ class _Adapted(torch.autograd.Function):
 
 
 def _add_product(y: torch.Tensor, x: torch.Tensor, matrix: torch.Tensor, scale: float = 1.0) -> None:
-    """y += scale x matrix, in one pass where the dtypes agree."""
+    """Adds scale x matrix to y in place, in one pass where the dtypes agree."""
     rows = y.view(-1, y.shape[-1])
     if y.dtype == x.dtype:
         rows.addmm_(x.flatten(0, -2), matrix, alpha=scale)
@@ -325,14 +329,14 @@ def _add_product(y: torch.Tensor, x: torch.Tensor, matrix: torch.Tensor, scale: 
 
 
 def _norm(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """x / rms(x) * weight along the last dimension, by an RMSNorm of transformers."""
+    """Returns x / rms(x) * weight along the last dimension, by an RMSNorm of transformers."""
     if x.dtype != torch.float32:
-        return module(x)  # where it rounds is its own matter
+        return module(x)  # models differ in where they round
     return _RMSNorm.apply(x, module.weight, module.variance_epsilon)
 
 
 class _RMSNorm(torch.autograd.Function):
-    """Zhang & Sennrich 2019, arXiv 1910.07467, with a frozen weight; float32."""
+    """RMSNorm (Zhang & Sennrich 2019, arXiv 1910.07467) with a frozen weight, in float32."""
 
     @staticmethod
     def forward(ctx, x, weight, epsilon):
@@ -343,6 +347,7 @@ class _RMSNorm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
+        # with r = 1 / rms(x) and g = grad * weight: dx = r g - r^3 x mean(g x)
         x, weight, inverse = ctx.saved_tensors
         by_normed = grad * weight
         along = (by_normed * x).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
@@ -350,7 +355,10 @@ class _RMSNorm(torch.autograd.Function):
 
 
 class _Rotary(torch.autograd.Function):
-    """Su et al. 2021, arXiv 2104.09864: x (B, T, H, D), pairs i and i + D/2, by cos and sin (B, T, 1, D/2)."""
+    """Rotary embedding (Su et al. 2021, arXiv 2104.09864): rotates pairs i, i + D/2 of x (B, T, H, D).
+
+    cos and sin are (B, T, 1, D/2).
+    """
 
     @staticmethod
     def forward(ctx, x, cos, sin):

@@ -16,12 +16,12 @@ from lib.model import Policy, load_base, load_skeleton, start_backend, stop_ids
 from lib.outside import Outside
 from lib.parsing import native_calls, opening_of, split_reasoning
 
-GATHER_SECONDS = 0.01  # until those who were answered together have asked again
+GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests
 PROBE = "REMATCH PROBE"
 
 
 class Template:
-    """How a model reads chats and tools: its tokenizer's chat template, with its thinking switched."""
+    """Renders chats and tools as a model reads them: its tokenizer's chat template, with thinking on or off."""
 
     def __init__(self, tokenizer: object, thinking: Thinking, settings: dict[str, Any]):
         self.tokenizer, self.settings = tokenizer, dict(settings)
@@ -31,7 +31,7 @@ class Template:
 
     @property
     def knows_tools(self) -> bool:
-        """Whether it tells the model of tools."""
+        """Tells whether the template shows tools to the model."""
         tool = {"type": "function", "function": {"name": PROBE, "description": "", "parameters": {}}}
         try:
             return PROBE in self.render([{"role": "user", "content": "x"}], [tool])
@@ -40,7 +40,7 @@ class Template:
 
     @property
     def knows_results(self) -> bool:
-        """Whether it has a role for what tools say, also without native calls."""
+        """Tells whether the template has a role for tool results, also without native calls."""
         chat = [("user", "x"), ("assistant", "y"), ("tool", PROBE)]
         try:
             return PROBE in self.render([{"role": role, "content": content} for role, content in chat], [])
@@ -48,7 +48,7 @@ class Template:
             return False
 
     def render(self, messages: list[dict], tools: list[dict], **more: Any) -> str:
-        """The chat as text, up to where the assistant answers. ReplyError where the template refuses it."""
+        """Renders the chat as text, up to where the assistant answers. Raises ReplyError if the template refuses it."""
         from jinja2 import TemplateError
 
         uniform = [as_message(message, "the chat") for message in messages]
@@ -61,12 +61,12 @@ class Template:
                 add_generation_prompt=True,
                 **{**self.settings, **more},
             )
-        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and what is no text
+        except (TemplateError, TypeError) as error:  # TypeError: the template adds text and something else
             raise ReplyError("refused", f"the chat template refuses this chat ({error})") from error
 
 
 class LocalModel:
-    """A chat generator over a policy; an async context. Replies depend on their request alone, seed included."""
+    """A chat generator over a policy; an async context. Each reply depends on its request alone, seed included."""
 
     def __init__(self, policy: Policy, tokenizer: object, thinking: Thinking, name: dict[str, Any], batch_size: int):
         self.policy, self.tokenizer, self.thinking = policy, tokenizer, thinking
@@ -77,7 +77,7 @@ class LocalModel:
         self._waiting: list[tuple[Request, list[int], asyncio.Future]] = []
 
     async def __aenter__(self) -> "LocalModel":
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decode")  # the event loop goes on meanwhile
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decode")  # keeps the event loop free
         self._wake = asyncio.Event()
         self._task = asyncio.create_task(self._decode_for_ever())
         return self
@@ -87,7 +87,7 @@ class LocalModel:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def reply(self, request: Request) -> Reply:
-        """One reply. ReplyError where the chat is too long; what decoding raises ends the run."""
+        """Returns one reply. Raises ReplyError if the chat is too long; errors in decoding end the run."""
         ids = self._encode(request)
         future = asyncio.get_running_loop().create_future()
         self._waiting.append((request, ids, future))
@@ -119,13 +119,13 @@ class LocalModel:
                 done = await asyncio.get_running_loop().run_in_executor(
                     self._thread, generate, self.policy, turns, self._decoding(batch)
                 )
-            except Exception as error:  # whoever waits gets it, and with it the script
+            except Exception as error:  # raised in every waiting caller, and so in the script
                 _settle(batch, lambda future, _, error=error: future.set_exception(error))
             else:
                 _settle(batch, lambda future, request, done=done: future.set_result(done[(request.seed, 0)]))
 
     def _next_batch(self) -> list[tuple[Request, list[int], asyncio.Future]]:
-        """Waiting requests of one temperature and of different seeds, which name their random numbers."""
+        """Takes waiting requests of one temperature and of different seeds, since a seed names its random numbers."""
         temperature = self._waiting[0][0].temperature if self._waiting else None
         batch, left, seeds = [], [], set()
         for entry in self._waiting:
@@ -150,7 +150,7 @@ class LocalModel:
 
     def _read(self, request: Request, prompt_tokens: int, completion: Completion) -> Reply:
         ids = completion.text_ids()
-        text = self.tokenizer.decode(ids, skip_special_tokens=False)  # some calls are marked by them
+        text = self.tokenizer.decode(ids, skip_special_tokens=False)  # some models mark tool calls with them
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
         opening = opening_of(text, answer, self.thinking.open_tag)
         calls: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ class LocalModel:
 
 
 def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
-    """The config's model, with its adapter. Raises ConfigError."""
+    """Loads the config's model, with its adapter. Raises ConfigError."""
     backend = start_backend(config.model)
     say(f"model {config.model.full_name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
     base, tokenizer = load_base(config.model, backend)
@@ -190,7 +190,7 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
 
 
 def load_template(config: CollectConfig) -> Template:
-    """How the config's model reads chats, without its weights. Raises ConfigError."""
+    """Loads the chat template of the config's model, without its weights. Raises ConfigError."""
     _, tokenizer = load_skeleton(config.model)
     _refuse_controls(tokenizer, config)
     return Template(tokenizer, config.generation.thinking, config.model.chat_template_kwargs)

@@ -12,13 +12,13 @@ from torch import nn
 from lib.errors import ConfigError
 from lib.head import Head
 
-SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap bends, and one that all of them flatten
-CLOSE = 0.02  # of a number: more than bfloat16 rounds away
+SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one that every soft-cap saturates
+CLOSE = 0.02  # relative tolerance, above the rounding error of bfloat16
 
 
 def backbone_of(model: nn.Module) -> nn.Module:
-    """A causal language model without its output layer; the model itself where it has no such part."""
-    named = getattr(model, model.base_model_prefix, None)  # for some, of another model that they are a part of
+    """Returns a causal language model without its output layer; the model itself where it has no such part."""
+    named = getattr(model, model.base_model_prefix, None)  # None if it is the prefix of a larger model
     return getattr(model, "model", model) if named is None else named
 
 
@@ -30,7 +30,7 @@ class Around(NamedTuple):
     softcap: float | None = None
 
     def head(self, output: nn.Module, temperature: float) -> Head:
-        """The head that an output layer (V, d) makes with this around it."""
+        """Returns the head of an output layer (V, d), with these factors, this soft-cap and `temperature` folded in."""
         bias = getattr(output, "bias", None)
         if bias is not None and self.before != 1.0:
             bias = bias / self.before
@@ -39,8 +39,11 @@ class Around(NamedTuple):
 
 @torch.no_grad()
 def measure(model: nn.Module) -> Around:
-    """Runs the forward of a causal language model over two tokens, with known numbers in the place of the hidden
-    states, and of what the output layer makes of them. ConfigError where that shows no factor and no soft-cap."""
+    """Measures the factors and the soft-cap around the output layer of a causal language model.
+
+    Runs its forward over two tokens, with known numbers in place of the hidden states and of the output layer's result.
+    Raises ConfigError where there is no output layer, or where factors and a soft-cap do not explain the logits.
+    """
     output, backbone = model.get_output_embeddings(), backbone_of(model)
     kind = model.config.model_type
     if output is None or backbone is model:
@@ -79,7 +82,7 @@ def measure(model: nn.Module) -> Around:
             hook.remove()
     around = None
     if inputs and logits.shape == raw.shape:
-        # a backbone that was not asked leaves only the probe to tell what happens to its hidden states
+        # if the backbone's own forward was not called, `before` cannot be measured: only lib/probe.py can tell
         before = _factor(hidden, inputs[-1].flatten(0, -2)[-1]) if replaced else 1.0
         around = before and _bend(raw, logits, half, before)
     if not around:
@@ -91,12 +94,12 @@ def measure(model: nn.Module) -> Around:
 
 
 def _ramp(count: int) -> torch.Tensor:
-    """Numbers from 1 to 2 that bfloat16 has, too: multiplied and rounded, they tell the factor in their mean."""
+    """Returns numbers from 1 to 2, exact in bfloat16: multiplied and rounded, they show the factor in their mean."""
     return 1 + torch.arange(count) % 64 / 64
 
 
 def _factor(numbers: torch.Tensor, multiplied: torch.Tensor) -> float | None:
-    """By what all numbers (n,) were multiplied, rounding apart; None where that is not one factor."""
+    """Returns the factor by which all numbers (n,) were multiplied, up to rounding; None if there is no single one."""
     if numbers.shape != multiplied.shape:
         return None
     ratios = multiplied.double() / numbers.double()
@@ -107,7 +110,10 @@ def _factor(numbers: torch.Tensor, multiplied: torch.Tensor) -> float | None:
 
 
 def _bend(raw: torch.Tensor, logits: torch.Tensor, small: int, before: float) -> Around | None:
-    """What makes logits (V,) of raw ones (V,), the first `small` of which are small, and the last one large."""
+    """Returns the factor and the soft-cap that turn raw logits (V,) into logits (V,); None if none do.
+
+    The first `small` raw logits are small enough that a soft-cap is linear there, the last one saturates it.
+    """
     after, softcap = _factor(raw[:small], logits[:small]), None
     if after is None:
         return None

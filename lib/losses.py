@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-MAX_LOG_RATIO = 20.0  # exp(20) = 5e8: beyond it only overflow follows
+MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
 
 
 def kl_per_token(
@@ -19,18 +19,20 @@ def kl_per_token(
     exact: torch.Tensor | None = None,
     old_logp: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Penalty per token on samples of the policy, float32 (N,), in nats (Schulman 2020, joschu.net/blog/kl-approx).
+    """Returns the KL penalty of each token, float32 (N,), in nats (Schulman 2020, joschu.net/blog/kl-approx).
+
+    For tokens that the policy sampled:
 
     k3     exp(d) - 1 - d. As a value: an unbiased estimate of KL(policy || reference). As a loss: the gradient of
-           KL(reference || policy), whose pull saturates where the policy has grown a token from almost nothing.
-    k2     d^2 / 2. As a value slightly biased; as a loss exactly the gradient of KL(policy || reference), per state.
-    k1_in_reward  -d, without gradient: the caller takes beta times its sum over a text from the reward of the text,
-           whose gradient is then that of k2 as a loss, in the mean (as a loss its own mean gradient is zero).
+           KL(reference || policy), which saturates on tokens that the policy makes far likelier than the reference.
+    k2     d^2 / 2. As a value: slightly biased. As a loss: exactly the gradient of KL(policy || reference), per state.
+    k1_in_reward  -d, without gradient: the caller subtracts beta times its sum over a text from the text's reward.
+           The expected gradient is then that of k2 as a loss (as a loss, its own expected gradient is zero).
     exact  KL(policy || reference) over the whole vocabulary, as computed by the head; value and gradient are exact.
 
-    Where an earlier policy sampled the tokens, `old_logp` are their log-probs under it. Then k3 and k2 are weighted by
-    exp(l - o), token by token and without gradient, so that value and gradient are, in the mean, those on samples of
-    the policy. 1 in the first optimizer step on a batch; `exact` is not about the token that was sampled.
+    If an earlier policy sampled the tokens, `old_logp` holds their log-probs under it. Then k3 and k2 are weighted by
+    exp(l - o), token by token and without gradient, so that the expected value and gradient are those on samples of
+    the policy. The weight is 1 in the first optimizer step on a batch. `exact` does not depend on the sampled token.
     """
     if old_logp is not None and kind in ("k3", "k2"):
         ratio = (logp.detach() - old_logp).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
@@ -48,13 +50,13 @@ def kl_per_token(
 
 
 def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
-    """Weight of every token of a sample, (B,), so that a sum over samples and tokens becomes a mean over samples.
+    """Returns token weights per sample, (B,), that turn a sum over samples and tokens into a mean over samples.
 
-    sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change with a constant added to
-    the reward (Dr.GRPO, arXiv 2503.20783); two attempts have one such number, or their gradients are not those of the
-    sum of their rewards. budget: 1 over the budget of this very attempt. token: every token of the step counts the same
-    (DAPO, arXiv 2503.14476); `all_lengths` are those of all samples of the step, over all processes, 0 where a sample
-    is not trained.
+    sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change when a constant is added
+    to the reward (Dr.GRPO, arXiv 2503.20783); two attempts must share this number, or their gradients are not those of
+    the sum of their rewards. budget: 1 over the budget of this attempt. token: every token of the step counts the same
+    (DAPO, arXiv 2503.14476); `all_lengths` holds the lengths of all samples of the step, over all processes, 0 for a
+    sample that is not trained on.
     """
     if norm == "sequence":
         return 1.0 / lengths.clamp(min=1)
@@ -66,9 +68,9 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
 
 
 def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
-    """Advantages r_i - mean of the others along the last dimension, any shape (..., K), K >= 2 (RLOO, 2402.14740).
+    """Returns advantages r_i - mean of the others along the last dimension, (..., K) with K >= 2 (RLOO, 2402.14740).
 
-    What is not `scored` (bool, same shape) is nobody's other, and gets 0; so does what is left alone.
+    Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
     """
     if rewards.shape[-1] < 2:
         raise ValueError("leave_one_out needs at least two rewards in a group")
@@ -78,17 +80,17 @@ def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> 
 
 
 def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """A penalty, any shape (..., K), minus the mean of the others along the last dimension, or itself where K = 1.
+    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if K = 1.
 
-    Without the others' mean it would pull as hard and more noisily; with a mean that holds its own it would pull less.
+    Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
     """
     return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
 
 
 def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Rewards minus the mean of the scored ones, else 0.
+    """Subtracts the mean of the scored rewards along the last dimension; returns 0 for entries not scored.
 
-    Exactly 0 where all are equal: Adam would turn the rounding of 0.1 into a full step.
+    Exactly 0 if all are equal: Adam would turn the rounding error of 0.1 into a full step.
     """
     first = scored.int().argmax(-1, keepdim=True)
     shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
@@ -96,23 +98,23 @@ def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
     return torch.where(scored, shifted - mean, 0.0)
 
 
-STD_FLOOR = 1e-4  # what GRPO's implementations add to a standard deviation
+STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
 
 
 def group_advantages(
     kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Advantages of G groups of K answers to one prompt each, (G, K); what is not `scored` (bool) gets 0.
+    """Returns advantages of G groups of K answers to one prompt each, (G, K); 0 for entries not `scored` (bool).
 
-    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). Where groups are large and
-                   rewards binary that weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
+    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). With large groups and
+                   binary rewards this weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
     group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
     batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
     leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
     none           the reward itself
 
-    Standard deviations are Bessel's. A group whose rewards are equal gets exactly 0. `penalty` (G, K), the KL in the
-    reward, is taken off afterwards: divided by the deviation of such a group, its noise would look like rewards.
+    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0. `penalty` (G, K), the KL in
+    the reward, is subtracted afterwards: divided by the deviation of such a group, its noise would look like rewards.
     """
     if penalty is not None:
         off = penalty if kind == "none" else against_others(penalty, scored)
@@ -134,7 +136,7 @@ def group_advantages(
 
 
 def overlong_penalty(length: int, budget: int, buffer: int) -> float:
-    """0 up to `budget - buffer` tokens, then falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
+    """Returns 0 up to `budget - buffer` tokens, falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
@@ -150,14 +152,14 @@ def score_advantages(
     scored1: torch.Tensor | None = None,
     scored2: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Advantages of a tree: P prompts x K1 first attempts x K2 revisions. SCoRe, arXiv 2409.12917, eq. 3 and 4.
+    """Returns advantages of P prompts x K1 first attempts x K2 revisions (SCoRe, arXiv 2409.12917, eq. 3 and 4).
 
-    r1 (P, K1), r2 and bonus (P, K1, K2); bonus = what `alpha` multiplies, r2 - r1 or its match part; penalties = the
-    KL in the reward, beta times the sum over the text, shaped like the rewards; what is not `scored` (bool, like the
-    rewards) gets 0 and is in no baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
+    r1 (P, K1), r2 and bonus (P, K1, K2). `alpha` multiplies the bonus, which is r2 - r1 or its match part. Penalties
+    are the KL in the reward, beta times the sum over the text, shaped like the rewards. Entries that are not `scored`
+    (bool, like the rewards) get 0 and count in no baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
 
-    Stage I pays attempt 2 alone. Stage II pays both, each by its own reward (gamma = 0), and credits the bonus to
-    attempt 2 only: credited to attempt 1 it would pay for failing first. The baseline of attempt 2 is the mean over
+    Stage I rewards attempt 2 alone. Stage II rewards both, each by its own reward (gamma = 0), and credits the bonus to
+    attempt 2 only: credited to attempt 1 it would reward failing first. The baseline of attempt 2 is the mean over
     the other revisions of the same first attempt, which removes r1 from the bonus exactly.
     """
     reward1 = r1 if stage == 2 else torch.zeros_like(r1)
@@ -172,7 +174,7 @@ def score_advantages(
 def _against(
     baseline: str, reward: torch.Tensor, penalty: torch.Tensor | None, scored: torch.Tensor | None, groups: torch.Size
 ) -> torch.Tensor:
-    """Advantages by `groups`, a shape whose last dimension is compared, or over all of the batch."""
+    """Returns advantages by `groups`, a shape whose last dimension is compared, or over the whole batch."""
     kind, shape = ("group", (-1,)) if baseline == "batch" else (baseline, groups)
     scored = torch.ones_like(reward, dtype=torch.bool) if scored is None else scored
     penalty = None if penalty is None else penalty.reshape(shape)
@@ -187,7 +189,7 @@ def score_loss(
     weight: torch.Tensor,
     beta: tuple[float, float],
 ) -> torch.Tensor:
-    """Sum over tokens of weight * (-A logp + beta_attempt * KL): eq. 3 and 4 alike; the stage is in A and beta.
+    """Sums weight * (-A logp + beta_attempt * KL) over tokens: eq. 3 and 4 alike; the stage is in A and beta.
 
     All inputs are per token, (N,): `attempt` is 1 or 2, `advantage` and `weight` are those of the token's sample.
     `beta` = (KL weight of attempt 1, of attempt 2). No term couples two tokens: any split into micro-batches adds up.
@@ -198,7 +200,7 @@ def score_loss(
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a policy loss by name consists of; the config may replace all but the ratio."""
+    """The definition of a named policy loss; the config may override all but the ratio."""
 
     ratio: Literal["token", "sequence", "sequence_token", "product", "weight"]  # see `policy_loss`
     clip: tuple[float, float]
@@ -206,7 +208,7 @@ class Recipe:
     length_norm: str
 
     def but(self, **changes: object) -> "Recipe":
-        """The recipe with those of `changes` that are not None."""
+        """Returns the recipe with those of `changes` that are not None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
@@ -229,10 +231,10 @@ def policy_loss(
     weight: torch.Tensor,
     answer: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum over tokens of weight * -min(ratio A, clip(ratio) A), and whether the clip stopped each token, bool (N,).
+    """Sums weight * -min(ratio A, clip(ratio) A) over tokens; also returns which tokens the clip stopped, bool (N,).
 
     All inputs are per token, (N,): `advantage` and `weight` are those of the token's answer, and `answer` numbers the
-    answers from 0; all tokens of an answer must be among the N. `ratio` of `recipe`:
+    answers from 0; all tokens of an answer must be among the N. The recipe's `ratio`:
 
     token           exp(l - o)
     sequence        s = exp(mean over the answer of l - o), the same for all of its tokens
@@ -240,7 +242,7 @@ def policy_loss(
     product         exp(sum over the answer of l - o): the answer is one action
     weight          sg[clip(exp(l - o))] in front of log pi: clipped tokens keep their gradient
 
-    With l = o every ratio is 1 and nothing is clipped: then `sequence`, `sequence_token` and `token` have one gradient.
+    With l = o every ratio is 1 and nothing is clipped: `sequence`, `sequence_token` and `token` have the same gradient.
     """
     low, high = recipe.clip
     log_ratio = logp - old_logp
@@ -259,7 +261,7 @@ def policy_loss(
 
 
 def per_answer(values: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
-    """Sums of token values (N,) by the number of their answer (N,)."""
+    """Sums token values (N,) by the number of their answer (N,)."""
     count = int(answer.max()) + 1 if len(answer) else 0
     return torch.zeros(count, dtype=values.dtype, device=values.device).index_add(0, answer, values)
 
@@ -267,10 +269,10 @@ def per_answer(values: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
 def sampler_weights(
     level: str, beyond: str, cap: float, old_logp: torch.Tensor, sampled_logp: torch.Tensor, answer: torch.Tensor
 ) -> torch.Tensor:
-    """Importance weights pi_old / mu of the tokens (N,), without gradient, where another engine sampled them.
+    """Returns importance weights pi_old / mu of tokens (N,) that another engine sampled, without gradient.
 
-    `level: sequence` is the product over an answer, and unbiased; `token` is not. What exceeds `cap` is truncated to it
-    (truncated importance sampling), or, with `beyond: mask`, left out.
+    `level: sequence` is the product over an answer, and unbiased; `token` is biased. Weights above `cap` are truncated
+    to it (truncated importance sampling), or, with `beyond: mask`, set to 0.
     """
     log_weight = (old_logp - sampled_logp).detach()
     if level == "sequence":
@@ -280,6 +282,6 @@ def sampler_weights(
 
 
 def adapted_beta(beta: float, measured: float, target: float, rate: float, max_error: float) -> float:
-    """Next KL weight of a proportional controller (Ziegler et al. 2019, arXiv 1909.08593, section 2.2)."""
+    """Returns the next KL weight of a proportional controller (Ziegler et al. 2019, arXiv 1909.08593, section 2.2)."""
     error = min(max(measured / target - 1, -max_error), max_error)
     return beta * (1 + rate * error)

@@ -9,13 +9,13 @@ import torch
 from lib.errors import is_out_of_memory
 
 CGROUP = Path("/sys/fs/cgroup")
-# limit and use, newest layout first; version 1 has no word for "no limit" but a number beyond any machine
+# limit and usage, newest layout first; cgroup v1 marks "no limit" by a number larger than any machine's memory
 LAYOUTS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 
 
 @contextlib.contextmanager
 def one_error() -> Iterator[None]:
-    """Raises torch.OutOfMemoryError whatever memory it is that runs out inside: a CPU's has errors of its own."""
+    """Turns any out-of-memory error raised inside, on a GPU or a CPU, into torch.OutOfMemoryError."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -25,8 +25,8 @@ def one_error() -> Iterator[None]:
 
 
 def container_room(cgroup: Path = CGROUP) -> float:
-    """Bytes that the limit of a Linux container leaves; infinite without any."""
+    """Returns the bytes left under a Linux container's memory limit; infinity without a limit."""
     for limit, used in LAYOUTS:
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+        with contextlib.suppress(OSError, ValueError):  # "max" is not a number: no limit
             return max(0.0, float((cgroup / limit).read_text()) - float((cgroup / used).read_text()))
     return float("inf")

@@ -25,13 +25,13 @@ from lib.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
 logger = logging.getLogger(__name__)
 
 KEY = "model.adapter"
-TOKENS = 16  # of the text by which a merged model is compared with the adapted one
-NEW_TOKENS = 24  # of a greedy answer
-UNMERGED = ("modules_to_save", "trainable_token_indices", "layer_replication")  # settings of what no sum can hold
+TOKENS = 16  # in the text on which a merged model is compared with the adapted one
+NEW_TOKENS = 24  # in a greedy answer
+UNMERGED = ("modules_to_save", "trainable_token_indices", "layer_replication")  # settings that no sum can hold
 
 
 def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
-    """`base` as a PeftModel with a saved adapter, frozen. ConfigError, by `key`, where it does not fit."""
+    """Returns `base` as a frozen PeftModel with a saved adapter. ConfigError, naming `key`, if it does not fit."""
     from peft import PeftConfig, PeftModel, get_peft_model_state_dict  # here: Unsloth must be imported before peft
     from peft.utils import load_peft_weights
 
@@ -40,12 +40,12 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
         settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
         refuse_other_ground(base, settings, folder)
         if settings.pop(STANDS_ON, None):
-            settings["task_type"] = "CAUSAL_LM"  # what stands there is for those who do not see the ground
+            settings["task_type"] = "CAUSAL_LM"  # the saved one only makes plain PEFT refuse it
         model = PeftModel.from_pretrained(base, folder, config=PeftConfig.from_peft_type(**settings))
         saved = load_peft_weights(str(folder), device="cpu").keys()
         taken = get_peft_model_state_dict(model, save_embedding_layers=False).keys()
         lost = saved - taken - model.state_dict().keys()
-        if lost or taken - saved:  # peft leaves out what it can not place
+        if lost or taken - saved:  # peft silently skips what it cannot place
             raise ValueError(f"{len(lost)} of its {len(saved)} tensors have no place, {len(taken - saved)} are missing")
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, OSError, SafetensorError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
@@ -55,7 +55,7 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
 
 
 def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
-    """`base`, which the config calls `name`, with a saved adapter in its weights. ConfigError where that cannot be."""
+    """Merges a saved adapter into `base`, which the config calls `name`. ConfigError if that is not possible."""
     adapter_in(folder, KEY)
     _refuse_unmergeable(folder)
     _refuse_other_base(base, folder, name)
@@ -63,7 +63,7 @@ def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
     base = merged(put_on(base, folder, KEY), str(folder))
     for parameter in trained:  # peft has frozen them
         parameter.requires_grad = True
-    if (folder / "generation_config.json").is_file():  # SFT may have taught it another end of an answer
+    if (folder / "generation_config.json").is_file():  # SFT may have taught it another end-of-answer token
         base.generation_config = type(base.generation_config).from_pretrained(folder)
     setattr(base, STANDS_ON, {"base": name, "adapter": str(folder), "fingerprint": of_adapter(folder)})
     return base
@@ -71,9 +71,9 @@ def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
 
 @torch.no_grad()
 def merged(model: nn.Module, what: str) -> nn.Module:
-    """The base of a PeftModel with the adapter in its weights, once a short text has shown that it is the same model.
+    """Returns the base of a PeftModel with the adapter merged in, once their log-probs agree on a short text.
 
-    ConfigError where it is not, as where a layer shares its weight with another one.
+    ConfigError if it cannot be merged or they disagree, for example where a layer shares its weight with another one.
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
@@ -102,22 +102,22 @@ def merged(model: nn.Module, what: str) -> nn.Module:
 
 
 def log_probs(model: nn.Module, text: torch.Tensor) -> torch.Tensor:
-    """float32 (1, T, V) of a text's next tokens, by the model's own forward."""
+    """Computes float32 log-probs (1, T, V) of a text's next tokens, by the model's own forward."""
     return model(input_ids=text).logits.float().log_softmax(-1)
 
 
 def distance(left: torch.Tensor, right: torch.Tensor) -> float:
-    """How far log-probs are apart, in nats: over the vocabulary weighed by `left`, in the mean over positions."""
+    """Returns the absolute gap of log-probs in nats, weighted by `left` over the vocabulary, mean over positions."""
     return float((left.exp() * (left - right).abs()).sum(-1).mean())
 
 
 def tolerance_of(model: nn.Module) -> float:
-    """What rounding can do to the distance between the merged model and the adapted one."""
+    """Returns the largest `distance` between the merged and the adapted model that rounding explains."""
     return 1e-3 if model.dtype == torch.float32 else 0.1
 
 
 class Comparison(NamedTuple):
-    """A merged model as plain transformers reads it from its folder, beside the adapted one."""
+    """A merged model, as plain transformers reads it from its folder, compared with the adapted one."""
 
     dtype: torch.dtype
     gap: float  # nats, of the worst prompt
@@ -133,9 +133,9 @@ class Comparison(NamedTuple):
 
 
 def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], out: Path) -> Comparison:
-    """Writes what a PeftModel comes to as a folder of plain transformers, which has its name once it was read back.
+    """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once read back and checked.
 
-    Raises StorageError, and NumericError where the folder answers otherwise than the model.
+    Raises StorageError, and NumericError if the model read back answers differently.
     """
     part = out.with_name(f"{out.name}.tmp")
     texts = [torch.tensor([ids], device=model.device) for ids in prompts]
@@ -181,7 +181,7 @@ def _compared(
 
 @torch.no_grad()
 def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The log-probs of every text's next tokens, and its greedy continuation, by transformers' own means."""
+    """Returns every text's next-token log-probs and its greedy continuation, using transformers alone."""
     model.eval()
     greedy = {"do_sample": False, "max_new_tokens": NEW_TOKENS, "pad_token_id": 0}
     return [
@@ -191,7 +191,7 @@ def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Te
 
 
 def _refuse_unmergeable(folder: Path) -> None:
-    """ConfigError for an adapter that is not the sum of weights, by what its folder says."""
+    """Raises ConfigError for an adapter that is no sum of weights, judging by its folder."""
     try:
         settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -211,13 +211,13 @@ def _refuse_unmergeable(folder: Path) -> None:
 
 
 def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
-    """ConfigError where an adapter is known to be of other weights; a warning where only its base's name differs."""
+    """Raises ConfigError if an adapter is known to be of other weights; warns if only its base's name differs."""
     there, here = inputs_of(folder).get(WEIGHTS), of_weights(name, base)
     if there and there == here:
         return
     of = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8")).get("base_model_name_or_path")
     is_same_name = of == name or (of is not None and Path(of).resolve() == Path(name).resolve())
-    is_comparable = there and here and len(there) == len(here)  # a commit of the hub has another length
+    is_comparable = there and here and len(there) == len(here)  # a Hub commit hash has another length
     if is_comparable:
         raise ConfigError(
             f"{KEY}: '{folder}' was trained on other weights than those of '{name}'"

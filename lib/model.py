@@ -30,12 +30,12 @@ from lib.runlog import ADAPTER_CONFIG, adapter_in
 
 logger = logging.getLogger(__name__)
 
-VOCABULARIES = (  # files, one of which every tokenizer has
+VOCABULARIES = (  # every tokenizer has at least one of these files
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
 )  # fmt: skip
 WIDTH_4_BITS = 64
-CACHES = ("past_key_values", "cache_params", "state")  # names of what models keep of what they have read
-PADDED_TOKENS = 8  # of the text, and of the padding before it, by which `takes_padding` is measured
+CACHES = ("past_key_values", "cache_params", "state")  # the names that models give to their cache
+PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `takes_padding` tries
 
 
 def start_backend(config: Model) -> str:
@@ -54,9 +54,9 @@ def start_backend(config: Model) -> str:
             if config.backend == "unsloth":
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
-            if os.environ.get("RANK", "0") == "0":  # one of all processes tells
+            if os.environ.get("RANK", "0") == "0":  # one process logs for all
                 logger.warning("model.backend: auto takes plain transformers: %s to train faster and leaner", told)
-    if not torch.cuda.is_available():  # it misses a kernel that only 4-bit models on a CPU could use
+    if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
 
@@ -66,7 +66,7 @@ def start_backend(config: Model) -> str:
 
 
 def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
-    """The frozen base model and its tokenizer. ConfigError when it can not be loaded, with the reason."""
+    """Loads the frozen base model and its tokenizer. Raises ConfigError with the reason if it cannot be loaded."""
     loader = _load_unsloth if backend == "unsloth" else _load_plain
     _check_folders(config)
     with _explained(config):
@@ -80,9 +80,9 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
 
 
 def _without_dropout(model: nn.Module) -> None:
-    """Dropout would give the KL a noise floor and the two passes different masks.
+    """Sets every dropout rate to zero: dropout would give the KL a noise floor and the two passes different masks.
 
-    Models hold their rates as modules, in their config, and as numbers of their layers, such as `attention_dropout`.
+    Models keep their rates in modules, in their config, and in attributes of their layers, such as `attention_dropout`.
     """
     for module in model.modules():
         if isinstance(module, nn.Dropout):
@@ -94,7 +94,10 @@ def _without_dropout(model: nn.Module) -> None:
 
 
 def load_skeleton(config: Model) -> tuple[nn.Module, object]:
-    """The architecture without weights (on the meta device) and the tokenizer, for estimates. ConfigError as above."""
+    """Loads the architecture, without weights (on the meta device), and the tokenizer, for estimates.
+
+    Raises ConfigError as `load_base` does.
+    """
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
@@ -108,7 +111,7 @@ def load_skeleton(config: Model) -> tuple[nn.Module, object]:
 
 
 def adapted_layers(model: nn.Module, lora: Lora) -> list[nn.Linear]:
-    """The layers of `model` that an adapter would be beside."""
+    """Returns the linear layers of `model` that an adapter would be attached to."""
     head = model.get_output_embeddings()
     linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
     if isinstance(lora.targets, list):
@@ -117,8 +120,11 @@ def adapted_layers(model: nn.Module, lora: Lora) -> list[nn.Linear]:
 
 
 def _check_folders(config: Model) -> None:
-    """ConfigError for folders that are not what their keys say: an adapter as model.name, which transformers would put
-    on its base without a word; a run; or a model without a vocabulary, to which it would give an empty tokenizer."""
+    """Raises ConfigError for folders that do not hold what their keys say.
+
+    These are an adapter as model.name, which transformers would silently apply to its base; a run; and a model without
+    a vocabulary, for which transformers would make an empty tokenizer.
+    """
     if config.adapter:
         adapter_in(Path(config.adapter), KEY)
     folder = Path(config.name)
@@ -140,7 +146,7 @@ def _check_folders(config: Model) -> None:
 
 
 def _try_4_bits(model: nn.Module) -> None:
-    """ConfigError where the layers of a model in 4 bits do not work, since kernels want widths that are multiples."""
+    """Raises ConfigError if a 4-bit model fails to run: its kernels need widths that are multiples of WIDTH_4_BITS."""
     ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
     try:
         with torch.no_grad():
@@ -162,7 +168,7 @@ def _try_4_bits(model: nn.Module) -> None:
 
 @contextlib.contextmanager
 def _explained(config: Model) -> Iterator[None]:
-    """Turns what the loaders raise into one sentence, and a silent hub into an answer within seconds."""
+    """Turns the loaders' errors into one sentence, and goes offline within seconds if the Hub does not answer."""
     from safetensors import SafetensorError
 
     is_local = Path(config.name).exists()
@@ -186,11 +192,11 @@ def _explained(config: Model) -> Iterator[None]:
 
 
 def _with_template(tokenizer: object, config: Model) -> object:
-    """The tokenizer with the config's chat template, or its own; ConfigError where there is none."""
+    """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
     elif config.adapter and (own := Path(config.adapter) / "chat_template.jinja").is_file():
-        tokenizer.chat_template = own.read_text(encoding="utf-8")  # what it was trained with
+        tokenizer.chat_template = own.read_text(encoding="utf-8")  # the template that the adapter was trained with
     if not tokenizer.chat_template:
         raise ConfigError(
             f"model.chat_template: the tokenizer of '{config.name}' has none; give one as Jinja text or as a file"
@@ -247,7 +253,10 @@ def _load_unsloth(config: Model) -> tuple[nn.Module, object]:
 
 
 def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: int) -> nn.Module:
-    """`base` with one trainable LoRA adapter, equal for equal seeds whatever the backend. ConfigError if none fits."""
+    """Attaches one trainable LoRA adapter to `base`, equal for equal seeds whatever the backend.
+
+    Raises ConfigError if a target cannot take it.
+    """
     from peft import LoraConfig, get_peft_model
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
@@ -283,12 +292,15 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
 
 
 def _is_target(layer: str, target: str) -> bool:
-    """peft's rule: the layer's whole name, or its end after a dot."""
+    """Tells whether `target` selects `layer`, by peft's rule: it is the whole name, or its end after a dot."""
     return layer == target or layer.endswith(f".{target}")
 
 
 def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
-    """Every target must be a layer: peft leaves out a misspelt one in silence, as long as another one fits."""
+    """Raises ConfigError unless every target is a layer: peft silently skips a misspelt one if another one fits.
+
+    Also raises it for the output layer.
+    """
     layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
     output = {name for name, module in base.named_modules() if module is base.get_output_embeddings()}
     ends = {name.rpartition(".")[2] for name in layers}
@@ -306,7 +318,7 @@ def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) ->
 
 
 def _initialise(model: nn.Module, seed: int) -> None:
-    """LoRA's own initialisation, drawn from a generator of ours: the global one differs between the two loaders."""
+    """Draws LoRA's own initialisation from a local generator: the global one differs between the two loaders."""
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in sorted(model.named_parameters()):
         if "lora_A" in name:
@@ -320,10 +332,10 @@ class Inputs(NamedTuple):
 
     ids: torch.Tensor  # (B, T)
     positions: torch.Tensor  # (B, T), for the rotary embedding
-    predictors: torch.Tensor  # (N,) where, in the flattened (B, T), the token stands that each scored one follows
+    predictors: torch.Tensor  # (N,) index, in the flattened (B, T), of the token before each scored one
     targets: torch.Tensor  # (N,) the scored tokens' ids
     branch: torch.Tensor | None = None  # (B, T) a token sees those before it in its own branch and in branch 0
-    trunk: int = 0  # so many tokens of each text, at the least, come before its branches
+    trunk: int = 0  # at least this many tokens of each text come before its branches
 
 
 class Policy(nn.Module):
@@ -334,7 +346,7 @@ class Policy(nn.Module):
         self.model = model  # a PeftModel
         self.temperature = temperature
         self.backend = backend
-        # asked once: Unsloth's for_inference clears the flag
+        # read once: Unsloth's for_inference clears the flag
         self._checkpointing = bool(getattr(self.language_model, "is_gradient_checkpointing", False))
         self._matmul_parameters = sum(
             parameter.numel() for name, parameter in self.backbone.named_parameters()
@@ -343,33 +355,35 @@ class Policy(nn.Module):
         self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
         model.eval()
         self._around = measure(self.language_model)
-        self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # weights with the adapter merged in, without it
+        self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # merged weights, and their unmerged data
         is_whole = attends_to_everything(self.language_model)
         self._is_patched = runs_foreign_layers(self.backbone)
         self.takes_masks = is_whole and not self._is_patched
-        self.llama = Llama.of(self.language_model) if is_whole else None  # it reads weights, whoever computes with them
-        self.takes_slab = self.takes_masks or self.llama is not None  # to sample in, see lib/decoder.py
+        self.llama = Llama.of(self.language_model) if is_whole else None  # reads weights alone, patched layers or not
+        self.takes_slab = self.takes_masks or self.llama is not None  # it can be sampled in a slab, see lib/decoder.py
         self.train_mode()
 
     @property
     def language_model(self) -> nn.Module:
-        """The causal language model below the adapter's wrapper; LoRA layers are already inside it."""
+        """Returns the causal language model inside the adapter's wrapper; LoRA layers are already inside it."""
         return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
 
     @property
     def backbone(self) -> nn.Module:
-        """The language model without its output layer."""
+        """Returns the language model without its output layer."""
         return backbone_of(self.language_model)
 
     @property
     def masks_are_quick(self) -> bool:
-        """Whether texts are scored with masks: by the attention that both forwards then use, and not through Unsloth,
-        which is chosen for its own way to train."""
+        """Tells whether texts are scored with masks: only with sdpa, which both forwards then use.
+
+        Not with Unsloth, which is chosen for its own training path.
+        """
         is_own = self.takes_masks and self.backend == "plain"
         return is_own and self.language_model.config._attn_implementation == "sdpa"
 
     def say_sampling(self, say: Callable[[str], None]) -> None:
-        """Says so where answers are sampled in the slower of two ways."""
+        """Reports it if answers are sampled in the slower of the two ways."""
         if not self.takes_slab:
             kind = self.language_model.config.model_type
             say(f"a model of type {kind} is sampled batch by batch through {self.backend}, by its own cache: slower")
@@ -380,7 +394,7 @@ class Policy(nn.Module):
 
     @property
     def trainable(self) -> list[nn.Parameter]:
-        """The adapter's parameters. NumericError when there are none."""
+        """Returns the adapter's parameters. Raises NumericError if there are none."""
         found = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not found:
             raise NumericError(
@@ -390,18 +404,18 @@ class Policy(nn.Module):
 
     @property
     def head(self) -> Head:
-        """The frozen output layer, with the sampling temperature folded in."""
+        """Returns the frozen output layer, with the sampling temperature folded in."""
         return self.head_at(self.temperature)
 
     def head_at(self, temperature: float) -> Head:
-        """The frozen output layer at another temperature."""
+        """Returns the frozen output layer, with another temperature folded in."""
         return self._around.head(self.language_model.get_output_embeddings(), temperature)
 
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
-        """Whether one forward of a trunk with these branches, in tokens, costs less than one of each with its trunk.
+        """Tells whether one forward of a trunk with all branches costs less than one per branch; lengths in tokens.
 
-        Fewer tokens pass the matrices, but the branches attend to each other too, masked or not, where plain causal
-        attention skips one half.
+        Fewer tokens pass through the matrices, but the branches attend to each other too, masked or not, whereas plain
+        causal attention skips one half.
         """
         if not self.masks_are_quick:
             return False
@@ -409,15 +423,15 @@ class Policy(nn.Module):
         heads = config.num_attention_heads
         width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
         weights = self._matmul_parameters / config.num_hidden_layers
-        pair = 2 * width / weights  # attending to one position, in passes of a token through the matrices
+        pair = 2 * width / weights  # cost of attending to one position, in passes of one token through the matrices
         joint = trunk + sum(branches)
         apart = [trunk + length for length in branches]
         attended = trunk**2 / 2 + sum(branches) * joint if self.llama else joint**2
         return joint + pair * attended < sum(apart) + pair * sum(total**2 for total in apart) / 2
 
     def hidden_states(self, inputs: Inputs) -> torch.Tensor:
-        """Hidden states (N, d) from which the N scored tokens are predicted."""
-        mask = None  # padding stands behind a text, where causal attention does not look
+        """Returns hidden states (N, d) from which the N scored tokens are predicted."""
+        mask = None  # padding is on the right, where causal attention does not look
         if inputs.branch is not None:
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
             mask = ((other == 0) | (other == own)).tril()[:, None]  # (B, 1, T, T)
@@ -428,7 +442,7 @@ class Policy(nn.Module):
         return hidden.flatten(0, 1)[inputs.predictors]
 
     def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: object) -> object:
-        """The backbone's output; what its forward has no name for, it finds out by itself."""
+        """Returns the backbone's output. Omits arguments that its forward does not take: it derives them itself."""
         arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
         known = inspect.signature(self.backbone.forward).parameters.values()
         takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
@@ -440,21 +454,21 @@ class Policy(nn.Module):
     def next_logits(
         self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: object, temperature: float
     ) -> tuple[torch.Tensor, object]:
-        """float32 logits (B, V) behind new tokens (B, Q), and the model's own cache, which has taken them in.
+        """Returns float32 logits (B, V) after new tokens (B, Q), and the model's own cache, extended by them.
 
-        mask (B, T) says which tokens, those in the cache included, are no padding. In generation mode. ConfigError
-        where the model keeps no cache.
+        mask (B, T) is 1 for tokens, those in the cache included, and 0 for padding. Needs generation mode. Raises
+        ConfigError if the model keeps no cache.
         """
         head = self.head_at(temperature)
-        if self.backend == "unsloth":  # only its whole model knows how to go on from its cache
+        if self.backend == "unsloth":  # only its whole model can continue from its cache
             arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "logits_to_keep": 1}
             with _hidden_states_for_logits():
                 output = self.language_model(**arguments, past_key_values=cache, use_cache=True)
             last = output.logits[:, -1]
-            if last.shape[-1] != head.weight.shape[1]:  # a model of Unsloth's that gives nothing but its logits
+            if last.shape[-1] != head.weight.shape[1]:  # an Unsloth model that returns logits all the same
                 return last.float() / temperature, output.past_key_values
             return head.logits(last), output.past_key_values
-        if self._cache_name != CACHES[0]:  # a state, which has no place for every token: the mask is of the new ones
+        if self._cache_name != CACHES[0]:  # a recurrent state has no place per token: the mask is that of the new ones
             mask = mask[:, -ids.shape[1] :]
         output = self._read(ids, positions, mask, **{self._cache_name: cache})
         cache = getattr(output, self._cache_name, None)
@@ -467,15 +481,15 @@ class Policy(nn.Module):
 
     @property
     def _cache_name(self) -> str:
-        """What the backbone calls its memory of what it has read."""
+        """Returns the name of the backbone's cache argument, one of CACHES."""
         names = inspect.signature(self.backbone.forward).parameters
         return next((name for name in CACHES if name in names), CACHES[0])
 
     @functools.cached_property
     def takes_padding(self) -> bool:
-        """Whether padding on the left changes nothing, as it does where recurrent layers read it, or count it.
+        """Tells whether padding on the left is ignored, which it is not if recurrent layers read or count it.
 
-        Measured on a short text, of which the last token is read from the cache.
+        Measured on a short text, whose last token is decoded with the cache.
         """
         if self.backend == "unsloth":
             return True
@@ -494,7 +508,7 @@ class Policy(nn.Module):
     def forward(
         self, inputs: Inputs, ref_hidden: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Log-prob, entropy and exact KL, each (N,), of the scored tokens.
+        """Returns log-prob, entropy and exact KL, each (N,), of the scored tokens.
 
         Prompt, retry and pad positions are dropped before the head. `ref_hidden` (N, d) switches the KL on.
         """
@@ -502,14 +516,14 @@ class Policy(nn.Module):
 
     @torch.no_grad()
     def reference(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probs (N,) and hidden states (N, d) of the scored tokens under the reference policy, without gradient."""
+        """Returns log-probs (N,) and hidden states (N, d) of the scored tokens under the reference, gradient off."""
         with self.reference_mode():
             hidden = self.hidden_states(inputs)
         return token_scores(hidden, self.head, inputs.targets)[0], hidden
 
     @contextlib.contextmanager
     def reference_mode(self) -> Iterator[None]:
-        """Every adapter off: the frozen base answers, also while the adapter is merged. Restored on exceptions too."""
+        """Turns every adapter off, merged or not, so that the frozen base answers. Restores them on exceptions too."""
         merged = [(weight, weight.data) for weight, _ in self._bases]
         _put_back(self._bases)
         try:
@@ -519,13 +533,15 @@ class Policy(nn.Module):
             _put_back(merged)
 
     def snapshot(self) -> list[torch.Tensor]:
-        """A copy of the adapter's weights, on the CPU."""
+        """Copies the adapter's weights to the CPU."""
         return [parameter.detach().to("cpu", copy=True) for parameter in self.trainable]
 
     @contextlib.contextmanager
     def wearing(self, weights: list[torch.Tensor]) -> Iterator[None]:
-        """With a snapshot in the place of the adapter's weights, which come back untouched: a second adapter on the
-        same base, without a name that saving and merging would have to know."""
+        """Replaces the adapter's weights with a snapshot, and restores them untouched.
+
+        This is a second adapter on the same base, without a name that saving and merging would have to know.
+        """
         pairs = [(parameter, parameter.data) for parameter in self.trainable]
         try:
             for (parameter, data), other in zip(pairs, weights, strict=True):
@@ -536,8 +552,10 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def _adapters_off(self) -> Iterator[None]:
-        """By the flag that every layer of peft's, and Unsloth's, asks; peft's own switch takes as long as a forward of
-        a small model."""
+        """Turns adapters off by the flag that every layer of peft and Unsloth checks.
+
+        peft's own switch takes as long as a forward of a small model.
+        """
         before = [layer._disable_adapters for layer in self._adapted]
         try:
             for layer in self._adapted:
@@ -548,8 +566,10 @@ class Policy(nn.Module):
                 layer._disable_adapters = was
 
     def train_mode(self) -> None:
-        """Ready for scoring with gradient. In eval() but for checkpointing, which needs train(): dropout is zero
-        everywhere, but some models also draw the experts of a token, or rescale weights."""
+        """Prepares for scoring with gradient, in eval() except for Unsloth and for checkpointing, which need train().
+
+        Dropout is zero everywhere, but in train() some models also sample the experts of a token, or rescale weights.
+        """
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel
 
@@ -558,9 +578,9 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def generation_mode(self) -> Iterator[nn.Module]:
-        """The language model, ready to sample: no gradient, cache on, checkpointing off; restored afterwards.
+        """Yields the language model ready to sample: no gradient, cache on, checkpointing off; restored afterwards.
 
-        The adapter is merged where that is exact, but for the Llama family: there `Llama.merged` makes copies.
+        The adapter is merged where that is exact, except in the Llama family, where `Llama.merged` makes copies.
         """
         if self.backend == "unsloth":
             from unsloth import FastLanguageModel
@@ -575,11 +595,11 @@ class Policy(nn.Module):
 
     @contextlib.contextmanager
     def _merged(self) -> Iterator[None]:
-        """W + scaling B A in the place of W, so that sampling pays nothing for the adapter, where that is exact.
+        """Replaces W with W + scaling B A where that is exact, so that sampling pays nothing for the adapter.
 
         Exact means float32: in bfloat16 the sum would be rounded, and the sampled policy would not be the trained one.
-        Nor is it where a model reads W itself, past the adapter, as the state-space layers of stateful ones do.
-        W itself is only put aside, never written to, so it can not drift.
+        Nor is it exact if a model reads W itself, past the adapter, as the state-space layers of stateful ones do.
+        W itself is only set aside, never written to, so it cannot drift.
         """
         from peft.tuners.lora import Linear
 
@@ -611,7 +631,7 @@ def _put_back(weights: list[tuple[nn.Parameter, torch.Tensor]]) -> None:
 
 
 def attends_to_everything(model: nn.Module) -> bool:
-    """Whether every layer of `model` attends to its whole past, by transformers' own interface and nothing else.
+    """Tells whether every layer of `model` attends to its whole past, through transformers' own interface alone.
 
     Then a mask (B, 1, Q, T) can say what each token sees, and any cache that stores keys and values will do.
     """
@@ -619,7 +639,7 @@ def attends_to_everything(model: nn.Module) -> bool:
     kinds = getattr(config, "layer_types", None)
     if kinds is None and getattr(config, "use_sliding_window", True):
         kinds = ["sliding"] if getattr(config, "sliding_window", None) else []
-    others = ("attn_logit_softcapping", "kv_lora_rank", "alibi")  # terms or shapes of attention of their own
+    others = ("attn_logit_softcapping", "kv_lora_rank", "alibi")  # attention with extra terms or other shapes
     rope = getattr(config, "rope_parameters", None) or {}
     return (
         config.get_text_config() is config  # one model, not one among several
@@ -633,14 +653,16 @@ def attends_to_everything(model: nn.Module) -> bool:
 
 
 def runs_foreign_layers(backbone: nn.Module) -> bool:
-    """Whether Unsloth has put forwards of its own in the place of those of `backbone`'s classes, as it does on a GPU:
-    these know neither masks (B, 1, Q, T) nor another cache than theirs."""
+    """Tells whether Unsloth has replaced the forwards of `backbone`'s classes with its own, as it does on a GPU.
+
+    These support neither masks (B, 1, Q, T) nor any cache but their own.
+    """
     return any(getattr(type(part).forward, "__module__", "").startswith("unsloth") for part in backbone.modules())
 
 
 @contextlib.contextmanager
 def _hidden_states_for_logits() -> Iterator[None]:
-    """Models of Unsloth's give hidden states in the place of logits meanwhile, which would be rounded to bfloat16."""
+    """Makes Unsloth's models return hidden states in place of logits, which would be rounded to bfloat16."""
     name = "UNSLOTH_RETURN_HIDDEN_STATES"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -654,7 +676,10 @@ def _hidden_states_for_logits() -> Iterator[None]:
 
 
 def stop_ids(model: nn.Module, tokenizer: object) -> frozenset[int]:
-    """Every token id that ends an answer: the generation config's set, joined by the tokenizer's own."""
+    """Returns every token id that ends an answer: the generation config's and the tokenizer's.
+
+    Raises ConfigError if there is none.
+    """
     declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ids = {declared} if isinstance(declared, int) else set(declared or ())
     if tokenizer.eos_token_id is not None:

@@ -13,14 +13,14 @@ from typing import Any
 
 from lib.errors import ConfigError
 
-MOST_PASSES = 20  # over a text in which a mark appears once another one is escaped
+MOST_PASSES = 20  # escaping one mark may form another, so it is repeated
 SHOWN = 5  # marks or characters that a note lists
 
 
 class Outside:
-    """What a tokenizer takes for control tokens: special ones, `stops`, and those by which its template marks turns.
+    """Knows the control tokens of a tokenizer: special ones, `stops`, and those by which its template marks turns.
 
-    Tags such as <think>, which no tokenizer declares special, stay: questions and instructions speak of them.
+    Tags such as <think>, which no tokenizer declares special, are not among them: prompts may mention them.
     """
 
     def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any] | None = None, stops: Iterable[int] = ()):
@@ -35,21 +35,22 @@ class Outside:
         knows_bytes = getattr(getattr(backend, "model", None), "byte_fallback", False)
         self._knows_all = tokenizer.unk_token_id is None or knows_bytes
         normalizer = getattr(backend, "normalizer", None)
-        # these are found in the normalized text: a lower-case one may stand for an upper-case one
+        # the tokenizer finds these in normalized text, where a lower-case mark may match an upper-case one
         self._normalizes = normalizer is not None and any(added[id].normalized for id in self._ids)
         self._plain: dict[str, str] = {}
 
     def controls_in(self, text: str) -> list[str]:
-        """The control tokens that stand in a text, in order."""
+        """Returns the control tokens in a text, in order."""
         found = self._pattern.findall(text)
         if self._normalizes and not found:
             found = [text[start:end] for start, end in self._spans(text)]
         return found
 
     def harmless(self, value: Any) -> Any:
-        """A text, or all texts in lists and dicts, without control tokens: the first character of each is escaped.
+        """Returns a text, or all texts in lists and dicts, without control tokens.
 
-        Where the tokenizer could not read `&lt;`, a blank parts it, or it goes. Other texts are returned as they are.
+        The first character of each is escaped. Where the tokenizer cannot read `&lt;`, a space is put behind the first
+        character instead, or the token is removed. Other texts are returned unchanged.
         """
         if isinstance(value, str):
             return self._escaped(value)
@@ -58,14 +59,14 @@ class Outside:
         return [self.harmless(entry) for entry in value] if isinstance(value, list | tuple) else value
 
     def unknown_in(self, text: str) -> set[str]:
-        """The characters of a text for which the tokenizer has nothing but its token for unknown ones."""
+        """Returns the characters of a text that the tokenizer maps to its unknown token."""
         if self._knows_all:
             return set()
         unknown = self.tokenizer.unk_token_id
         return {text[start:end] for id, start, end in self._read(text) if id == unknown} - {self.tokenizer.unk_token}
 
     def refuse_controls(self, prompts: dict[str, str]) -> None:
-        """ConfigError where a prompt of the config, by its key, holds a control token."""
+        """Raises ConfigError where a prompt holds a control token. `prompts` maps keys of the config to texts."""
         for key, text in prompts.items():
             if found := self.controls_in(text):
                 raise ConfigError(
@@ -74,7 +75,10 @@ class Outside:
                 )
 
     def notes(self, rows: Iterable[tuple[Any, list[str]]]) -> list[str]:
-        """What to tell of rows, each with its place and its texts: control tokens in them, and unknown characters."""
+        """Returns notes on the control tokens and the unknown characters found in rows.
+
+        `rows` gives the place and the texts of each row.
+        """
         counts: Counter[str] = Counter()
         firsts: dict[str, Any] = {}
         shown: dict[str, dict[str, None]] = {"controls": {}, "unknown": {}}
@@ -110,7 +114,7 @@ class Outside:
         return self._without(text)
 
     def _without(self, text: str) -> str:
-        """The text with every control token taken out, those too that come together by that."""
+        """Returns the text without control tokens, including those that form when others are removed."""
         kept: list[str] = []
         longest = max(map(len, self.controls))
         for character in text:
@@ -121,7 +125,7 @@ class Outside:
         return "".join(kept)
 
     def _as_text(self, control: str) -> str:
-        """A control token in characters that the tokenizer knows and does not take for it."""
+        """Returns a control token respelled so that the tokenizer can read it, but not as one; "" if it cannot be."""
         if control not in self._plain:
             entity = "&lt;" if control[0] == "<" else f"&#{ord(control[0])};"
             readable = (
@@ -133,12 +137,12 @@ class Outside:
         return self._plain[control]
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the tokenizer reads control tokens."""
-        unknown = self.tokenizer.unk_token_id  # it may stand for a character
+        """Returns the (start, end) of each control token that the tokenizer reads in a text."""
+        unknown = self.tokenizer.unk_token_id  # a control token too, but it also stands for unknown characters
         return [(start, end) for id, start, end in self._read(text) if id in self._ids and id != unknown]
 
     def _read(self, text: str) -> list[tuple[int, int, int]]:
-        """The tokens of a text, each with where it begins and ends; none where the tokenizer does not tell."""
+        """Returns the tokens of a text as (id, start, end); none where the tokenizer gives no offsets."""
         if not self.tokenizer.is_fast:
             return []
         encoded = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False, verbose=False)
@@ -147,12 +151,12 @@ class Outside:
 
 
 def _turn_marks(tokenizer: Any, template_kwargs: dict[str, Any]) -> set[int]:
-    """The tokens that the chat template writes around what is said; none where it refuses a plain chat."""
+    """Returns the ids that the chat template writes around messages; none where it refuses a plain chat."""
     said = [("user", "?"), ("assistant", "ANSWER"), ("user", "?")]
     messages = [{"role": role, "content": content} for role, content in said]
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, **template_kwargs)
-    except Exception:  # whatever a template raises; whoever renders a real chat tells it
+    except Exception:  # templates raise errors of any type; rendering a real chat reports it
         return set()
     own = {id for _, content in said for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
     return set(tokenizer(text, add_special_tokens=False)["input_ids"]) - own

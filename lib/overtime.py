@@ -21,18 +21,19 @@ from lib.errors import Left, Overdue, RewardError
 from lib.interrupts import current
 from lib.registry import place_in
 
-BEAT = 60.0  # seconds between two lines about code that does not answer
-GRACE = 5.0  # seconds that it has after a signal; and after it was woken, to end
+BEAT = 60.0  # seconds between two messages about code that does not answer
+GRACE = 5.0  # seconds that it has after a signal, and again to end once it is woken
 AGAIN = 1.0  # seconds between two attempts to wake it
-TICK = 0.2  # seconds between two looks
-WAKE = signal.SIGURG  # ignored where nobody asks for it, and hardly anybody does
+TICK = 0.2  # seconds between two checks
+WAKE = signal.SIGURG  # ignored by default, and rarely used
 _calls: list["_Call"] = []
 
 
 class Overtime:
-    """Watches calls of one piece of code; `most` bounds one of them, in seconds.
+    """Watches calls of one piece of code; `most` bounds each of them, in seconds.
 
-    A signal breaks a call off that takes longer than twice the longest before it; at once, where its work may be left.
+    After a signal, and GRACE seconds more, a call is interrupted if it takes longer than twice the longest before it,
+    or if its work may be abandoned.
     """
 
     def __init__(self, what: str, most: float | None):
@@ -41,9 +42,9 @@ class Overtime:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Within, the code is called. Raises Overdue where it takes too long, Left where a signal asks for an end.
+        """Watches the code called inside. Raises Overdue if it takes too long, Left if a signal asks it to end.
 
-        Outside the main thread nothing is watched, since nobody can be woken there.
+        Outside the main thread nothing is watched, since only the main thread can be woken.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -58,47 +59,47 @@ class Overtime:
                 yield
             finally:
                 call.end()
-        finally:  # once more, since a signal may have come before the first was through
+        finally:  # again: a signal may have interrupted the first
             call.end()
             _calls.remove(call)
             self._longest = max(self._longest, time.monotonic() - call.began)
 
 
 def told_slow(what: str, seconds: float, where: str = "") -> str:
-    """The line about code that has not answered for so long."""
+    """Returns the message about code that has not answered for `seconds`."""
     return f"{what} has not answered for {seconds:.0f} s{where}; Ctrl-C leaves it, reward.timeout_s would bound it"
 
 
 def told_late(what: str, most: float) -> str:
-    """The sentence about code that has not answered within its limit."""
+    """Returns the message about code that has not answered within its limit, in seconds."""
     return f"{what} did not answer within reward.timeout_s = {most:g} s"
 
 
 class _Call:
-    """One call, as the second thread sees it."""
+    """One call, as the watching thread sees it."""
 
     def __init__(self, what: str, most: float | None, usual: float):
         self._what, self._most, self._usual = what, most, usual
         self.ended = threading.Event()
         self._lock = threading.Lock()
         self.began = time.monotonic()
-        self.error: Callable[[str], BaseException] | None = None  # from a place, what is to be raised there
+        self.error: Callable[[str], BaseException] | None = None  # from a place in the code, the error to raise
 
     def arm(self) -> None:
-        """Has faulthandler write where the call is, later, unless it has ended."""
+        """Schedules faulthandler to write a traceback, and exit if there is a limit, unless the call has ended."""
         with self._lock:
             if not self.ended.is_set():
                 seconds = (self._most or BEAT) + 2 * GRACE
                 faulthandler.dump_traceback_later(seconds, repeat=True, file=2, exit=bool(self._most))
 
     def end(self) -> None:
-        """Nothing is to come of the call any more."""
+        """Marks the call as ended and cancels its faulthandler."""
         self.ended.set()
         with self._lock:
             faulthandler.cancel_dump_traceback_later()
 
     def watch(self) -> None:
-        """Until the call has ended: a line now and then, and an end where one is due."""
+        """Reports the call every BEAT seconds until it ends, wakes it when an error is due, or ends the process."""
         beats, code, since, woken = 0, 0, 0.0, 0.0
         while not self.ended.wait(TICK):
             now = time.monotonic()
@@ -120,7 +121,7 @@ class _Call:
                 signal.pthread_kill(threading.main_thread().ident, WAKE)
 
     def _verdict(self, now: float) -> tuple[Callable[[str], BaseException] | None, int]:
-        """What is to be raised, if anything, and the exit code that goes with it."""
+        """Returns what builds the error to raise from a place, or None, and the exit code that goes with it."""
         taken, interrupts = now - self.began, current()
         if self._most and taken > self._most:
             return lambda place: Overdue(f"{told_late(self._what, self._most)} ({place})"), RewardError.exit_code

@@ -16,13 +16,13 @@ from lib.parsing import without_special_tokens
 from lib.sandbox import cores
 
 CUT = "\n[cut]"
-PARSE_SECONDS = 10.0  # of one page, 3 of them on the CPU: fewer than a deadline, so that a bad page starves no other
+PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other
 MEMBERS = 1000  # of one gzip body
 READABLE = re.compile(r"text/.+|application/(.+\+)?(json|xml)")
-# Encodings of Python that are none of the web: slow on purpose-made input, or without a way to go on after an error.
+# Python encodings that the web does not use: slow on crafted input, or unable to continue after an error.
 NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# Controls, and characters without a glyph that may hide within a token. The two joiners stay, for Persian and emoji.
+# Controls, and characters without a glyph that may split a token unseen. The two joiners stay, for Persian and emoji.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -31,20 +31,20 @@ INVISIBLE = re.compile(
 
 
 class Failed(Exception):
-    """What the model is told in place of an answer; its first words say of which kind it is."""
+    """A failure that the model is told in place of an answer; its first words name the kind of failure."""
 
 
 def clean(text: str) -> str:
-    """Without control and invisible characters, and with no special token of a chat format: the last thing to be done.
+    """Removes control and invisible characters, and the special tokens of chat formats. Must be the last step.
 
-    As soon as an entity is resolved, or a character taken out, after this, there may be a token again.
+    Resolving an entity or removing a character afterwards may form a special token again.
     """
     text = INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_special_tokens(text)
 
 
 def decode(body: bytes, content_type: str) -> str:
-    """Text in the charset that its first bytes, its header or, for HTML and XML, its own head names."""
+    """Decodes a body by its byte order mark, else its header's charset, else, for HTML and XML, the one it declares."""
     for mark, charset in BYTE_ORDER_MARKS.items():
         if body.startswith(mark):
             return body[len(mark) :].decode(charset, errors="replace")
@@ -53,17 +53,17 @@ def decode(body: bytes, content_type: str) -> str:
     try:
         known = codecs.lookup(name).name
         return body.decode("utf-8" if known in NO_CHARSET else known, errors="replace")
-    except (LookupError, ValueError):  # none that Python knows, or none of text
+    except (LookupError, ValueError):  # unknown to Python, or not an encoding of text
         return body.decode("utf-8", errors="replace")
 
 
 def kind_of(content_type: str) -> str:
-    """`text/html` of `Text/HTML; charset=utf-8`."""
+    """Returns the media type of a Content-Type header: `text/html` for `Text/HTML; charset=utf-8`."""
     return content_type.partition(";")[0].strip().lower()
 
 
 async def unpacked(blocks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
-    """A body of at most `most` bytes, and whether it is cut. httpx unpacks a block whole, 64 kB to as much as 66 MB."""
+    """Unpacks at most `most` bytes of a body; True if cut. httpx unpacks a block whole, 64 kB to as much as 66 MB."""
     packing = packing.strip().lower() or "identity"
     if packing not in ("identity", "gzip", "x-gzip"):
         raise Failed(f"unsupported type: packed as {packing[:100]}")
@@ -80,7 +80,7 @@ async def unpacked(blocks: AsyncIterator[bytes], packing: str, most: int) -> tup
 
 
 def document(url: str, status: int, text: str, cut: bool, max_characters: int) -> dict[str, Any]:
-    """What `fetch` gives: clean text within the bound, the mark included."""
+    """Returns the result of `fetch`: clean text of at most `max_characters`, the cut mark included."""
     cut, text = cut or len(text) > 2 * max_characters, clean(text[: 2 * max_characters])
     found = {"url": clean(url), "status": status, "text": text}
     if cut or len(text) > max_characters:
@@ -89,7 +89,7 @@ def document(url: str, status: int, text: str, cut: bool, max_characters: int) -
 
 
 def shortened(found: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """A document within so many bytes, the mark included."""
+    """Returns a document cut to `max_bytes` of text, the cut mark included."""
     if "text" not in found or len(found["text"].encode()) <= max_bytes:
         return found
     text = found["text"].removesuffix(CUT) if "cut" in found else found["text"]
@@ -98,20 +98,20 @@ def shortened(found: dict[str, Any], max_bytes: int) -> dict[str, Any]:
 
 
 class Parser:
-    """Takes the text out of HTML, in processes that are killed when a page takes them too long. Raises Failed."""
+    """Extracts the text of HTML pages, in processes that are killed when a page takes too long. Raises Failed."""
 
     def __init__(self) -> None:
         self._errands = Errands("extract", min(8, cores()), PARSE_SECONDS)
 
     async def text_of(self, page: str) -> str:
-        """What a reader sees of a page."""
+        """Returns the text that a reader sees of a page."""
         try:
             return await self._errands.run(page) if page.strip() else ""
         except (Died, Refused, Unusable) as error:
             raise _told(error) from error
 
     def text_of_now(self, page: str) -> str:
-        """The same, for a caller who waits."""
+        """Returns the same as `text_of`, but blocks."""
         try:
             return self._errands.run_now(page) if page.strip() else ""
         except (Died, Refused, Unusable) as error:
@@ -123,7 +123,7 @@ class Parser:
 
 
 class _Gzip:
-    """Unpacks piece by piece: one member after the other, and what follows the last is ignored, as `gzip` has it."""
+    """Unpacks gzip in pieces, one member after the other; data after the last member is ignored, as by `gzip`."""
 
     def __init__(self) -> None:
         self._member, self._members = zlib.decompressobj(zlib.MAX_WBITS | 16), 1
@@ -148,7 +148,7 @@ class _Gzip:
 
 
 def _declared(head: bytes) -> str:
-    """The charset that a document names itself. What can read that in ASCII is not UTF-16, whatever it says."""
+    """Returns the charset that a document declares; never UTF-16, since the declaration was readable as ASCII."""
     inner = re.search(rb"(?:charset|encoding)\s*=\s*[\"']?([\w.:-]+)", head, re.IGNORECASE)
     name = inner[1].decode().lower() if inner else "utf-8"
     return "utf-8" if re.match("u(tf|cs)[-_ ]?(16|32|2|4)|unicode|iso-10646", name) else name

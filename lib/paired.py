@@ -18,10 +18,10 @@ NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "del
 
 
 def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
-    """How two rows of evaluations.jsonl differ: a row for each accuracy, and for delta, with its interval and p-value.
+    """Compares two rows of evaluations.jsonl: returns a row per accuracy, and for delta, with interval and p-value.
 
-    `names` are what the two are called in errors. p is exact, and McNemar's where each question has one answer.
-    ConfigError where they are of different questions, or do not tell them apart.
+    `names` identify the two in error messages. p is exact; with one answer per question it is McNemar's. Raises
+    ConfigError if they cover different questions or have no results per question.
     """
     for row, name in zip((first, second), names, strict=True):
         if "per_question" not in row or "questions" not in row:
@@ -46,11 +46,11 @@ def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
 
 
 def chosen(sources: Sequence[str]) -> list[tuple[dict, dict, list[str]]]:
-    """The evaluations to compare, with their names: of two sources the last of each; of one its first and its last.
+    """Selects the evaluations to compare, with names: the last of each of two sources; the first and last of one.
 
-    A source is a run's folder or a file that evaluate.py has written, with `@` and a moment behind it if another
-    evaluation is meant: `when` of its row, or its checkpoint (stage1/step_40). Only what was answered at the same
-    temperature is compared. ConfigError where there is nothing to compare.
+    A source is a run's folder or a file written by evaluate.py. `@` and a moment after it select another evaluation:
+    `when` of its row, or its checkpoint (stage1/step_40). Only evaluations at the same temperature are compared.
+    Raises ConfigError if there is nothing to compare.
     """
     found = [(source, _rows(source)) for source in sources]
     ends = (found[0][1], found[-1][1])
@@ -66,12 +66,12 @@ def chosen(sources: Sequence[str]) -> list[tuple[dict, dict, list[str]]]:
 
 
 def named(source: str, row: dict) -> str:
-    """What an evaluation of a source is called."""
+    """Returns the name of an evaluation of a source."""
     return f"{source}, {label_of({'label': _place(row), **row}, [row])}, {answered(row)}"
 
 
 def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
-    """The comparison for people."""
+    """Formats the comparison as lines for the terminal."""
     told = [f"{names[0]}  ->  {names[1]}: {len(first.get('per_question', {}).get('n', ()))} questions in pairs"]
     for row in compare(first, second, names):
         low, high = row["difference_ci95"]
@@ -83,7 +83,7 @@ def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
 
 
 def _counts(per_question: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The counts of right answers, and those of delta."""
+    """Adds the counts for delta, those of attempt 2 minus attempt 1, where there are two attempts."""
     if "acc_attempt2" not in per_question:
         return per_question
     pairs = zip(per_question["acc_attempt1"], per_question["acc_attempt2"], strict=True)
@@ -91,14 +91,15 @@ def _counts(per_question: dict[str, list[int]]) -> dict[str, list[int]]:
 
 
 def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[int]) -> dict:
-    """Second minus first, each a number of answers per question and what of them counts."""
+    """Computes second minus first, from the right answers (`one`, `two`) and all answers (`n_*`) to each question."""
     before, after, group = [], [], []
     for question, (a, n_a, b, n_b) in enumerate(zip(one, n_one, two, n_two, strict=True)):
-        before += [a / n_a] * n_a  # a question that stands in several rows weighs as much in both
+        before += [a / n_a] * n_a  # a question in several rows has the same weight on both sides
         after += [b / n_b] * n_a
         group += [question] * n_a
     every, other = sum(n_one), sum(n_two)
     unit = gcd(every, other)
+    # b / other - a / every over a common denominator: the exact sign-flip test needs integers
     signed = [(b * every - a * other) // unit for a, b in zip(one, two, strict=True)]
     return {
         "difference": sum(two) / other - sum(one) / every,
@@ -108,7 +109,7 @@ def _difference(one: list[int], n_one: list[int], two: list[int], n_two: list[in
 
 
 def _rows(source: str) -> dict[str, list[dict]]:
-    """The evaluations of a source, by how they were answered."""
+    """Reads the evaluations of a source, grouped by how they were sampled. Raises ConfigError if there are none."""
     folder, _, when = (source, "", "") if Path(source).exists() else source.rpartition("@")
     path = Path(folder) / "evaluations.jsonl" if Path(folder).is_dir() else Path(folder)
     if not folder or not path.is_file():

@@ -34,7 +34,7 @@ _LONGEST_MARKED = 500  # characters
 _LONGEST_NAME = 40  # characters
 
 _PLAIN = frozenset(map(chr, range(32, 127))) | frozenset("\t\n\r") | TYPOGRAPHIC
-_BLANKS = " \t\r\n"  # no str.lstrip(): that takes control characters off, too
+_BLANKS = " \t\r\n"  # for lstrip(), which by default removes control characters too
 
 _THINK = re.compile(r"<(/?)think>", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)  # nothing after a greedy part can fail: no backtracking
@@ -42,8 +42,8 @@ _PYTHON = ("python", "py", "python3", "py3")
 _FINAL_ANSWER = re.compile(r"""final answer:|"(?-i:final_answer)"|'(?-i:final_answer)'""", re.IGNORECASE | re.ASCII)
 
 
-# What chat formats write between messages: names after <, </, << or <</, in any case; names in brackets, as they are
-# written; <|anything|>; [|anything|]; and ]~b], ]~!b[, [e~[ of MiniMax.
+# What chat formats write between messages: names after <, </, << or <</, in any case; names in brackets, in this
+# case; <|anything|>; [|anything|]; and ]~b], ]~!b[, [e~[ of MiniMax.
 _TAGS = r"""
     s bos eos pad unk mask cls sep sys sop eop eoh eoa eot eom suf mid escape image think thinking
     (bos|eos|pad|unk|mask|cls|sep)_token  (eot|eom)_id  im_(start|end|sep)  (begin|start|end)_?of_?\w+
@@ -65,11 +65,11 @@ _JSON_MARK = re.compile(r'"\\*|[{}]')  # in text that is read backwards: a quote
 _OBJECT_START = re.compile(r"""\{\s*["'](?:tool_call|final_answer|name)["']""")
 _JSON_PART = re.compile(r'\\.|["{}]', re.DOTALL)  # in text that is read forwards
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_DEEPEST = 64  # levels of JSON: what is deeper can be read, but not written again everywhere
-_MOST_BRACES = 8  # closing ones that are tried as the end: each costs one pass
+_DEEPEST = 64  # levels of JSON: deeper values can be read, but not written again everywhere
+_MOST_BRACES = 8  # closing braces that are tried as the end: each costs one pass
 _LONGEST_REPAIR = 20_000  # characters
-_MOST_BRACKETS = 500  # opening ones that are repaired: that takes the square of their number
-_LONGEST_TEXT = 200_000  # characters: more at the end of a message than any honest call
+_MOST_BRACKETS = 500  # opening brackets in a repair, whose time grows with the square of their number
+_LONGEST_TEXT = 200_000  # characters at the end of a message: more than any honest call has
 _CALL_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
 
@@ -77,20 +77,20 @@ class CodeBlock(NamedTuple):
     """A fenced block; `text[start:end]` is all of it, both fences included, without the newline of the last line."""
 
     info: str  # first word after the opening fence, in lower case; "" without one
-    code: str  # as it stands there, up to and including its last newline
+    code: str  # unchanged, up to and including its last newline
     start: int
     end: int
 
 
 def tag_blocks(text: str, tag: str) -> list[str]:
-    """Contents of all closed `<tag>...</tag>` blocks, in order, blanks kept."""
+    """Returns the contents of all closed `<tag>...</tag>` blocks, in order, blanks kept."""
     pieces = text.split(f"</{tag}>")[:-1]
     parts = [piece.rpartition(f"<{tag}>") for piece in pieces]
     return [inside for _, opening, inside in parts if opening]
 
 
 def last_boxed(text: str) -> str:
-    r"""Content of the `\boxed{}` that closes last, braces balanced; "" without one. An unclosed box does not count."""
+    r"""Returns the content of the `\boxed{}` that closes last, braces balanced; "" if no box is closed."""
     if "boxed" not in text:
         return ""
     stack: list[int | None] = []  # start of the content for a box, None for any other brace
@@ -106,10 +106,10 @@ def last_boxed(text: str) -> str:
 
 
 def peel(text: str) -> str:
-    r"""`text` without what encloses all of it: `$ $`, `\[ \]`, `\( \)`, `** **`, `\boxed{}`, `\text{}` and blanks.
+    r"""Removes what encloses all of `text`: `$ $`, `\[ \]`, `\( \)`, `** **`, `\boxed{}`, `\text{}` and blanks.
 
-    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency in `$18`. At most 8 layers; of more
-    than 10,000 characters only the blanks are taken off.
+    `$a$ and $b$` and `\text{a} + \text{b}` stay as they are; so does the currency sign in `$18`. Removes at most 8
+    layers; from texts of more than 10,000 characters, only the blanks.
     """
     if len(text) > _LONGEST_WRAPPED:
         return text.strip()
@@ -134,7 +134,7 @@ def _peel_layer(text: str) -> str:
 
 
 def closing_brace(text: str, start: int) -> int:
-    """Index of the brace that closes the one before `start`, or -1."""
+    """Returns the index of the brace that closes the one before `start`, or -1."""
     depth = 1
     for token in _BRACES.finditer(text, start):
         if token[0] == "}":
@@ -147,8 +147,8 @@ def closing_brace(text: str, start: int) -> int:
 
 
 def quantity(text: str) -> Quantity | None:
-    r"""The one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`), or
-    marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`.
+    r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`), or
+    marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`. None for anything else.
 
     `lib.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
     """
@@ -175,13 +175,13 @@ def _marked_quantity(text: str) -> Quantity | None:
 
 
 def as_number(text: str) -> Fraction | None:
-    """The number of `quantity`, exactly, or None."""
+    """Returns the exact number that `quantity` reads, or None."""
     found = quantity(text)
     return found.number if found else None
 
 
 def is_name(text: str) -> bool:
-    """Whether an equation with `text` on its left side names what stands on the right: `x`, `f(2)`, `AB`; not `17`."""
+    """Tells whether `text`, left of an equals sign, is a name for the right side: `x`, `f(2)`, `AB`; not `17`."""
     if not text.strip() or len(text) > _LONGEST_NAME:
         return False
     text = _SUBSCRIPT.sub("", text)
@@ -189,21 +189,21 @@ def is_name(text: str) -> bool:
 
 
 def special_characters(text: str) -> set[str]:
-    """The characters of `text` that a plain answer does without, in lower case.
+    """Returns the characters of `text` that a plain answer does not need, in lower case.
 
-    Plain are ASCII without its control characters, and the signs that typography and mathematics put in their place.
-    The others may be invisible, turn the text around, or look like plain ones: zero-width and bidirectional marks,
+    Plain characters are ASCII without its control characters, and the signs of typography and mathematics that replace
+    them. Others may be invisible, reverse the text, or look like plain ones: zero-width and bidirectional marks,
     full-width digits, a Cyrillic a.
     """
     return {character.lower() for character in set(text) - _PLAIN}
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Whether two extracted answers agree: neither blank, and equal but for letter case, or equal as numbers.
+    """Tells whether two extracted answers agree: neither is blank, and they are equal up to case, or as numbers.
 
     Two empty extractions never match, nor do two of which one has special characters that the other lacks. Wrappers
-    around the whole, as `peel` takes them off, do not count. A unit that only one of the two names does not count
-    either: 18 dollars are 18, but not 18 cents.
+    that `peel` removes are ignored, and so is a unit that only one of the two names: 18 dollars are 18, but not 18
+    cents.
     """
     if special_characters(a) != special_characters(b):
         return False
@@ -217,11 +217,11 @@ def same_answer(a: str, b: str) -> bool:
 
 
 def without_thinking(text: str) -> str:
-    """`text` without its closed `<think>...</think>` blocks; a tag without its partner stays, and so does what follows.
+    """Removes closed `<think>...</think>` blocks from `text`; an unpaired tag stays, and so does what follows it.
 
-    The rule for tags holds, a block runs from a closing tag back to the nearest opening one, but letter case does not
-    count: a draft in `<Think>` is no submission, while the rewards for tags go on to insist on the spelling. Blocks are
-    removed before fences are looked for, so tags within code, both in one program, are cut out too.
+    As everywhere, a block runs from a closing tag back to the nearest opening one, but here case is ignored: a draft in
+    `<Think>` is no submission, although the rewards for tags insist on the spelling. Blocks are removed before fences
+    are looked for, so a pair of tags inside one program is cut out too.
     """
     kept, done, opening = [], 0, None
     for tag in _THINK.finditer(text):
@@ -234,19 +234,19 @@ def without_thinking(text: str) -> str:
 
 
 def without_special_tokens(text: str) -> str:
-    """`text` with the marks of chat templates escaped, so that no page and no output of a tool can end a turn.
+    """Escapes the special tokens of chat templates in `text`, so that no web page and no tool output can end a turn.
 
-    `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and others: their first
-    character becomes an HTML entity.
+    The first character of `<|im_end|>` and its like, `<tool_call>`, `<think>`, `[INST]`, `<start_of_turn>`, `</s>` and
+    others becomes an HTML entity.
     """
     return _SPECIAL_TOKEN.sub(lambda found: {"<": "&lt;", "[": "&#91;", "]": "&#93;"}[found[0]], text)
 
 
 def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think>") -> tuple[str, str, bool]:
-    """Reasoning and answer of a reply, and whether the reasoning ended.
+    """Returns the reasoning and the answer of a reply, and whether the reasoning ended.
 
-    Reasoning is what a reply begins with, up to the first closing tag; the opening one may stand in the prompt. A
-    reply that only opens it has no answer.
+    Reasoning is the beginning of a reply, up to the first closing tag; the opening tag may be in the prompt. A reply
+    that opens its reasoning and does not close it has no answer.
     """
     head, closed, answer = text.partition(closing)
     stripped = head.lstrip(_BLANKS)
@@ -259,19 +259,19 @@ def split_reasoning(text: str, opening: str = "<think>", closing: str = "</think
 
 
 def opening_of(text: str, answer: str, opening: str = "<think>") -> str | None:
-    """What begins the reasoning that `split_reasoning` took off a reply: the tag, "", or None without reasoning."""
+    """Returns how the reasoning found by `split_reasoning` opens: with the tag, with "", or None if there is none."""
     if answer == text:
         return None
     return opening if text.lstrip(_BLANKS).startswith(opening) else ""
 
 
 def last_json_object(text: str) -> tuple[dict | None, bool]:
-    """The last `{...}` of a text that is a JSON object, and whether it had to be repaired.
+    """Returns the last `{...}` of a text that is a JSON object, and whether it had to be repaired.
 
-    One with a "tool_call", a "final_answer" or a "name" goes before others, an empty one is none. Read strictly first,
-    from the last closing brace backwards; braces in strings and in prose do not matter. What no strict reading finds, a
-    model may have meant: quotes and brackets that are missing or wrong are mended then, in the last 20,000 characters,
-    from the first call or answer on. (None, False) where there is nothing.
+    Objects with "tool_call", "final_answer" or "name" take precedence; empty ones do not count. Parsing is strict
+    first, from the last closing brace backwards; braces in strings and in prose do not matter. If that finds nothing,
+    missing or wrong quotes and brackets are repaired, in the last 20,000 characters, from the first call or answer on.
+    (None, False) if there is no object.
     """
     text = text[-_LONGEST_TEXT:]
     end, other = len(text), None
@@ -294,9 +294,9 @@ def last_json_object(text: str) -> tuple[dict | None, bool]:
 
 
 def read_json(text: str) -> Any:
-    """JSON as data that can be written again, anywhere: lone surrogates become "?", NaN and infinities text.
+    """Parses JSON into data that can be written again anywhere: lone surrogates become "?", NaN and infinities text.
 
-    ValueError where it can not be read, or has more than 64 levels.
+    Raises ValueError if it cannot be read, or has more than 64 levels.
     """
     try:
         value = json.loads(text, parse_constant=str, parse_float=_finite)
@@ -321,11 +321,11 @@ def _inner(value: Any) -> Any:
 
 
 def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """What a message says beside its tool calls, and the calls as (name, arguments as JSON text).
+    """Returns the text of a message without its tool calls, and the calls as (name, arguments as JSON text).
 
-    Read are the formats of chat templates: `<tool_call>{"name", "arguments"}</tool_call>` (Hermes, Qwen),
+    Reads the formats of chat templates: `<tool_call>{"name", "arguments"}</tool_call>` (Hermes, Qwen),
     `[TOOL_CALLS][{...}]` (Mistral), and a message that is one object with "name" and "parameters" (Llama 3). A block
-    that is no call has the name "".
+    that is not a call has the name "".
     """
     if "<tool_call>" in text:
         calls = [_call(last_json_object(block)[0], block) for block in _CALL_BLOCK.findall(text)]
@@ -333,7 +333,7 @@ def native_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
     before, marker, rest = text.partition("[TOOL_CALLS]")
     if marker:
         try:
-            _, end = json.JSONDecoder().raw_decode(rest.lstrip())  # something may stand behind it
+            _, end = json.JSONDecoder().raw_decode(rest.lstrip())  # something may follow it
             found = read_json(rest.lstrip()[:end])
         except (ValueError, RecursionError):
             found = [last_json_object(rest)[0]]
@@ -352,7 +352,7 @@ def _call(found: Any, source: str) -> tuple[str, str]:
 
 
 def _opening_brace(text: str, end: int) -> int:
-    """Index of the brace that opens what closes at `end`, or -1. Read backwards, quotes pair up just as forwards."""
+    """Returns the index of the brace that `end` closes, or -1. Read backwards, quotes pair up just as forwards."""
     depth, in_string = 0, False
     for mark in _JSON_MARK.finditer(text[end::-1]):
         if mark[0][0] == '"':
@@ -365,7 +365,7 @@ def _opening_brace(text: str, end: int) -> int:
 
 
 def _is_within_another(text: str, start: int) -> bool:
-    """Whether the last call or answer that begins before `start` is still open there."""
+    """Tells whether the last call or answer that begins before `start` is still open there."""
     begins = [match.start() for match in _OBJECT_START.finditer(text, 0, start)]
     if not begins:
         return False
@@ -406,19 +406,19 @@ def _repaired_object(text: str) -> tuple[dict | None, bool]:
 
 
 def code_blocks(text: str) -> list[CodeBlock]:
-    """The closed fenced blocks, in order, by CommonMark's rules for fences outside lists and quotes.
+    """Returns the closed fenced blocks, in order, by CommonMark's rules for fences outside lists and quotes.
 
-    A fence is a line of at most 3 spaces and at least 3 backticks or tildes; it is closed by as many or more of the
-    same, with nothing but blanks behind. All between is content, fences that cannot close it too. After an opening
-    backtick fence no further backtick may follow on its line. An unclosed fence is no block, and hides what follows.
-    Lines end in a newline; a carriage return before it is a blank.
+    A fence is a line of at most 3 spaces and at least 3 backticks or tildes; it is closed by at least as many of the
+    same, followed only by blanks. Everything between is content, including fences that cannot close it. After an
+    opening backtick fence no further backtick may follow on its line. An unclosed fence is not a block, and hides what
+    follows. Lines end in a newline; a carriage return before it is a blank.
     """
     return _scan_fences(text)[0]
 
 
 def _scan_fences(text: str) -> tuple[list[CodeBlock], bool]:
-    """The closed blocks, and whether there is any fence at all."""
-    blocks, opening, fence = [], None, ""  # `fence` is kept: to slice a long one again for each line is quadratic
+    """Returns the closed blocks, and whether there is any fence at all."""
+    blocks, opening, fence = [], None, ""  # `fence` is kept: slicing a long one for each line is quadratic
     for line in _FENCE.finditer(text):
         run, rest = line[1], line[2]
         if opening is None:
@@ -433,10 +433,10 @@ def _scan_fences(text: str) -> tuple[list[CodeBlock], bool]:
 
 
 def last_code(text: str) -> str:
-    """The program that `text` submits, thinking aside: the last block marked python, py, python3 or py3, or unmarked.
+    """Returns the program that `text` submits: the last block marked python, py, python3 or py3, or unmarked.
 
-    A text without any fence is a program as a whole. "" where fences are there but no such block: an unclosed one, as
-    truncated outputs have it, is never run.
+    Thinking is removed first. A text without any fence is a program as a whole. "" if there are fences but no such
+    block: an unclosed one, as in truncated outputs, is never run.
     """
     text = without_thinking(text)
     blocks, fenced = _scan_fences(text)
@@ -446,9 +446,10 @@ def last_code(text: str) -> str:
 
 
 def well_formed_code(text: str, needs_marker: bool) -> str | None:
-    """The code of an output in the required format, or None: thinking aside, one closed block, marked as Python.
+    """Returns the code of an output in the required format: without thinking, one closed block, marked as Python.
 
-    With `needs_marker`, "final answer:" in any case, or `final_answer` in quotes, must stand behind the block.
+    With `needs_marker`, "final answer:" in any case, or `final_answer` in quotes, must follow the block. None if the
+    output has another format.
     """
     text = without_thinking(text)
     blocks = code_blocks(text)

@@ -9,9 +9,9 @@ from lib.config import Eval, ScoreConfig, SelfPlayConfig, TrainLoop
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the two stages of SCoRe: I anchors attempt 1 and pays attempt 2; II pays both and adds the bonus.
+    """One of SCoRe's two stages: I anchors attempt 1 and rewards attempt 2; II rewards both and adds the bonus.
 
-    Self-play has one.
+    Self-play has a single stage.
     """
 
     number: int
@@ -21,7 +21,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Held:
-    """How many rows an evaluation may ask, at most."""
+    """The numbers of held-out rows that an evaluation may use, at most."""
 
     reported: int
     chosen_by: int
@@ -29,14 +29,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What is still to be done."""
+    """The steps and evaluations that are left."""
 
-    stages: list[Stage]  # with the steps that are left, those alone that have any
-    evaluations: list[str]  # when each is: `pretrain`, or what else is due, `step`, `end`
+    stages: list[Stage]  # those not over, with the steps that are left
+    evaluations: list[str]  # the moment of each: `pretrain` or another one due now, `step`, `end`
 
     @property
     def steps(self) -> dict[int, int]:
-        """How many, by stage."""
+        """Returns the number of steps left, by stage."""
         return {stage.number: stage.steps for stage in self.stages}
 
 
@@ -53,17 +53,17 @@ class Work:
 
 
 def amount(tokens: float) -> str:
-    """`61,440`, `3.9 M`."""
+    """Formats as `61,440` or `3.9 M`."""
     return f"{tokens:,.0f}" if tokens < 1e5 else f"{tokens / 1e6:,.1f} M"
 
 
 def counted(number: int, what: str) -> str:
-    """`1 step`, `2 steps`."""
+    """Formats as `1 step` or `2 steps`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
-    """The stages that have steps; epochs are turned into steps over `rows` training rows."""
+    """Returns the stages that have steps; epochs are converted to steps over `rows` training rows."""
     train = config.train
     stages = []
     for number in (1, 2):
@@ -76,13 +76,16 @@ def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
 
 
 def stage_of(config: SelfPlayConfig, rows: int) -> Stage:
-    """The one stage of self-play; epochs are turned into steps over `rows` training rows."""
+    """Returns the single stage of self-play; epochs are converted to steps over `rows` training rows."""
     train = config.train
     return Stage(1, train.steps or math.ceil(train.epochs * rows / train.batch_size), train.batch_size)
 
 
 def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, due: str | None = "pretrain") -> Ahead:
-    """What is left after `step` steps of a stage, before which an evaluation may be due; each stage ends with one."""
+    """Returns what is left after `step` steps of `stage`; `due`: an evaluation before the next step, if any.
+
+    Each stage ends with an evaluation.
+    """
     left, whens = [], [due] if due else []
     for each in stages:
         if each.number < stage:
@@ -96,13 +99,13 @@ def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, du
 
 
 def answers(settings: Eval, when: str, held: Held) -> int:
-    """How many answers an evaluation samples, those to choose by included."""
+    """Counts the answers that an evaluation samples, including those that training selects by."""
     reported = sum(min(held.reported, each.examples(when)) * each.samples_per_prompt for each in settings.passes(when))
     return reported + held.chosen_by * settings.samples_per_prompt
 
 
 def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
-    """The completions of both attempts, by stage, and those of the evaluations."""
+    """Yields the completions of both attempts, by stage, and those of the evaluations."""
     train, budgets = config.train, config.generation
     new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
     for stage in left.stages:
@@ -115,14 +118,14 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:
-    """The policy's answers, what opponent and teacher say at most, and the answers of the evaluations."""
+    """Yields the policy's answers, the most that opponent and teacher may write, and the answers of the evaluations."""
     train, most = config.train, config.generation.most_tokens
     prompts = sum(stage.steps * stage.batch_size for stage in left.stages)
     policy = prompts * train.group_size
     yield Work(f"{counted(sum(left.steps.values()), 'step')}{_resampled(train)}:", policy, policy * most)
     drawn = prompts * (1 + train.resample_rounds)
     if opponent := config.opponent:
-        is_fixed = opponent.endpoint or not opponent.snapshots.every_steps  # then it answers a prompt once
+        is_fixed = opponent.endpoint or not opponent.snapshots.every_steps  # then it answers each prompt once per run
         asked = min(drawn, rows) if is_fixed else drawn
         asked += min(held.reported, config.eval.max_examples) if left.evaluations else 0
         yield Work("opponent: at most", asked, asked * _most_of_opponent(config))
@@ -144,7 +147,7 @@ def _resampled(train: TrainLoop) -> str:
 
 
 def _most_of_opponent(config: SelfPlayConfig) -> int:
-    """Tokens of one answer of it."""
+    """Returns the most tokens of one answer by the opponent."""
     opponent, generation = config.opponent, config.generation
     if opponent.snapshots:
         return opponent.max_new_tokens or generation.most_tokens
@@ -152,5 +155,5 @@ def _most_of_opponent(config: SelfPlayConfig) -> int:
 
 
 def told(works: Iterable[Work], word: str = "planned") -> str:
-    """In one line."""
+    """Formats the works in one line."""
     return f"{word}: {'; '.join(map(str, works))}"

@@ -44,7 +44,7 @@ def preview(config: ScoreConfig) -> None:
 
 
 def preview_selfplay(config: SelfPlayConfig) -> None:
-    """The same for self-play; asks no server."""
+    """Prints the same for self-play; sends no request to a server."""
     screen = Screen()
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
@@ -71,7 +71,7 @@ def _show(parts: dict[str, str], screen: Screen) -> None:
 
 
 def _example_of_chat(row: dict, prompts: ChatRenderer, config: SelfPlayConfig) -> str:
-    """The prompt as the model reads it, and under a hint, if there is a teacher."""
+    """Returns a prompt as the model reads it and, if there is a teacher, the one with a hint."""
     messages = chat_of(row, config.prompts)
     ids = prompts.ids(messages)
     lines = [f"[prompt: {len(ids)} tokens, masked]", prompts.tokenizer.decode(ids)]
@@ -108,7 +108,7 @@ def _plan_of_selfplay(config: SelfPlayConfig, before: Ahead, held: Held, train_r
 
 
 def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
-    """Both prompts as the model reads them; what is trained stands between >>> and <<<."""
+    """Returns both prompts as the model reads them; what is trained stands between >>> and <<<."""
     decode = prompts.tokenizer.decode
     end = prompts.retry_ids[0]
     first = prompts.first(row)
@@ -152,7 +152,7 @@ def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
 
 
 def _evaluated(settings: Eval, held: Held) -> str:
-    """How much an evaluation answers."""
+    """Describes the size of an evaluation."""
     reported, samples = min(held.reported, settings.max_examples), settings.samples_per_prompt
     greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""
     return f"{samples} answers to each of {reported} held-out rows to report and {held.chosen_by} to choose by{greedy}"
@@ -166,7 +166,7 @@ def _lengths(lengths: list[int]) -> str:
 def needs_of_tree(
     skeleton: torch.nn.Module, config: ScoreConfig, prompts: TwoTurnPrompts, lengths: list[int], held_out: int
 ) -> Needs:
-    """What two attempts will need of memory, where first prompts have `lengths` tokens."""
+    """Estimates the memory that two attempts need, if first prompts have the median of `lengths` tokens."""
     prompt = round(median(lengths))
     second = prompts.longest_second(prompt + config.generation.max_new_tokens_attempt1)
     load = load_of_tree(config, shares_prompts(skeleton), second, held_out)

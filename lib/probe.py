@@ -21,15 +21,15 @@ from lib.rewards import Score
 from lib.rollout import memory_explained, micro_batches
 
 LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it
-BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others go on
+BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others continue
 COPIES = 2
-MOVED = 0.02  # what the adapter's zeros become meanwhile, so that it takes part
+MOVED = 0.02  # scale of the numbers that replace the adapter's zeros, so that it takes part
 NOTHING = frozenset([-1])  # no answer ends early
 FOREIGN = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
 
 
 class Gaps(NamedTuple):
-    """How far log-probs are from those of the model's own forward: of the answer where that is worst, the mean."""
+    """Differences from the log-probs of the model's own forward: the mean absolute one, of the worst answer."""
 
     sampled: float
     scored: float
@@ -37,8 +37,11 @@ class Gaps(NamedTuple):
 
 @torch.no_grad()
 def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
-    """Samples answers to a prompt and to its first half, and compares their log-probs. Draws from no generator of the
-    run. ConfigError beyond LIMIT, or where the model fails in it; `name` is what the config calls the model."""
+    """Samples answers to a prompt and to its first half, and compares their log-probs, in nats.
+
+    Leaves the run's random generators untouched. Raises ConfigError beyond LIMIT, or if the model fails; `name` is the
+    model's name in the config.
+    """
     prompts = [prompt, prompt[: max(1, len(prompt) // 2)]]
     devices = [policy.device] if policy.device.type == "cuda" else []
     with torch.random.fork_rng(devices), policy.wearing(_moved(policy)), readable(policy.language_model, name):
@@ -48,7 +51,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
         scored = _scored(policy, prompts, answers, pad_id)
         sampled = [[torch.tensor(y.logps) for y in group] for group in answers]
         gaps = Gaps(_worst(sampled, own), _worst(scored, own))
-        if not max(gaps) <= LIMIT:  # nor where it is no number
+        if not max(gaps) <= LIMIT:  # NaN fails too
             kind = policy.language_model.config.model_type
             raise ConfigError(
                 f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
@@ -61,7 +64,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
 
 @contextlib.contextmanager
 def readable(model: object, name: str) -> Iterator[None]:
-    """Turns what a model's own code raises into one sentence: an architecture that can not be sampled or scored."""
+    """Turns errors in a model's own code into a ConfigError: the architecture cannot be sampled or scored."""
     try:
         with one_error():
             yield
@@ -76,7 +79,7 @@ def readable(model: object, name: str) -> Iterator[None]:
 
 
 def _moved(policy: Policy) -> list[torch.Tensor]:
-    """The adapter's weights with small numbers in the place of zeros."""
+    """Returns the adapter's weights, with matrices of zeros replaced by small random numbers."""
     draw = torch.Generator().manual_seed(0)
     return [
         weight if weight.any() else MOVED * torch.randn(weight.shape, generator=draw).to(weight.dtype)
@@ -85,7 +88,7 @@ def _moved(policy: Policy) -> list[torch.Tensor]:
 
 
 def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int = COPIES) -> list[list[Completion]]:
-    """Some answers to each prompt, as the run samples them."""
+    """Samples `copies` answers to each prompt, as the run does."""
     turns = {(i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))}
     decoding = native.Decoding(
         temperature=policy.temperature,
@@ -100,7 +103,7 @@ def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int 
 
 
 def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], pad_id: int):
-    """Log-probs of the answers' tokens as training scores them: in one batch, in branches where it may have those."""
+    """Returns log-probs of the answers' tokens as training scores them: in one batch, with branches if it uses them."""
     verdict = Score(0.0, {}, False, "")
     groups = [
         Group(Asked({}, [], prompt), [Answer(y, "", verdict) for y in own])
@@ -115,7 +118,7 @@ def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Complet
 
 
 def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
-    """Log-probs of the last `count` of some tokens by the logits of the model's own forward, without padding."""
+    """Returns log-probs (count,) of the last `count` tokens by the model's own forward, without padding."""
     model = policy.language_model
     known = inspect.signature(model.forward).parameters
     kept = {"logits_to_keep": count + 1} if "logits_to_keep" in known else {}
@@ -134,7 +137,7 @@ def _reason(
     policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], own: list[list[torch.Tensor]],
     gaps: Gaps, pad_id: int,
 ) -> str:  # fmt: skip
-    """The likely one, found by scoring and sampling with nothing else in the batch."""
+    """Returns the likely reason, found by scoring and sampling with nothing else in the batch."""
     if not gaps.scored <= LIMIT:
         alone = [[_scored(policy, [prompt], [[y]], pad_id)[0][0] for y in group]
                  for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip

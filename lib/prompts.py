@@ -18,9 +18,9 @@ from lib.generators import Completion
 from lib.outside import Outside
 from lib.registry import did_you_mean
 
-# where the prompt opens the block already, an answer starts within it
+# where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
-PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1 while the template is asked what follows it
+PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1, to find what the template writes around it
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SecondPrompt:
 
 
 def columns_of(template: str, key: str = "prompts.user") -> list[str]:
-    """The `{column}` names in a template of the config. ConfigError when its braces do not pair up."""
+    """Returns the `{column}` names in a template of the config. Raises ConfigError when its braces do not pair up."""
     try:
         return [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
     except ValueError as error:
@@ -41,12 +41,12 @@ def columns_of(template: str, key: str = "prompts.user") -> list[str]:
 
 
 def chat_columns(prompts: ChatPrompts) -> list[str]:
-    """The columns that a chat is made of. ConfigError when braces do not pair up."""
+    """Returns the columns that a chat is made from. Raises ConfigError when braces do not pair up."""
     return [prompts.messages_field] if prompts.messages_field else columns_of(prompts.user)
 
 
 def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
-    """The chat that a row begins. ConfigError where its messages are none."""
+    """Returns the chat that a row begins. Raises ConfigError where its messages are no such chat."""
     if prompts.messages_field is None:
         asked = {"role": "user", "content": filled(prompts.user, row, "prompts.user")}
         return with_system([asked], prompts.system)
@@ -61,7 +61,7 @@ def chat_of(row: dict[str, Any], prompts: ChatPrompts) -> list[dict[str, Any]]:
 
 
 def filled(template: str, values: Mapping[str, Any], key: str) -> str:
-    """`{name}`s replaced by values. ConfigError, with the `key` of the config, where that can not be done."""
+    """Replaces each `{name}` by its value. Raises ConfigError, naming the `key` of the config, where it cannot."""
     try:
         return template.format_map(values)
     except (ValueError, KeyError, AttributeError, IndexError) as error:
@@ -69,34 +69,34 @@ def filled(template: str, values: Mapping[str, Any], key: str) -> str:
 
 
 def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
-    """The chat with another content of its last message."""
+    """Returns the chat with the content of its last message replaced by `text`."""
     return [*messages[:-1], {**messages[-1], "content": text}]
 
 
 class ChatRenderer:
-    """Chats as the token ids that a model reads before it answers."""
+    """Renders chats as the token ids that a model reads before it answers."""
 
     def __init__(self, tokenizer: object, template_kwargs: dict[str, Any]):
         self.tokenizer, self.template_kwargs = tokenizer, template_kwargs
         self.outside = Outside(tokenizer, template_kwargs)
 
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Token ids, with no control token but the template's own. ConfigError where it refuses the chat."""
+        """Returns token ids, no control token but the template's own. Raises ConfigError if it refuses the chat."""
         text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
     def text(self, completion: Completion) -> str:
-        """What a completion says, its end token aside; other special tokens are seen by whoever judges it."""
+        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def switch_thinking(self, enabled: bool) -> None:
-        """Sets the template's `enable_thinking`. ConfigError if that changes nothing."""
+        """Sets the template's `enable_thinking`. Raises ConfigError if the template cannot obey."""
         kwargs = self.template_kwargs
         switch_thinking(kwargs, enabled, lambda **more: render(self.tokenizer, PLAIN, kwargs | more))
 
 
 def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
-    """The chat as text, up to where the assistant answers. ConfigError where the template refuses it."""
+    """Renders the chat as text, up to where the assistant answers. Raises ConfigError where the template refuses it."""
     from jinja2 import TemplateError
 
     try:
@@ -108,7 +108,7 @@ def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: d
 
 
 class TwoTurnPrompts:
-    """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts can not work."""
+    """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts cannot work."""
 
     def __init__(self, tokenizer: object, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):
         self.tokenizer = tokenizer
@@ -129,11 +129,11 @@ class TwoTurnPrompts:
             )
 
     def first(self, row: dict) -> list[int]:
-        """Token ids of the first prompt."""
+        """Returns the token ids of the first prompt."""
         return self._encode(self._render(self._first_messages(row)))
 
     def second(self, row: dict, first_ids: list[int], attempt1: Completion) -> SecondPrompt:
-        """Token ids of the second prompt; a truncated attempt 1 is closed before the instruction."""
+        """Returns the second prompt; a truncated attempt 1 is closed before the instruction."""
         if self.prompts.history != "full":
             return self._rendered_second(row, attempt1)
         retry = self.retry_ids
@@ -146,20 +146,20 @@ class TwoTurnPrompts:
         return SecondPrompt(first_ids + attempt1.ids + retry, continues=True, cut=False)
 
     def longest_second(self, conversation: int) -> int:
-        """The most tokens that a second prompt has after `conversation` tokens of first prompt and attempt 1."""
+        """Returns the most tokens of a second prompt after `conversation` tokens of first prompt and attempt 1."""
         most = self.limits.max_prompt_length_attempt2
         return min(most, conversation + len(self.retry_ids)) if self.prompts.history == "full" else most
 
     def question(self, row: dict) -> str:
-        """What the user's first turn says."""
+        """Returns the text of the user's first turn."""
         return self.prompts.user.format_map(row)
 
     def text(self, completion: Completion) -> str:
-        """What a completion says, its end token aside; other special tokens are seen by whoever judges it."""
+        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
 
     def history_note(self) -> str:
-        """One sentence about what attempt 2 sees of attempt 1, and what the template alone would have done."""
+        """Describes what attempt 2 sees of attempt 1, and whether the template alone would drop the reasoning."""
         reasoning = "<think>\nREASON\n</think>\n\nANSWER"
         correction = {"role": "user", "content": self.prompts.self_correction}
         messages = [*self._turns("QUESTION"), {"role": "assistant", "content": reasoning}, correction]
@@ -185,7 +185,7 @@ class TwoTurnPrompts:
         return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
 
     def _around_attempt1(self, first: list[dict]) -> tuple[str, str]:
-        """What the template writes before and after attempt 1 in a chat that asks for attempt 2."""
+        """Returns what the template writes before and after attempt 1 in a chat that asks for attempt 2."""
         correction = {"role": "user", "content": self.prompts.self_correction}
         rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
         before, found, after = rendered.rpartition(PLACEHOLDER)
@@ -197,8 +197,8 @@ class TwoTurnPrompts:
         return before, after
 
     def _rendered_second(self, row: dict, attempt1: Completion) -> SecondPrompt:
-        """The second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
-        text = self.tokenizer.decode(attempt1.text_ids(), skip_special_tokens=True)  # none may end a turn in there
+        """Returns the second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
+        text = self.tokenizer.decode(attempt1.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
         if self.prompts.history == "answer_only":
             text = THINK_BLOCK.sub("", text)
         else:
@@ -218,7 +218,7 @@ class TwoTurnPrompts:
 
 
 def _without_middle(ids: list[int], room: int) -> list[int]:
-    """The first and the last part of `ids`, `room` of them in all: a start and an end tell the most."""
+    """Returns the first and the last part of `ids`, `room` ids in all: a start and an end tell the most."""
     room = max(room, 0)
     head = room // 2
     return ids[:head] + (ids[len(ids) - (room - head) :] if room > head else [])

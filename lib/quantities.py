@@ -21,15 +21,15 @@ _MOST_WORDS = 3
 
 _TYPOGRAPHY = {
     **dict.fromkeys("−–﹣－", "-"),
-    **dict.fromkeys("\u00a0\u2009\u202f", " "),  # the last two are set between thousands
+    **dict.fromkeys("\u00a0\u2009\u202f", " "),  # the last two separate thousands
     **{"×": "*", "·": "*", "⁄": "/", "²": "^{2}", "³": "^{3}"},
     **{sign: f"^{{{digit}}}" for sign, digit in zip("⁰¹⁴⁵⁶⁷⁸⁹⁻", "01456789-", strict=True)},
     **{sign: f" {top}/{bottom} " for sign, top, bottom in ("½12", "⅓13", "⅔23", "¼14", "¾34", "⅕15", "⅛18", "⅜38")},
 }
-TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("£€°π√∞÷±≤≥≠")  # what mathematics is printed with, beside ASCII
+TYPOGRAPHIC = frozenset(_TYPOGRAPHY) | frozenset("£€°π√∞÷±≤≥≠")  # signs of printed mathematics outside ASCII
 _TO_PLAIN = str.maketrans(_TYPOGRAPHY | dict.fromkeys("~\t\r\n", " "))
 _TO_BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
-_SPELLINGS = (  # of LaTeX, and the plain text in their place
+_SPELLINGS = (  # spellings in LaTeX, and the plain text that replaces them
     (re.compile(r"\}\^\{(?=[0-9-])"), ""),  # superscripts in a row, as in 10¹²
     (re.compile(r"\\!|\\(?:left|right)(?=\s*[()])|\\displaystyle(?![A-Za-z])"), ""),
     (re.compile(r"\\[,;: ]|\\quad(?![A-Za-z])"), " "),
@@ -79,14 +79,14 @@ _HEDGE = (
     r"|negative|plus|minus)"
 )
 _HEDGED = re.compile(rf"\b{_HEDGE}\b", re.IGNORECASE)
-# Behind a number these words change its value, name another or take it back, so they are no units.
+# After a number, these words change its value, name another one or take it back, so they are not units.
 _VALUE_WORD = re.compile(
     rf"""\b(?:{_MAGNITUDE}|{_HEDGE}|zero|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
     |(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty
     |mille|basis|halved?|double[sd]?|tripled?|twice|thrice|fold|times|over|divided|root|sqrt|sin|cos|tan|log|mod|choose|power|base)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Names of one unit, the first for all. £ and pounds are one: which of the two it is, the question says.
+# Each string has the names of one unit; the first stands for all. £ and pounds are one: the question tells which.
 _UNITS = {
     name: names.split()[0]
     for names in (
@@ -110,7 +110,7 @@ _UNIT_WORD = re.compile(r"([A-Za-z]+(?:-[A-Za-z]{3,})*)(\^[23])?(?:/([A-Za-z]+)(
 _SHORT_WORDS = ("in", "of", "on", "at", "by", "a", "an", "per", "sq", "cu")
 _FACTORS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 
-# A number in running text, with whatever is written together with it, so that no part is taken for the whole.
+# A number in running text with everything attached to it, so that no part is taken for the whole.
 _NUMERAL = re.compile(
     rf"""(?P<sign>(?:(?i:(?<![0-9)][ ])\b(?:minus|negative))[ ]|(?<![\w)\]}}])[-−–])?)
     (?:[$€£](?P<inner>[-−–]?))?
@@ -124,7 +124,7 @@ _NUMERAL = re.compile(
 
 
 _MARKED = re.compile(r"\*\*([^*\n]{1,100})\*\*|\\boxed\{((?:[^{}\n]|\{[^{}\n]{0,100}\}){1,100})\}")
-_FORMULA = re.compile(r"[=+*/^<>?!|&\\_~{}√±×÷·]|(?<!\w)[-−–]")  # no mere words around a number
+_FORMULA = re.compile(r"[=+*/^<>?!|&\\_~{}√±×÷·]|(?<!\w)[-−–]")  # a sign that there is more than words around a number
 _CLOSING = re.compile(r"\$|\\[)\]]|\*\*")
 _GOES_ON = re.compile(rf"(?:{_CLOSING.pattern})*(?:[.,;:]?\s+(?!to\b|x\b)[(]?[A-Za-z]{{2}}|[.\s]*\Z)")
 _OF_WHAT = re.compile(
@@ -134,15 +134,15 @@ _OF_WHAT = re.compile(
 
 
 class Quantity(NamedTuple):
-    """A number, and the unit that stands behind it, if it is one that is known here; other words are not compared."""
+    """A number and the unit after it, if that is a known one; other words are not compared."""
 
     number: Fraction
     unit: str = ""  # "m", "km/h", "cm^2", "$", "%", "°"; "" without one
-    is_letter: bool = False  # `5m`: a unit if it is compared with one, else a product
-    name: str = ""  # of what the number is: "x" in `x = 5`
+    is_letter: bool = False  # as in `5m`: a unit if compared with a unit, else a product
+    name: str = ""  # of the quantity: "x" in `x = 5`
 
     def same(self, other: "Quantity") -> bool:
-        """Whether the numbers are equal and no two different units or names are given. Nothing is converted."""
+        """Tells whether the numbers are equal, with no conflict of units or names. Converts nothing."""
         if (self.is_letter or other.is_letter) and not (self.unit and other.unit):
             return False
         same_name = not self.name or not other.name or self.name == other.name
@@ -150,10 +150,10 @@ class Quantity(NamedTuple):
 
 
 class Numeral(NamedTuple):
-    """A number in running text, with all that is written together with it, without currency signs.
+    """A number in running text with everything attached to it, but without currency signs.
 
-    `-5` stands for `-$5` and `minus 5`, too; `5:30`, `3,4` and `2^10` come whole, as what they are, so that none of
-    their parts is taken for the number.
+    `-$5` and `minus 5` become `-5`; `5:30`, `3,4` and `2^10` are kept whole, so that none of their parts is taken for
+    the number.
     """
 
     text: str
@@ -161,7 +161,7 @@ class Numeral(NamedTuple):
     end: int
 
     def is_stated_in(self, line: str, others: list["Numeral"]) -> bool:
-        """Whether a line of words says this number first, and the `others` in it only of what: 18 apples for 3 kids."""
+        """Tells whether a line of words states this number first; `others` only say of what: 18 apples for 3 kids."""
         around = (line[: self.start] + line[self.end :]).replace("**", "")
         if _VALUE_WORD.search(around) or _FORMULA.search(around) or line[self.end :][:1].isalnum():
             return False
@@ -172,12 +172,12 @@ class Numeral(NamedTuple):
 
 
 def same_unit(a: str, b: str) -> bool:
-    """Whether two units are one, or one of them is left out; plain degrees may be those of any scale."""
+    """Tells whether two units are the same, or one is missing; plain degrees may be those of any scale."""
     return not a or not b or a == b or (a[0] == b[0] == "°" and "°" in (a, b))
 
 
 def read_quantity(text: str) -> Quantity | None:
-    """The one number that `text`, which has no wrappers, states, with its unit; None for anything else."""
+    """Reads the one number, and its unit, that `text` (without wrappers) states; None for anything else."""
     text = text.strip()
     if len(text) > _LONGEST or text.startswith("~") or text.endswith(".."):
         return None
@@ -201,7 +201,7 @@ def read_quantity(text: str) -> Quantity | None:
 
 
 def plain(text: str) -> str:
-    """A short text without typography and LaTeX that do not change what it says."""
+    """Rewrites a short text without typography and LaTeX that do not change its meaning."""
     text = text.translate(_TO_PLAIN)
     for pattern, replacement in _SPELLINGS:
         text = pattern.sub(replacement, text)
@@ -215,7 +215,7 @@ def _plain_fraction(found: re.Match) -> str:
 
 
 def _number(body: re.Match) -> Fraction | None:
-    """The value; None where the text is a computation rather than a number."""
+    """Returns the value; None if the text is a computation rather than a number."""
     if body["whole"]:
         part = _fraction(body["part"], body["parts"])
         return None if part is None or part >= 1 else int(body["whole"]) + part
@@ -234,13 +234,13 @@ def _number(body: re.Match) -> Fraction | None:
 
 def _fraction(top: str, bottom: str) -> Fraction | None:
     numbers = [int(re.sub("[, ']", "", digits)) for digits in (top, bottom)]
-    if numbers[1] == 0 or numbers[0] % numbers[1] == 0:  # a division that is left to be done
+    if numbers[1] == 0 or numbers[0] % numbers[1] == 0:  # a division that was not carried out
         return None
     return Fraction(*numbers)
 
 
 def _scaled(number: Fraction | None, rest: str) -> tuple[Fraction | None, str]:
-    """The number times what the words behind it say, and what follows these: 3 million, 2 thirds."""
+    """Returns the number scaled by the words after it (3 million, 2 thirds), and what follows them."""
     for _ in range(2):  # 2 hundred thousand
         word = _FIRST_WORD.match(rest)
         scale = word and _SCALES.get(word[1].lower().removesuffix("s"))
@@ -257,13 +257,13 @@ def _scaled(number: Fraction | None, rest: str) -> tuple[Fraction | None, str]:
 
 
 def read_unit(text: str) -> str | None:
-    """The unit that a text names, "" for words that are none that is known here, None for what is more than words."""
+    """Returns the unit that a text names, "" for words that are no known unit, None for more than words."""
     found = _unit(" " + plain(text))
     return found[0] if found else None
 
 
 def _unit(rest: str) -> tuple[str, bool] | None:
-    """The unit in what follows a number, and whether it is a letter written together with it; None if it is no unit."""
+    """Returns the unit after a number, and whether it is a single letter attached to it; None if it is no unit."""
     rest = rest.removesuffix(".")
     unit = ""
     if sign := _UNIT_SIGN.match(rest):
@@ -296,14 +296,14 @@ def _known(name: str) -> str:
 
 
 def _named_unit(words: list[re.Match]) -> str:
-    """The first unit among the words, with its power, and what it is counted per; "" for none."""
+    """Returns the first unit among the words, with its power and what it is per; "" for none."""
     unit, power, per = "", "", False
     for index, word in enumerate(words):
         name, factor = word[1].lower(), _FACTORS.get(word[1].lower())
         if factor and index < len(words) - 1:
             power = factor
         elif name == "per":
-            if not unit:  # dollars per hour are dollars
+            if not unit:  # $5 per hour counts as dollars
                 return ""
             per = True
         elif found := _known(word[1]):
@@ -317,7 +317,7 @@ def _named_unit(words: list[re.Match]) -> str:
 
 
 def numerals(text: str) -> list[Numeral]:
-    """The numbers in running text, in order."""
+    """Finds the numbers in running text, in order."""
     return [
         Numeral(_minus(found["sign"].strip() or found["inner"] or "") + found["body"], *found.span())
         for found in _NUMERAL.finditer(text.translate(_TO_BLANKS))
@@ -329,9 +329,9 @@ def _minus(sign: str) -> str:
 
 
 def marked_number(line: str) -> Numeral | None:
-    """The one number in a line that is bold or boxed, with what belongs to it behind the mark: `**3** million`.
+    """Returns the one bold or boxed number in a line, with what belongs to it after the mark: `**3** million`.
 
-    None without one, and where more than words stand behind it, or words that take it back.
+    None if there is not exactly one, or if more than words follow it, or words that take it back.
     """
     marks = [mark for mark in _MARKED.finditer(line) if numerals(mark[0])]
     if len(marks) != 1:

@@ -7,13 +7,13 @@ from lib.losses import RECIPES, Recipe
 
 
 def recipe_of(config: SelfPlayConfig) -> Recipe:
-    """The loss, with what the config changes in it."""
+    """Returns the loss recipe, with the config's changes to it."""
     train = config.train
     return RECIPES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
 
 
 def notes_on(config: SelfPlayConfig) -> Iterator[str]:
-    """Settings that do not do what their names promise."""
+    """Yields a note on each setting that does not do what its name promises."""
     train, recipe = config.train, recipe_of(config)
     updates = train.minibatches * train.passes
     low, high = recipe.clip

@@ -14,18 +14,16 @@ from lib.errors import ConfigError, Left, Overdue, RewardError, UserError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`"; did you mean 'learning_rate'?"`, or `""` where nothing known is close."""
+    """Returns `"; did you mean 'learning_rate'?"`, or `""` if no known name is close."""
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
 @contextlib.contextmanager
 def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns whatever is raised within into a RewardError; a UserError is a sentence already, a signal nobody's fault.
+    """Turns any exception in its block into a RewardError, except `known` ones, UserErrors, signals and time limits.
 
-    `known` errors pass, too.
-
-    Even SystemExit: a reward that calls sys.exit(0) must not pass for a run that has finished.
+    This includes SystemExit: a reward that calls sys.exit(0) must not look like a finished run.
     """
     try:
         yield
@@ -38,12 +36,12 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
 
 
 def place_of(error: BaseException) -> str:
-    """Where it was raised: file and line, those of the caller where that is in an installed package."""
+    """Returns the file and line that raised an error, or its caller's if that is in an installed package."""
     return place_in(traceback.extract_tb(error.__traceback__))
 
 
 def place_in(frames: list[traceback.FrameSummary]) -> str:
-    """File and line of the innermost frame that is neither in an installed package nor here."""
+    """Returns file and line of the innermost frame that is neither in an installed package nor in this module."""
     ours = (__file__, contextlib.__file__)
     inside = [frame for frame in frames if frame.filename not in ours] or frames
     installed = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
@@ -60,7 +58,7 @@ class Registry:
         self._entries: dict[str, Callable] = {}
 
     def register(self, name: str) -> Callable[[Callable], Callable]:
-        """Decorator: `@register_reward("exact_match")`. A second callable under the same name is a ConfigError."""
+        """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
         def add(function: Callable) -> Callable:
             known = self._entries.get(name)
@@ -78,9 +76,9 @@ class Registry:
         return iter(sorted(self._entries))
 
     def get(self, name: str) -> Callable:
-        """The callable registered as `name`, or the one at the dotted path `package.module.function`.
+        """Returns the callable registered as `name`, or the one at the dotted path `package.module.function`.
 
-        Raises ConfigError with the known names, or with what failed to import; RewardError where the module raises.
+        Raises ConfigError with the known names, or with what failed to import; RewardError if the module raises.
         """
         if name in self._entries:
             return self._entries[name]
@@ -94,7 +92,7 @@ class Registry:
     def _import(self, path: str) -> Callable:
         module_name, _, attribute = path.rpartition(".")
         here = str(Path.cwd())
-        if here not in sys.path:  # a user's module lies beside their config, as `python -m` would find it
+        if here not in sys.path:  # so that user modules are found as with `python -m`
             sys.path.insert(0, here)
         try:
             with blamed_on(f"{self.kind} '{path}'", " when its module was imported", (ModuleNotFoundError,)):
@@ -115,13 +113,13 @@ class Registry:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a reward says about one prediction when it has more to say than a number."""
+    """The verdict of a reward on one prediction, if it is more than a number."""
 
     components: dict[str, float]  # named parts, whose sum is the reward
-    match: bool | None = None  # what accuracy counts of a well-formed text, in place of extractor and equality
+    match: bool | None = None  # whether a well-formed text counts as right, in place of extractor and matcher
     about: str = ""  # a line for the log
-    scored: bool = True  # False: it could not be judged, and is left out of the loss
-    malformed: str | None = None  # why the text is malformed, "" where it is not, in place of what the format says
+    scored: bool = True  # False: the prediction could not be judged, and is left out of the loss
+    malformed: str | None = None  # why the text is malformed, "" if it is not, in place of the check of the format
 
 
 rewards = Registry("reward")
@@ -133,11 +131,11 @@ register_extractor = extractors.register
 register_matcher = matchers.register
 register_tool = tools.register
 
-LENIENT = {"gsm8k_hash": "last_number", "math_final_answer": "last_formula"}  # fit for targets, and their honest names
+LENIENT = {"gsm8k_hash": "last_number", "math_final_answer": "last_formula"}  # for targets: its name for predictions
 
 
 def extractor_of_predictions(name: str) -> Callable[[str], str]:
-    """The extractor of this name. Raises ConfigError, also for one that takes an answer wherever it finds it."""
+    """Returns an extractor by name. Raises ConfigError, also if it takes an answer from anywhere in a text."""
     if name in LENIENT:
         raise ConfigError(
             f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets alone: write "

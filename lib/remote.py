@@ -26,7 +26,7 @@ Outcome = Reply | ReplyError
 class Remote:
     """An OpenAI-compatible server by the name of its section in the config; a context.
 
-    `stop_on_outage`: what can not be had ends the run, ApiError; else it is an outcome like another.
+    `stop_on_outage`: an outage ends the run with an ApiError; otherwise a failed request is an outcome like any other.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Remote:
             self._stop()
 
     def ask(self, requests: list[Request]) -> "Future[list[Outcome]]":
-        """The replies, some time: what follows goes on meanwhile."""
+        """Sends requests in the background, and returns a future of their outcomes."""
         return asyncio.run_coroutine_threadsafe(self._ask(requests), self._loop)
 
     def answers(self, asked: "Future[list[Outcome]]") -> list[Outcome]:
-        """Waits for what was asked. ApiError where that ends the run, Left where a signal does."""
+        """Waits for the outcomes. Raises ApiError where they end the run, Left where a signal does."""
         with phase("waiting"):
             while not wait([asked], timeout=0.2).done:
                 give_way()
@@ -84,13 +84,13 @@ class Remote:
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
         scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
         self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
-        # of another process of this run, if not of this one
+        # answers to another process of this run count, too
         known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
         patient.has_answered = scout.has_answered = known
         self._patient, self._scout = Remembering(patient, self._replies), Remembering(scout, self._replies)
 
     async def _close(self) -> None:
-        """What is still under way is given up."""
+        """Cancels requests in flight, and closes the connections."""
         under_way = asyncio.all_tasks() - {asyncio.current_task()}
         for task in under_way:
             task.cancel()
@@ -98,7 +98,7 @@ class Remote:
         await self._stack.aclose()
 
     async def _ask(self, requests: list[Request]) -> list[Outcome]:
-        """The outcome of each. What is kept says nothing about whether the server is away."""
+        """Returns the outcome of each request. Kept replies say nothing about whether the server is away."""
         is_kept = [self._patient.knows(request) for request in requests]
         new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
@@ -135,29 +135,29 @@ class Remote:
         return outcomes
 
     async def _one(self, request: Request, model: Remembering) -> Outcome:
-        """A new reply, or why there is none. ApiError where nobody has ever been answered."""
+        """Returns a new reply, or why there is none. Raises ApiError if the server has never answered."""
         try:
             return await model.reply(request)
         except ReplyError as error:
             return error
-        except ApiError as error:  # a key that is refused, a quota that is used up, a server that is gone
+        except ApiError as error:  # a refused key, a used-up quota, a server that is gone
             if not self._patient.generator.has_answered:
                 raise ApiError(f"{self.section}.{error}") from error
             return ReplyError("unavailable", str(error))
 
 
 def remote_of(section: str, settings: Opponent | Teacher, kept: Path, warn: Callable[[str], None]) -> Remote:
-    """The server of a section of the config, whose replies are kept in a file."""
+    """Returns the server of a section of the config, whose replies are kept in a file."""
     return Remote(section, settings.endpoint, settings.thinking, kept, settings.outage == "stop", warn)
 
 
 def _is_gone(outcome: Outcome) -> bool:
-    """Whether this speaks of a server that is away; a request that it refuses for its content does not."""
+    """Tells whether an outcome indicates that the server is away; a request refused for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 
 def check_keys(config: SelfPlayConfig) -> None:
-    """ConfigError where the key of a server is not in the environment; before anything heavy is loaded."""
+    """Raises ConfigError where a server's key is not in the environment, before anything heavy is loaded."""
     for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
         if settings and settings.endpoint:
             try:
@@ -167,7 +167,7 @@ def check_keys(config: SelfPlayConfig) -> None:
 
 
 def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
-    """What the replies that are kept in some files came to, in tokens and, where the endpoint has prices, in money."""
+    """Returns a summary of the replies kept in some files: tokens and, where the endpoint has prices, cost."""
     usage, replies = Usage(), 0
     for path in files:
         for row, _, _ in read_lines(path):

@@ -14,23 +14,23 @@ from lib.runlog import Lines, encode
 
 
 def key_of(*parts: Any) -> str:
-    """A key for what is asked: the same for equal parts, whatever the order of keys in them."""
+    """Returns a key for a question: the same for equal parts, whatever the order of keys in them."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def seed_of(*parts: Any) -> int:
-    """A seed for a request: the same for equal parts, and one that every server takes."""
+    """Returns a seed for a request: the same for equal parts, and in a range that every server accepts."""
     return int(key_of(*parts), 16) % 2**31
 
 
 class Replies:
-    """A file of answers by key; of one event loop at a time. Raises StorageError where it cannot be kept."""
+    """A file of answers by key; of one event loop at a time. Raises StorageError if it cannot be read or written."""
 
     def __init__(self, path: Path):
         self._places: dict[str, tuple[int, int]] = {}  # key -> where its line begins, and its length
         self._pending: dict[str, asyncio.Task] = {}
-        self.reused = 0  # answers that were known already
+        self.reused = 0  # answers taken from the file
         try:
             self._lines = Lines(path)
             with open(path, "rb") as file:
@@ -48,9 +48,9 @@ class Replies:
         return key in self._places
 
     async def once(self, key: str, make: Callable[[], Awaitable[dict]]) -> dict:
-        """The answer to `key`: a known one, or what `make()` gives, which runs once for all who ask meanwhile.
+        """Returns the answer to `key`: a stored one, or the result of `make()`, which runs once for concurrent callers.
 
-        What `make` raises is not kept: whoever asks next, asks anew.
+        Exceptions of `make` are not stored: the next call runs it again.
         """
         if key in self._places:
             self.reused += 1
@@ -61,14 +61,14 @@ class Replies:
         return await asyncio.shield(self._pending[key])
 
     def sync(self) -> None:
-        """Waits until all answers are on the disk; a killed process loses none even without."""
+        """Waits until all answers are on the disk; a killed process loses none even without this."""
         try:
             self._lines.sync()
         except OSError as error:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Closes the file; answers that nobody waits for any more are not waited for here either."""
+        """Closes the file, and cancels pending answers instead of waiting for them."""
         for task in self._pending.values():
             task.cancel()
         self.sync()
@@ -86,7 +86,7 @@ class Replies:
     def _settled(self, key: str, task: asyncio.Task) -> None:
         del self._pending[key]
         if not task.cancelled():
-            task.exception()  # whoever asked may have been cancelled meanwhile: nobody is told then
+            task.exception()  # marks it as retrieved: all callers may have been cancelled
 
     def _read(self, key: str) -> dict:
         return json.loads(self._lines.read(*self._places[key]))["value"]
@@ -96,17 +96,17 @@ class Replies:
 
 
 class Remembering:
-    """A chat generator whose replies are kept: the same request, seed included, gets the same reply for ever."""
+    """A chat generator whose replies are stored: the same request, seed included, always gets the same reply."""
 
     def __init__(self, generator: ChatGenerator, replies: Replies):
         self.generator, self.replies, self.name = generator, replies, generator.name
 
     def knows(self, request: Request) -> bool:
-        """Whether its reply is kept."""
+        """Tells whether the reply to this request is stored."""
         return self._key(request) in self.replies
 
     async def reply(self, request: Request) -> Reply:
-        """As the generator's own."""
+        """Returns the stored reply, or else the generator's, which is then stored."""
 
         async def make() -> dict:
             return (await self.generator.reply(request)).as_dict()

@@ -39,7 +39,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a batch is sampled. `y1_by_base`: this share of the prompts gets its first attempts from the reference."""
+    """Sampling settings of a batch. `y1_by_base`: the share of prompts whose first attempts the reference writes."""
 
     temperature: float
     max_new_tokens: tuple[int, int]
@@ -60,7 +60,7 @@ def two_attempts(
     generator: torch.Generator,
     on_written: Callable[[], None] = lambda: None,
 ) -> list[Rollout]:
-    """Samples and judges P x K1 x K2 rollouts of the rows, in that order; each completion is told to `on_written`."""
+    """Samples and judges P x K1 x K2 rollouts of the rows, in that order; calls `on_written` after each completion."""
     from_base = round(len(rows) * sampling.y1_by_base)  # the sampler shuffles, so the first rows are as good as any
     owners = [row for row in rows for _ in range(sampling.attempts)]
     first_prompts, firsts, second_prompts, seconds = _sampled(
@@ -91,7 +91,7 @@ def two_attempts(
 def verdicts(
     prompts: TwoTurnPrompts, judge: Judge, completions: list[Completion], rows: list[dict]
 ) -> tuple[list[str], list[Score]]:
-    """What completions say, each written for the row at its place, and how that is judged."""
+    """Returns the texts of completions, each written for the row at its index, and their scores."""
     texts = [prompts.text(completion) for completion in completions]
     questions = [prompts.question(row) for row in rows]
     with phase("reward"):
@@ -106,7 +106,7 @@ def second_attempts(
     sampling: Sampling,
     generator: torch.Generator,
 ) -> list[Completion]:
-    """One second attempt at each row, after the first attempt at its place, whoever wrote that."""
+    """Samples one second attempt for each row, after the first attempt at its index, by whichever model."""
     budget = sampling.max_new_tokens[1]
     contexts = [prompts.second(row, prompts.first(row), first).ids for row, first in zip(rows, firsts, strict=True)]
     decoding = native.Decoding(
@@ -125,7 +125,7 @@ def second_attempts(
 def _early(
     judge: Judge, prompts: TwoTurnPrompts, rows: list[dict], on_written: Callable[[], None]
 ) -> Callable[[int, Completion], None]:
-    """Lets a reward that works in other processes begin with a completion while the model still writes others."""
+    """Returns a callback that lets a reward in other processes begin while the model still writes other completions."""
 
     def begin(row: int, completion: Completion) -> None:
         on_written()
@@ -144,10 +144,10 @@ def _sampled(
     generator: torch.Generator,
     on_written: Callable[[int, Completion], None],
 ) -> tuple[list[list[int]], list[Completion], list[SecondPrompt], list[Completion]]:
-    """First prompts and first attempts (P x K1), the prompts they lead to, and second attempts (P x K1 x K2).
+    """Returns first prompts and first attempts (P x K1), second prompts (P x K1), second attempts (P x K1 x K2).
 
-    The reference writes the first attempts of the first `from_base` rows. `on_written` is told each completion with the
-    number of its row as soon as it is there.
+    The reference writes the first attempts of the first `from_base` rows. `on_written` gets the index of the row and
+    the completion as soon as it is finished.
     """
     k1, k2 = sampling.attempts, sampling.revisions
     new1, new2 = sampling.max_new_tokens
@@ -188,7 +188,7 @@ def _sampled(
 
 @contextlib.contextmanager
 def memory_explained(decoding: native.Decoding) -> Iterator[None]:
-    """Turns running out of memory while sampling into a sentence with the knobs to turn."""
+    """Raises OutOfMemory where sampling runs out of memory, with a message that names the settings to lower."""
     try:
         with one_error():
             yield
@@ -201,18 +201,18 @@ def memory_explained(decoding: native.Decoding) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Span:
-    """The tokens of one attempt, and where in a sequence the hidden states stand that predict them."""
+    """The tokens of one attempt, and the positions in a sequence whose hidden states predict them."""
 
     ids: list[int]
-    before: int  # the position that the first token follows
-    start: int  # the position of the first token, which the second one follows, and so on
+    before: int  # the position that predicts the first token
+    start: int  # the position of the first token, which predicts the second one, and so on
     attempt: int  # 1 or 2
     rollout: int  # index into the list of rollouts
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """Token ids of one forward: a trunk, and branches behind it that all continue the trunk and do not see each other.
+    """Token ids of one forward: a trunk, then branches that all continue the trunk and do not see each other.
 
     A chat without alternatives is a trunk alone. The last token of an attempt predicts nothing, and is left out where
     nothing follows it.
@@ -229,12 +229,12 @@ def sequences(
     pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
     is_learned: Callable[[int, int], bool] = lambda attempt, rollout: True,
 ) -> list[Sequence]:
-    """`[x | y1 | retry | y2]` for each rollout: by causality one forward gives the log-probs of both attempts.
+    """Builds `[x | y1 | retry | y2]` of each rollout: by causality one forward gives the log-probs of both attempts.
 
     Where it pays, all revisions of a first attempt branch off one `[x | y1 | retry]`; otherwise y1 is trained in the
     first of their sequences only. Where attempt 2 does not continue the sampled ids (another history mode, or a cut
     context), the two attempts are two sequences. Attempts for which `is_learned(attempt, rollout)` is false have no
-    gradient, and are read only where others follow.
+    gradient, and are included only as context of others.
     """
     result: list[Sequence] = []
     starts = [i for i, rollout in enumerate(rollouts) if rollout.revision == 0]
@@ -257,7 +257,7 @@ def sequences_of(
     prompt: list[int], answers: list[tuple[int, list[int]]], attempt: int, pays: Callable[[int, list[int]], bool],
     spans: tuple[Span, ...] = (),
 ) -> list[Sequence]:  # fmt: skip
-    """`[prompt | answer]` for answers to one prompt, each with its number; `spans` of the prompt are trained once.
+    """Builds `[prompt | answer]` for numbered answers to one prompt; `spans` of the prompt are trained once.
 
     Where `pays(tokens of the trunk, tokens of each branch)` says that it is cheaper, all branch off one prompt.
     """
@@ -286,10 +286,10 @@ class MicroBatch:
 
 
 def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
-    """As many sequences at a time as fit into `tokens` once padded, or one that is longer.
+    """Yields as many sequences at a time as fit into `tokens` once padded, or a single longer one.
 
-    Sequences of similar length come together, and the batch with most tokens first: if memory does not suffice, the
-    first forward of the step tells.
+    Sequences of similar length come together, and the batch with most tokens comes first: if memory does not suffice,
+    the first forward of the step fails.
     """
     ordered = sorted(items, key=lambda item: -len(item.ids))
     batches = []
@@ -322,7 +322,7 @@ def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device)
     ends = lengths.cumsum(0)
     within = torch.arange(int(ends[-1]), device=device) - (ends - lengths).repeat_interleave(lengths)
     predictors = start.repeat_interleave(lengths) + within - 1
-    predictors[ends - lengths] = before
+    predictors[ends - lengths] = before  # a branch's first token is predicted at the end of the trunk
     return MicroBatch(
         Inputs(
             ids=tensor(ids),

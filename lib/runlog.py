@@ -38,7 +38,7 @@ SCHEMA = 1
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
-MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # keys of the config that do not touch the numbers
+MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # config keys that do not affect the results
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 
@@ -46,18 +46,18 @@ WARN_SECONDS = 60
 class RunLog:
     """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
 
-    `streams` names its JSONL files. Opening raises ConfigError when another process has the directory, or when it holds
-    a run and `resume` is false; StorageError when the directory cannot be written.
+    `streams` names its JSONL files. Opening raises ConfigError when another process uses the directory, or when it
+    holds a run and `resume` is false; StorageError when the directory cannot be written.
     """
 
-    # Synchronous on purpose: a write and an fsync cost milliseconds a step, a thread would lose its queue at a kill.
+    # Synchronous on purpose: a write and an fsync cost milliseconds per step, a thread would lose its queue at a kill.
 
     def __init__(self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS):
         self.directory = Path(directory)
         self._streams: dict[str, _Stream] = {}
         self._lock: int | None = None
         self._is_main = is_main
-        self._config: str | None = None  # that waits for `begin`
+        self._config: str | None = None  # waits for `begin`
         if not is_main:
             return
         try:
@@ -82,7 +82,7 @@ class RunLog:
         self.close()
 
     def close(self) -> None:
-        """Sync every stream and let the next process have the directory."""
+        """Syncs and closes every stream, and releases the directory's lock."""
         self.sync()
         for stream in self._streams.values():
             stream.close()
@@ -92,30 +92,30 @@ class RunLog:
             self._lock = None
 
     def write(self, stream: str, row: Mapping[str, Any]) -> None:
-        """Append one row to a stream; `schema` and the UTC `time` are added, NaN and infinities become null.
+        """Appends one row to a stream, with `schema` and the UTC `time` added; NaN and infinities become null.
 
-        A full disk does not stop the run: the row waits in memory and is tried again at the next write.
+        A full disk does not stop the run: the row waits in memory and is retried at the next write.
         """
         if self._is_main:
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             self._streams[stream].append(encode({"schema": SCHEMA, "time": now, **row}))
 
     def sync(self) -> None:
-        """Wait until every row written so far is on the disk; call it once per optimizer step."""
+        """Waits until every row written so far is on disk; call it once per optimizer step."""
         for stream in self._streams.values():
             stream.sync()
 
     def offsets(self) -> dict[str, int]:
-        """Length of every stream in bytes: what a checkpoint remembers, and `rewind` takes."""
+        """Returns every stream's length in bytes, which a checkpoint stores for `rewind`."""
         return {name: stream.size() for name, stream in self._streams.items()}
 
     def rewind(self, offsets: Mapping[str, int]) -> None:
-        """Forget rows after a checkpoint: its steps will be taken again. A stream that `offsets` lacks is emptied."""
+        """Drops rows after a checkpoint, whose steps will run again. A stream missing from `offsets` is emptied."""
         for name, stream in self._streams.items():
             stream.rewind(offsets.get(name, 0))
 
     def write_config(self, text: str, now: bool = True) -> None:
-        """Write `config.yaml`, which makes the directory a run, as a whole or not at all. Raises StorageError.
+        """Writes `config.yaml` atomically, which makes the directory a run. Raises StorageError.
 
         With `now` false it waits for `begin`: until there is something to resume, the same command may start again.
         """
@@ -124,14 +124,14 @@ class RunLog:
             self.begin()
 
     def begin(self) -> None:
-        """Write the config that waits, if one does; call it before the first thing that a resume would find."""
+        """Writes the pending config, if any; call it before writing anything that a resume would find."""
         if self._is_main and self._config is not None:
             write_whole(self.directory / "config.yaml", [self._config.encode()])
         self._config = None
 
 
 def write_whole(target: Path, parts: Iterable[bytes]) -> None:
-    """Writes a file as a whole or not at all. Raises StorageError."""
+    """Writes a file atomically and waits until it is on disk. Raises StorageError."""
     aside = target.with_name(target.name + ".tmp")
     try:
         with open(aside, "wb") as file:
@@ -148,22 +148,22 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
 def check_directory(
     directory: Path, config_text: str, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()
 ) -> None:
-    """ConfigError for what would stop a start in this directory, before anything heavy is loaded; changes nothing.
+    """Raises ConfigError, before heavy loading, if a run cannot start in this directory; changes nothing.
 
-    `resume` may be the checkpoint to go on from. `may_change`: keys or sections of the config that a resume may change,
+    `resume` may be the checkpoint to resume from. `may_change`: config keys or sections that a resume may change,
     besides those of MAY_CHANGE.
     """
     if isinstance(resume, Path):
         checkpoint_in(directory, resume)
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
-        return  # another process than the main one may come late, when the run has already begun
+        return  # ranks other than the main one may get here late, when the run has already begun
     _refuse_busy(directory)
     _refuse_existing(directory, resume)
     check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
 
 
 def checkpoint_in(directory: Path, path: Path) -> Path:
-    """The checkpoint of the run in `directory` that `path` names, a link to it too. ConfigError if it is none of it."""
+    """Returns the checkpoint of the run in `directory` that `path`, or a link, names. ConfigError if it is not one."""
     there = path.resolve()
     found = directory / there.parent.name / there.name
     if not re.fullmatch(r"stage\d+/step_\d+", f"{there.parent.name}/{there.name}") or found.resolve() != there:
@@ -175,9 +175,9 @@ def checkpoint_in(directory: Path, path: Path) -> Path:
 
 
 def adapter_in(folder: Path, key: str = "") -> Path:
-    """The folder of a saved adapter, as it was given. ConfigError where there is none, by the option or key it is of.
+    """Returns `folder` if it holds a saved adapter, else raises ConfigError, naming the option or config key `key`.
 
-    With what is there instead: nothing, a whole model, or a run with adapters in it.
+    The error tells what is there instead: nothing, a whole model, or a run with adapters in it.
     """
     missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (folder / name).is_file()]
     if not missing:
@@ -196,22 +196,22 @@ def adapter_in(folder: Path, key: str = "") -> Path:
 
 
 def step_of(checkpoint: Path) -> int:
-    """After how many steps of its stage a checkpoint was saved."""
+    """Returns the number of steps of its stage after which a checkpoint was saved."""
     return int(checkpoint.name.removeprefix("step_"))
 
 
 def discard(directory: Path) -> None:
-    """Remove an earlier run, for those that are only tried out. ConfigError while another process is in it."""
+    """Removes an earlier run, for trial runs. ConfigError while another process uses it."""
     if os.environ.get("RANK", "0") == "0" and directory.exists():
         _refuse_busy(directory)
         shutil.rmtree(directory)
 
 
 def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
-    """Compare the run's `config.yaml` with the YAML that this start would write there.
+    """Compares the run's `config.yaml` with the YAML that this start would write there.
 
-    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError with the others that
-    differ; `allow_change` makes it a warning.
+    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError for other differences
+    or a damaged file; `allow_change` makes it a warning.
     """
     path = run_dir / "config.yaml"
     try:
@@ -239,23 +239,23 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
 
 
 def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The rows of a JSONL file, and the number of lines that are no JSON object (torn or damaged) and were skipped."""
+    """Returns the rows of a JSONL file, and how many lines it skipped as no JSON object (torn or damaged)."""
     rows = [row for row, _, _ in read_lines(path, damaged=True)]
     sound = [row for row in rows if row is not None]
     return sound, len(rows) - len(sound)
 
 
 def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, Any] | None, int, int]]:
-    """Every row of a JSONL file with where its line begins and its length, in bytes.
+    """Yields every row of a JSONL file with the offset and the length of its line, in bytes.
 
-    A line that is no JSON object is left out, or None where `damaged` ones are asked for.
+    Skips lines that are no JSON object; with `damaged`, yields None for them.
     """
     start = 0
     with open(path, "rb") as file:
         for line in file:
             try:
                 row = json.loads(line)
-            except ValueError:  # also bytes that are no UTF-8
+            except ValueError:  # also for bytes that are not UTF-8
                 row = None
             if isinstance(row, dict) or damaged:
                 yield row if isinstance(row, dict) else None, start, len(line)
@@ -263,12 +263,12 @@ def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, An
 
 
 def is_number(value: object) -> bool:
-    """Returns whether a value of a row is a finite number: the log writes null for the others."""
+    """Tells whether a row's value is a number, not a bool or NaN: the log writes null for non-finite numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def fsync_file(path: Path) -> None:
-    """Wait until the file's bytes are on the disk."""
+    """Waits until the file's bytes are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -276,13 +276,13 @@ def fsync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-fsync_folder = fsync_file  # a name that was created or moved is durable only once its folder is
+fsync_folder = fsync_file  # a created or renamed file is durable only once its folder is synced
 
 
 class Lines:
-    """One JSONL file that only ever grows by whole lines; a tail that a crash tore is cut off and kept aside.
+    """An append-only JSONL file of whole lines; a last line torn by a crash is cut off and kept in a `.torn` file.
 
-    Raises OSError; what was on the disk before stays whole.
+    Raises OSError; what was on disk before stays intact.
     """
 
     def __init__(self, path: Path):
@@ -292,34 +292,34 @@ class Lines:
         self._cut_torn_tail(path.with_suffix(".torn"))
 
     def size(self) -> int:
-        """Bytes."""
+        """Returns the file's size in bytes."""
         return os.fstat(self._file).st_size
 
     def append(self, line: bytes) -> int:
-        """Writes the line, all of it or nothing; returns where it begins."""
+        """Writes the whole line or nothing; returns its offset in bytes."""
         end = self.size()
         rest = memoryview(line)
         try:
             while rest:  # on a nearly full disk `os.write` returns a short count before it raises
                 rest = rest[os.write(self._file, rest) :]
         except OSError:
-            os.ftruncate(self._file, end)  # half a line would be glued to the next one
+            os.ftruncate(self._file, end)  # half a line would merge with the next one
             raise
         self._dirty = True
         return end
 
     def read(self, start: int, size: int) -> bytes:
-        """`size` bytes from `start` on."""
+        """Returns `size` bytes from offset `start` on."""
         return os.pread(self._file, size, start)
 
     def sync(self) -> None:
-        """Waits until every line is on the disk."""
+        """Waits until every line is on disk."""
         if self._dirty:
             os.fsync(self._file)
             self._dirty = False
 
     def truncate(self, size: int) -> None:
-        """Forgets what stands behind `size` bytes."""
+        """Drops everything after the first `size` bytes."""
         os.ftruncate(self._file, size)
         self._dirty = True
 
@@ -346,7 +346,7 @@ class Lines:
 
 
 class _Stream:
-    """Lines that wait in memory while the disk is full."""
+    """A JSONL file whose new lines wait in memory while the disk is full."""
 
     def __init__(self, directory: Path, name: str):
         path = directory / f"{name}.jsonl"
@@ -407,7 +407,7 @@ def _refuse_existing(directory: Path, resume: bool) -> None:
 
 
 def _lock(directory: Path) -> int:
-    """File descriptor that holds the directory's lock; the kernel frees it with the process, however that ends."""
+    """Returns a file descriptor that holds the directory's lock; the kernel frees it however the process ends."""
     descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _take(descriptor, fcntl.LOCK_EX, directory)
@@ -436,17 +436,17 @@ def _take(descriptor: int, kind: int, directory: Path) -> None:
 
 
 def encode(row: Mapping[str, Any]) -> bytes:
-    """A row as one line of JSON; NaN and infinities become null."""
+    """Encodes a row as one line of JSON; NaN and infinities become null."""
     try:
         text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # nearly every row is plain already
     except (TypeError, ValueError):
         text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
-    # a lone surrogate in a model's text has no UTF-8; as backslash escape it is still JSON and reads back the same
+    # a lone surrogate in a model's text has no UTF-8; as a backslash escape it is valid JSON and reads back the same
     return (text + "\n").encode("utf-8", "backslashreplace")
 
 
 def _plain(value: Any) -> Any:
-    """`value` in JSON's types: scalars of numpy and torch as numbers, non-finite numbers as null."""
+    """Converts `value` to JSON's types: numpy and torch scalars to numbers, non-finite numbers to null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, str | int):
@@ -457,4 +457,4 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if hasattr(value, "item"):
         return _plain(value.item())
-    return str(value) if isinstance(value, date | clock_time | bytes | Decimal) else value  # as tables have them
+    return str(value) if isinstance(value, date | clock_time | bytes | Decimal) else value  # as found in tables

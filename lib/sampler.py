@@ -4,7 +4,7 @@ import random
 
 
 class Sampler:
-    """Endless batches of row indices. Two samplers with equal seed and state give equal batches."""
+    """Draws endless batches of row indices. Two samplers with equal seed and state give equal batches."""
 
     def __init__(self, size: int, seed: int):
         self.size = size
@@ -19,7 +19,7 @@ class Sampler:
         return order
 
     def take(self, count: int) -> list[int]:
-        """The next `count` row indices; an epoch's last rows are followed by the next epoch's first."""
+        """Returns the next `count` row indices, continuing into the next epoch where one ends."""
         taken: list[int] = []
         while len(taken) < count:
             if self.position == self.size:
@@ -32,16 +32,16 @@ class Sampler:
 
     @property
     def epochs(self) -> float:
-        """How often the data has been gone through."""
+        """Returns the number of passes over the data so far, a fraction."""
         return self.epoch + self.position / self.size
 
     def state_dict(self) -> dict[str, int]:
-        """Everything that moves."""
+        """Returns the full state: size, seed, epoch and position."""
         return {"size": self.size, "seed": self.seed, "epoch": self.epoch, "position": self.position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on exactly where `state_dict` was taken; with the next epoch where the data has changed since."""
-        if "epoch" not in state:  # that of another kind of sampler: the config has changed
+        """Resumes exactly where `state_dict` was taken; at the next epoch if the data's size has changed since."""
+        if "epoch" not in state:  # saved by another kind of sampler: the config has changed
             return
         self.seed, self.epoch, self.position = state["seed"], state["epoch"], state["position"]
         if state["size"] != self.size:

@@ -74,22 +74,22 @@ from lib.jail.wire import LARGEST_SOURCE
 from lib.ladder import climb
 from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
 
-ATTEMPTS = 4  # at a program, when workers are lost under it
+ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up
-PATIENCE = 60.0  # seconds, with a lack of processes, memory or files, which passes
-RELAPSE = 10.0  # seconds behind that in which nobody waits for it again
+PATIENCE = 60.0  # seconds to wait out a shortage of processes, memory or files
+RELAPSE = 10.0  # seconds after that in which a new shortage is not waited out
 _LACKS = tuple(map(os.strerror, (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)))
 MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
-FEWEST_PROGRAMS = 200  # before that share means anything
+FEWEST_PROGRAMS = 200  # before that share is meaningful
 BATCHES_BETWEEN_WARNINGS = 100
 _log = logging.getLogger("rematch.sandbox")
 
 
 class Sandbox:
-    """Workers on the highest rung that holds here, and the verdicts that are known already.
+    """Workers on the highest rung that holds here, and a cache of verdicts.
 
-    Use it as a context, or `close()` it. Safe for several threads; not for a forked child of this process.
+    Use it as a context manager, or `close()` it. Safe for several threads; not for a forked child of this process.
     """
 
     def __init__(
@@ -102,10 +102,11 @@ class Sandbox:
         max_memory_mb: int = 4096,
         rung: Literal["R4", "R3", "R2", "R1"] | None = None,
     ):
-        """`workers`: programs at once, default one per core; `numpy`: programs that name numpy find it loaded.
+        """Finds the rung and starts one thread per worker. Raises SandboxError.
 
-        `max_...`: programs that ask for more get this much. `rung`: the highest one to try. Raises SandboxError where
-        none holds, or only R1 without `allow_unsafe`.
+        `workers`: programs at once, default one per core. `numpy`: programs that name numpy find it loaded.
+        `max_...`: programs that ask for more get this much. `rung`: the highest one to try. The error is raised if no
+        rung holds, or only R1 without `allow_unsafe`.
         """
         self.checks = climb(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
@@ -117,8 +118,8 @@ class Sandbox:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known: OrderedDict[bytes, Future] = OrderedDict()
         self._lock = threading.Lock()
-        self._broken: SandboxError | None = None  # why nothing is judged any more
-        self._workers: set[Worker] = set()  # those that live
+        self._broken: SandboxError | None = None  # why nothing more is judged
+        self._workers: set[Worker] = set()  # those alive
         self._room = _Room()
         self._lacking_until = 0.0
         self._threads = [
@@ -136,9 +137,9 @@ class Sandbox:
         self.close()
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
-        """The verdict on each program, in order. Equal programs are run once.
+        """Returns the verdict on each program, in order. Equal programs are run once.
 
-        Raises SandboxError where workers do not start any more, or where too many programs got no verdict.
+        Raises SandboxError if workers no longer start, or if too many programs got no verdict.
         """
         if self._count("batches") % BATCHES_BETWEEN_WARNINGS == 0:
             self._warn_if_open()
@@ -152,7 +153,7 @@ class Sandbox:
         return verdicts
 
     def submit(self, program: Program) -> "Future[Verdict]":
-        """The verdict in the making, which can not be cancelled: others may wait for it.
+        """Returns the future verdict on a program; it cannot be cancelled, since others may wait for it.
 
         Programs are taken in the order in which they were submitted.
         """
@@ -173,14 +174,14 @@ class Sandbox:
         return job.future
 
     def run(self, program: Program, stdin: str = "") -> Run:
-        """Runs a program as a script; nothing is remembered. Raises SandboxError."""
+        """Runs a program as a script; the result is not cached. Raises SandboxError."""
         self._require_owner()
         with self._lock:
             job = self._put(self._within_limits(program), stdin)
         return job.future.result()
 
     def describe(self) -> str:
-        """One line: the rung, and how many programs run at once."""
+        """Returns one line: the rung, and how many programs run at once."""
         return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once"
 
     def _warn_if_open(self) -> None:
@@ -191,7 +192,7 @@ class Sandbox:
             )  # fmt: skip
 
     def close(self) -> None:
-        """Ends all workers, busy ones too: who still waits for a verdict gets a SandboxError."""
+        """Ends all workers, busy ones too; callers still waiting for a verdict get a SandboxError."""
         atexit.unregister(self.close)
         if self._owner != os.getpid():  # a forked child: the threads are not here
             return
@@ -207,7 +208,7 @@ class Sandbox:
             thread.join()
 
     def _within_limits(self, program: Program) -> Program:
-        """What is too long is refused later, but not remembered whole."""
+        """Caps a program's limits, and cuts a source that will be refused for its length: it is not cached whole."""
         return replace(
             program,
             source=program.source[: LARGEST_SOURCE + 1],
@@ -216,7 +217,7 @@ class Sandbox:
         )
 
     def _put(self, program: Program, stdin: str | None, key: bytes = b"") -> "_Job":
-        """A job for the threads. The lock is ours."""
+        """Queues a job for the threads. The caller holds the lock."""
         job = _Job(Future(), program, stdin, key)
         job.future.set_running_or_notify_cancel()
         self.counts["programs"] += 1
@@ -240,13 +241,13 @@ class Sandbox:
             self._known.pop(job.key, None)
 
     def _work(self) -> None:
-        """A thread: its workers (a plain one, and one with numpy once that is asked for), one job after another."""
+        """Runs jobs one after another, as a thread with a plain worker and, once needed, one with numpy."""
         workers: dict[bool, Worker] = {}
         try:
             while (job := self._jobs.get()) is not None:
                 try:
                     job.future.set_result(self._result(job, workers))
-                except BaseException as error:  # whoever waits must hear of it, a bug of ours too
+                except BaseException as error:  # passed to the waiting caller, even if it is our own bug
                     self._forget(job)
                     job.future.set_exception(error)
         finally:
@@ -275,7 +276,7 @@ class Sandbox:
         return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
     def _judged(self, job: "_Job", worker: Worker) -> Verdict | Run:
-        """One that others may have caused is replaced by another, for which the others wait."""
+        """Runs or judges a job; a verdict that other programs may have caused is redone while no other program runs."""
         with self._room.shared():
             if job.stdin is not None:
                 return worker.run(job.program, job.stdin)
@@ -284,7 +285,7 @@ class Sandbox:
             self._count("judged alone")
             with self._room.alone():
                 verdict = worker.judge(job.program)
-        if verdict.doubtful and _ranks() > 1:  # the others are not ours
+        if verdict.doubtful and _ranks() > 1:  # programs of the other processes cannot be stopped
             self._forget(job)
         return verdict
 
@@ -316,7 +317,7 @@ class Sandbox:
         raise self._broken
 
     def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:
-        """For good, or where something is lacking for now."""
+        """Returns the error and makes it final; in a shortage, it only ends all waiting for `RELAPSE` seconds."""
         error = SandboxError(
             f"a sandbox worker ({self.rung.name}{', numpy' if numpy else ''}) did not start {attempts} times in a row: "
             f"{reason}; run `python -m lib.sandbox --self-test`"
@@ -329,12 +330,12 @@ class Sandbox:
 
 
 class _Room:
-    """Where programs run side by side, or one alone."""
+    """A lock under which programs run side by side, or one alone."""
 
     def __init__(self):
         self._changed = threading.Condition()
         self._inside = 0
-        self._closed = False  # somebody is alone, or waits to be
+        self._closed = False  # someone is alone, or waits to be
 
     @contextlib.contextmanager
     def shared(self) -> Iterator[None]:
@@ -378,7 +379,7 @@ _making = threading.Lock()
 
 
 def configure(**settings) -> None:
-    """What `shared` makes, in `Sandbox`'s own arguments. One that is running with others is closed."""
+    """Sets the arguments with which `shared` makes its `Sandbox`; closes a running one that has other arguments."""
     global _settings, _shared
     if _shared is not None and settings != _settings:
         _shared.close()
@@ -387,7 +388,7 @@ def configure(**settings) -> None:
 
 
 def shared() -> Sandbox:
-    """The sandbox of all rewards and tools of this process, made at the first call. Raises SandboxError."""
+    """Returns the sandbox of all rewards and tools of this process, made at the first call. Raises SandboxError."""
     global _shared
     with _making:
         if _shared is None:
@@ -396,13 +397,13 @@ def shared() -> Sandbox:
 
 
 def cores() -> int:
-    """Cores for this process: those that it and its container may use, shared by all of a training on this machine."""
+    """Returns the cores for this process: those it and its container may use, over the local training processes."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(mine, cpu_quota())) // _ranks())
 
 
 def _ranks() -> int:
-    """Processes of a training on this machine."""
+    """Returns the number of training processes on this machine."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
@@ -410,7 +411,7 @@ def _ranks() -> int:
 
 
 def main() -> int:
-    """The self-test, or one program."""
+    """Runs the self-test, or one program. Returns the exit status."""
     options = argparse.ArgumentParser(
         prog="python -m lib.sandbox", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -439,7 +440,7 @@ def main() -> int:
         if args.tests is None:
             return show_run(sandbox.run(program, _text(args.stdin) if args.stdin else ""))
         text = _text(args.tests)
-        taken = {*defined_names(text), *dir(builtins)}  # a helper of the tests stays theirs, whatever the program has
+        taken = {*defined_names(text), *dir(builtins)}  # the tests' own helpers win over the program's names
         names = args.entry_points or [name for name in defined_names(program.source) if name not in taken]
         setup, tests = split_tests(text, names, str(args.tests))
         judged = replace(program, tests=tests, entry_points=tuple(names), setup_code=setup, stateful=args.stateful)
@@ -471,7 +472,7 @@ def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
 
 
 def example(number: int) -> Program:
-    """A right program of three asserts, another one for each number: nothing can be answered from memory."""
+    """Returns a correct program with three asserts, different for each number so that no verdict is cached."""
     tests = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}")
     return Program("def add(a, b):\n    return a + b\n", tests, entry_points=("add",))
 
@@ -484,7 +485,7 @@ def _timed(worker: Worker, number: int) -> float:
 
 
 def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
-    """Prints the verdict on each test; 0 where all pass, 1 otherwise."""
+    """Prints the verdict on each test. Returns 0 if all pass, else 1."""
     for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
         print(f"test {number}: {name}: {detail or test.splitlines()[-1].strip()}")
     passed = sum(test.verdict == "pass" for test in verdict.tests)
@@ -496,7 +497,7 @@ def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
 
 
 def show_run(run: Run) -> int:
-    """Prints what a script printed, and how it ended; 0 where it finished, 1 otherwise."""
+    """Prints a script's output and how it ended. Returns 0 if it finished, else 1."""
     for stream, text in ((sys.stdout, run.stdout), (sys.stderr, run.stderr)):
         stream.write("\n".join(map(shown, text.split("\n"))))
         stream.flush()
@@ -505,17 +506,17 @@ def show_run(run: Run) -> int:
 
 
 def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tuple[str, ...]]:
-    """A file of tests as set-up and tests. `names`: what the program defines.
+    """Splits a file of tests into set-up and tests. `names`: what the program defines. Raises ConfigError.
 
-    A test is a top-level statement that asserts, or a function `test_...`, behind the statements before it that use the
-    program. All other statements are set-up. Imports of the program itself are left out. Raises ConfigError.
+    A test is a top-level statement that asserts, or a function `test_...`, preceded by the earlier statements that use
+    the program. All other statements are set-up. Imports of the program itself are left out.
     """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"{where}: the tests do not parse ({error}); mend them") from error
     setup, before, tests = [], [], []
-    theirs = set(names)  # and what is made of them
+    theirs = set(names)  # and variables computed from them
     for statement in tree.body:
         source = ast.get_source_segment(text, statement)
         nodes = list(ast.walk(statement))
@@ -538,7 +539,7 @@ def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tup
 
 
 def defined_names(source: str) -> tuple[str, ...]:
-    """Functions and classes at the top level of a piece of Python, () where it does not parse."""
+    """Returns the names of functions and classes at the top level of Python source, () if it does not parse."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

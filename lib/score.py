@@ -23,7 +23,7 @@ from lib.watch import form_of
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, float]:
-    """KL weights of attempt 1 and attempt 2: in stage I the paper's beta2 comes on top of its small beta1."""
+    """Returns the KL weights of attempts 1 and 2; in stage I the paper's beta2 is added to its small beta1."""
     if stage == 2:
         return train.beta1, train.beta1
     small = train.beta1 if train.beta1_in_stage1 else 0.0
@@ -32,24 +32,24 @@ def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, floa
 
 @dataclass(frozen=True)
 class Credit:
-    """Per rollout, (n,) each: what multiplies the log-prob and the KL of each attempt's tokens."""
+    """Per rollout, (n,) each: the factors of the log-prob and the KL of each attempt's tokens."""
 
     advantage1: torch.Tensor
     advantage2: torch.Tensor
-    weight1: torch.Tensor  # length normalisation; a first attempt shared by K2 revisions counts K2 times, once
+    weight1: torch.Tensor  # length normalisation; a first attempt of K2 revisions is trained once, with weight K2
     weight2: torch.Tensor
     learned: tuple[list[bool], list[bool]]  # by attempt: whether its tokens have a gradient; the others need no forward
-    stands_for: torch.Tensor  # how many attempts like it each rollout's stand for; in the weights, and in means
-    leaves: int  # of the step's trees, over all processes: what a sum is divided by
+    stands_for: torch.Tensor  # importance weight of each rollout (`_drawn_for_kl`); in the weights, and in means
+    leaves: int  # of the step's trees, over all processes: the divisor of all sums
     sampled_logp: torch.Tensor  # (M,) of every token: attempt 1 of all rollouts, then attempt 2
-    start: torch.Tensor  # (2, n) where in them those of an attempt begin
+    start: torch.Tensor  # (2, n) offset in `sampled_logp` of each attempt's tokens
 
     def sampled(self, batch: MicroBatch) -> torch.Tensor:
-        """The log-probs (N,) with which the scored tokens of a micro-batch were sampled."""
+        """Returns the log-probs, (N,), with which the scored tokens of a micro-batch were sampled."""
         return self.sampled_logp[self.start[batch.attempt - 1, batch.rollout] + batch.token]
 
     def is_learned(self, attempt: int, rollout: int) -> bool:
-        """Whether an attempt has a gradient."""
+        """Tells whether an attempt has a gradient."""
         return self.learned[attempt - 1][rollout]
 
 
@@ -84,20 +84,20 @@ class Score(Trainer):
             self.screen.say(note)
 
     def open(self):
-        """The run directory and the signal handlers, as a context."""
+        """Returns a context manager that opens the run directory and installs the signal handlers."""
         return self.opened(self.task.splits.fingerprint, self.config.train.keep_checkpoints, sampler=self.sampler)
 
     def remaining(self) -> Iterator[Stage]:
-        """The stages that are still to be done."""
+        """Yields the stages that are left, including the current one."""
         left = [stage for stage in self.stages if stage.number >= self.progress.stage]
         if not left:
             self.screen.say("this run is finished: nothing is left to do")
         yield from left
 
     def sample(self, stage: Stage) -> list[Rollout]:
-        """This process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt.
+        """Samples this process's rollouts of the next batch of prompts: P x K1 x K2, prompt by prompt.
 
-        With `resample_rounds`, others are drawn beside prompts whose tree has no advantage anywhere.
+        With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
         """
         train = self.config.train
         self.clock.start()
@@ -121,12 +121,12 @@ class Score(Trainer):
         return [rollout for tree in self.draw(stage.batch_size, grow, tell) for rollout in tree]
 
     def credit(self, stage: Stage, rollouts: list[Rollout]) -> Credit:
-        """Advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and which attempts are learned."""
+        """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
         train, generation = self.config.train, self.config.generation
         attempts = [[r.y1 for r in rollouts], [r.y2 for r in rollouts]]
         penalties = self._kl_in_reward(stage, rollouts) if train.kl == "k1_in_reward" else None
         advantages = self._advantages(stage, rollouts, penalties)
-        by_policy = self._of(float(not r.y1_by_base) for r in rollouts)  # the others are context, not its doing
+        by_policy = self._of(float(not r.y1_by_base) for r in rollouts)  # first attempts by the base model are context
         scored1, scored2 = self._scored(stage, rollouts)
         trained = [scored1 * by_policy, scored2]
         learned = [
@@ -134,7 +134,7 @@ class Score(Trainer):
             for kept, advantage, beta in zip(trained, advantages, self._betas_in_loss(stage), strict=True)
         ]
         counted = torch.ones(len(rollouts), dtype=torch.bool, device=self.accelerator.device)
-        if train.resample_rounds:  # what others were drawn for is no part of a mean
+        if train.resample_rounds:  # prompts without a signal were replaced, and are left out of means
             counted = self._by_prompt(*learned).repeat_interleave(self._leaves)
         budgets = generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
         longest = [max(budgets)] * 2 if train.length_norm == "constant" else budgets
@@ -156,7 +156,7 @@ class Score(Trainer):
         )  # fmt: skip
 
     def update(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
-        """One optimizer step on the rollouts, and its row in metrics.jsonl."""
+        """Takes one optimizer step on the rollouts, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         paid = (credit.advantage2, credit.advantage1) if stage.number == 2 else (credit.advantage2,)
         idle = all(bool((advantage == 0).all()) for advantage in paid)
@@ -188,7 +188,7 @@ class Score(Trainer):
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
     ) -> dict:
-        """Both attempts at held-out rows; with `part`, what training chooses by."""
+        """Evaluates both attempts at held-out rows; with `part`, returns only what training selects by."""
         answers, texts = evaluate(
             self.policy, self.task.prompts, rows, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
@@ -198,7 +198,7 @@ class Score(Trainer):
         return selected(answers) if part else summarise(answers, settings.temperature)
 
     def when_due(self, stage: Stage) -> None:
-        """Evaluations and checkpoints in the middle of a stage; its end has its own."""
+        """Evaluates and saves where due in the middle of a stage; its end has its own evaluation and checkpoint."""
         step = self.progress.step
         if step == stage.steps:
             return
@@ -207,9 +207,9 @@ class Score(Trainer):
         self.save_if_due()
 
     def finish(self, stage: Stage) -> None:
-        """The end of a stage: evaluation, its adapter in `stage<N>/`, and a checkpoint from which the next starts.
+        """Ends a stage: evaluates, saves the adapter in `stage<N>/`, and a checkpoint from which the next starts.
 
-        The next one has a fresh optimizer unless the config keeps it.
+        The next stage has a fresh optimizer unless the config says otherwise.
         """
         row = self.evaluate(f"after_stage{stage.number}")
         self.save_adapter(stage.number, self.task.tokenizer)
@@ -219,11 +219,11 @@ class Score(Trainer):
         self.end_stage(row, following)
 
     def work(self) -> Iterator[Work]:
-        """What is left to be sampled."""
+        """Yields the completions that are left to sample."""
         return work_of_score(self.config, self.ahead(), self.held)
 
     def show_results(self) -> None:
-        """The table of this run's evaluations."""
+        """Prints the table of this run's evaluations, its alarms and restores."""
         if self.accelerator.is_main_process:
             rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
             rows = [row for row in with_best(rows, self.checkpoints.best_of) if row["when"] != "step"]
@@ -235,23 +235,23 @@ class Score(Trainer):
 
     @property
     def _leaves(self) -> int:
-        """Revisions of one prompt."""
+        """Returns the number of revisions per prompt, K1 x K2."""
         return self.config.train.attempts_per_prompt * self.config.train.revisions_per_attempt
 
     def _by_prompt(self, *attempts: torch.Tensor) -> torch.Tensor:
-        """What is true of any attempt of a prompt, (prompts,), of what is by rollout, (n,) each."""
+        """Reduces values by rollout, (n,) bool each, to whether any attempt at a prompt has one true, (prompts,)."""
         return torch.stack(attempts).any(0).view(-1, self._leaves).any(1)
 
     def _of(self, values: Iterable[float]) -> torch.Tensor:
         return torch.tensor(list(values), dtype=torch.float32, device=self.accelerator.device)
 
     def _betas_in_loss(self, stage: Stage) -> tuple[float, float]:
-        """The KL weights of both attempts, zero where the KL is in the reward."""
+        """Returns the KL weights of both attempts in the loss, zero if the KL is in the reward."""
         in_reward = self.config.train.kl == "k1_in_reward"
         return (0.0, 0.0) if in_reward else kl_weights(self.config.train, stage.number, self.progress.beta2)
 
     def _scored(self, stage: Stage, rollouts: list[Rollout]) -> list[torch.Tensor]:
-        """1 for each attempt that counts, (n,) both: the others are left out of the loss, KL and all."""
+        """Returns 1 for each attempt that counts, (n,) both; the others are left out of the loss, including its KL."""
         train = self.config.train
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares both attempts
         judged = [
@@ -267,7 +267,7 @@ class Score(Trainer):
     def _advantages(
         self, stage: Stage, rollouts: list[Rollout], penalties: list[torch.Tensor] | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """What multiplies the log-prob of both attempts, (n,) each; `penalties` are the KL in their rewards."""
+        """Returns the advantages of both attempts, (n,) each; `penalties`: the KL in their rewards, if it is there."""
         train, generation = self.config.train, self.config.generation
         tree = (-1, train.attempts_per_prompt, train.revisions_per_attempt)
         budgets = generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
@@ -281,7 +281,7 @@ class Score(Trainer):
         else:
             bonus = r2 - r1
         penalties = penalties or [torch.zeros_like(r1)] * 2
-        # of all processes: a baseline must not depend on how the prompts are shared out
+        # of all processes: a baseline must not depend on how prompts are distributed over them
         r1, r2, bonus, penalty1, penalty2, scored1, scored2 = (
             self._of(collect(values.tolist(), self.accelerator)).reshape(tree)
             for values in (r1, r2, bonus, *penalties, *self._scored(stage, rollouts))
@@ -298,10 +298,11 @@ class Score(Trainer):
         return shared1.reshape(-1)[mine] * by_policy, advantage2.reshape(-1)[mine]
 
     def _drawn_for_kl(self, advantages: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """How many attempts like its own each rollout stands for, (n,): 1, unless `train.kl_sample` says otherwise.
+        """Draws the rollouts to train and returns their weights, (n,): 1 unless `train.kl_sample` < 1, 0 if dropped.
 
-        First attempts with no advantage, in them or in their revisions, have a KL alone. Those that are drawn count by
-        the inverse of their chance (Horvitz and Thompson 1952), so that the gradient is the same in the mean.
+        A first attempt without advantage, in itself and in its revisions, has only a KL term. Such attempts are kept
+        with probability `kl_sample` and weighted by its inverse (Horvitz and Thompson 1952): the expected gradient is
+        unchanged.
         """
         share, revisions = self.config.train.kl_sample, self.config.train.revisions_per_attempt
         if share == 1:
@@ -318,9 +319,10 @@ class Score(Trainer):
         return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
 
     def _accumulate(self, stage: Stage, rollouts: list[Rollout], credit: Credit, leaves: int) -> dict:
-        """Gradients of the whole step, micro-batch by micro-batch; sums are divided once, by the leaves of the tree.
+        """Accumulates the gradients of a step over micro-batches; sums are divided once, by the leaves of the trees.
 
-        KL, entropy and sampler gap are means over the tokens of the attempts that were `learned`, and missing without.
+        Returns the numbers of the step: KL, entropy and sampler gap are means over the tokens of the attempts that were
+        `learned`, and missing if there are none.
         """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = torch.zeros(8, device=self.accelerator.device)
@@ -339,12 +341,15 @@ class Score(Trainer):
         }
 
     def _backward(self, batch: MicroBatch, credit: Credit, betas: tuple[float, float], leaves: int) -> torch.Tensor:
-        """Adds a micro-batch's gradients; its loss and attempts, KL and tokens of attempts 1 and 2, entropy and how far
-        sampling was off: sums, (8,)."""
+        """Adds a micro-batch's gradients and returns sums, (8,).
+
+        They are: loss, attempts, KL and tokens of attempt 1, KL and tokens of attempt 2, entropy, and the gap between
+        the log-probs and those of the sampler.
+        """
         kind = self.config.train.kl
         with phase("reference"):
             ref_logp, ref_hidden = self.policy.reference(batch.inputs)
-        # gradients of all processes are summed once, behind the last micro-batch, however many each of them has
+        # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
         with phase("forward_backward"), self.accelerator.no_sync(self.wrapped):
             logp, entropy, exact = self.wrapped(batch.inputs, ref_hidden if kind == "exact" else None)
             kl = kl_per_token(kind, logp, ref_logp, exact)
@@ -366,9 +371,9 @@ class Score(Trainer):
 
     @torch.no_grad()
     def _kl_in_reward(self, stage: Stage, rollouts: list[Rollout]) -> list[torch.Tensor]:
-        """beta * sum of k1 over the tokens of each attempt, (n,) each, in nats: Ahmadian et al. 2024, arXiv 2402.14740.
+        """Returns beta * sum of k1 over each attempt's tokens, (n,) each, in nats (Ahmadian et al. 2024, 2402.14740).
 
-        A sum, not a mean: the loss multiplies by the length weight, once, as it does with a KL of its own.
+        A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own.
         """
         betas = kl_weights(self.config.train, stage.number, self.progress.beta2)
         sums = [torch.zeros(len(rollouts), device=self.accelerator.device) for _ in range(2)]
@@ -385,11 +390,11 @@ class Score(Trainer):
 
     @property
     def global_step(self) -> int:
-        """Optimizer steps done over both stages."""
+        """Returns the optimizer steps done over both stages."""
         return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
 
     def _metrics(self, stage: Stage, rollouts: list[Rollout], credit: Credit) -> dict:
-        """What a step's rollouts say, averaged over all processes."""
+        """Returns the metrics of a step's rollouts, averaged over all processes."""
         numbers = [
             {
                 "reward_attempt1": r.score1.reward if r.score1.scored else None,
@@ -431,7 +436,7 @@ class Score(Trainer):
         }
 
     def _distributions(self, rollouts: list[Rollout], credit: Credit) -> dict[str, list[float]]:
-        """What differs from rollout to rollout."""
+        """Returns lists of values by rollout, for histograms."""
         values = {"advantage_attempt1": credit.advantage1.tolist(), "advantage_attempt2": credit.advantage2.tolist()}
         for attempt, own in ((1, [(r.y1, r.score1) for r in rollouts]), (2, [(r.y2, r.score2) for r in rollouts])):
             values[f"rewards_attempt{attempt}"] = [score.reward for _, score in own if score.scored]
@@ -439,7 +444,7 @@ class Score(Trainer):
         return values
 
     def _keep_texts(self, when: str, rollouts: list[Rollout], **how: float | str) -> None:
-        """Every text the policy wrote, and the prompts that nobody solved."""
+        """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         unsolved: dict[int, bool] = {}
         rows = []
@@ -478,6 +483,6 @@ def _forms(format: str, rollout: Rollout) -> dict[str, float | None]:
 
 
 def _mean(name: str, rows: list[dict[str, float | None]]) -> float:
-    """Of what was judged; a component that a reward did not name is 0."""
+    """Returns the mean over judged attempts; a reward component that a row lacks counts as 0."""
     values = [value for row in rows if (value := row.get(name, 0.0)) is not None]
     return sum(values) / max(1, len(values))

@@ -30,16 +30,16 @@ class Scoreboard:
     policy_only: int = 0
     opponent_only: int = 0
     neither: int = 0
-    missing_games: int = 0  # the opponent could not be had, or one of both answers could not be judged
-    missing_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, how many] with such games
-    assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # what became of hints, retries and solutions
+    missing_games: int = 0  # the opponent did not answer, or one of the two answers could not be judged
+    missing_steps: list[int] = dataclasses.field(default_factory=list)  # [first, last, count] of steps with such games
+    assisted: dict[str, int] = dataclasses.field(default_factory=dict)  # outcomes of hints, retries and solutions
     chosen: int = 0  # games whose prompt a curriculum chose
-    by_prompt: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # wins, losses, wins - losses at first
+    by_prompt: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # [wins, losses, first game: 1, 0 or -1]
 
     def record(self, games: Sequence[tuple[str, bool | None, bool | None]], step: int, chosen: bool = False) -> None:
         """Counts the games of a step, each a prompt's key and whether the policy and the opponent were right.
 
-        None: could not be had or judged. `chosen`: a curriculum drew the prompts.
+        None: not answered, or not judged. `chosen`: a curriculum drew the prompts.
         """
         missing = 0
         for prompt, mine, theirs in games:
@@ -58,21 +58,21 @@ class Scoreboard:
             self.missing_steps = [first, step, steps + 1]
 
     def assist(self, counts: dict[str, int]) -> None:
-        """Adds to what became of help."""
+        """Adds to the outcomes of help."""
         self.assisted = dict(Counter(self.assisted) + Counter(counts))
 
     @property
     def total(self) -> int:
-        """Games that both sides played."""
+        """Returns the number of games that both sides played."""
         return sum(getattr(self, name) for name in CELLS)
 
     @property
     def decisive(self) -> int:
-        """Games that exactly one side won."""
+        """Returns the number of games that exactly one side won."""
         return self.policy_only + self.opponent_only
 
     def win_rate(self) -> tuple[float | None, list[float | None], int]:
-        """The rate of decisive games that the policy won, its interval and its n; null without any.
+        """Returns the rate of decisive games that the policy won, its interval and its n; None and 0 without any.
 
         Prompts are the clusters. Where a curriculum chose prompts, only the first game of each prompt counts.
         """
@@ -86,7 +86,7 @@ class Scoreboard:
         return sum(won) / sum(played), list(rate_interval_of_totals(won, played)), sum(played)
 
     def summary(self) -> dict[str, Any]:
-        """The counts, and the rate of decisive games that the policy won, with its interval; null without any."""
+        """Returns the counts, and the rate of decisive games that the policy won, with interval; null without any."""
         rate, interval, n = self.win_rate()
         return {
             **{name: getattr(self, name) for name in CELLS},
@@ -106,7 +106,7 @@ class Scoreboard:
         }
 
     def lines(self) -> list[str]:
-        """The counts for people."""
+        """Returns the counts as lines for people."""
         counts = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in CELLS)
         of = " of prompts that the curriculum chose" if self.chosen else ""
         lines = [f"scoreboard of {self.total} games{of}: {counts}"] if self.total else []
@@ -126,11 +126,11 @@ class Scoreboard:
         return lines
 
     def write(self, directory: Path) -> None:
-        """`scoreboard.json`, as a whole or not at all. Raises StorageError."""
+        """Writes `scoreboard.json`, as a whole or not at all. Raises StorageError."""
         write_whole(directory / "scoreboard.json", [encode(self.summary())])
 
     def state_dict(self) -> dict[str, Any]:
-        """Every field."""
+        """Returns every field."""
         return dataclasses.asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -140,19 +140,19 @@ class Scoreboard:
 
 
 class Frontier:
-    """Which rows have been written to the frontier files: each once for each outcome. Part of the train state."""
+    """Remembers which rows are in the frontier files, each once per outcome. Part of the train state."""
 
     def __init__(self) -> None:
         self._keys: dict[str, None] = {}
 
     def is_new(self, key: str) -> bool:
-        """True the first time."""
+        """Tells whether a key is new, and remembers it."""
         return key not in self._keys and self._keys.setdefault(key) is None
 
     def state_dict(self) -> dict[str, Any]:
-        """The keys, in their order."""
+        """Returns the keys, in their order."""
         return {"keys": list(self._keys)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Sets them."""
+        """Sets the keys."""
         self._keys = dict.fromkeys(state["keys"])

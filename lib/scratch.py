@@ -18,7 +18,7 @@ KEY = "model.from_scratch"
 def build(
     from_scratch: FromScratch, chat_template: str, seed: int
 ) -> tuple["PreTrainedModel", "PreTrainedTokenizerFast"]:
-    """A float32 causal model with random weights that depend on `seed` alone, and its tokenizer.
+    """Builds a float32 causal model with random weights that depend on `seed` alone, and its tokenizer.
 
     Raises ConfigError where the YAML names an unknown architecture or field, or a token twice.
     """
@@ -30,15 +30,16 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    model.generation_config.do_sample = True  # for servers: else what they say is greedy, whatever temperature is asked
+    model.generation_config.do_sample = True  # otherwise servers decode greedily, whatever temperature is requested
     return model, tokenizer
 
 
 def build_tokenizer(from_scratch: FromScratch, chat_template: str) -> "PreTrainedTokenizerFast":
-    """One token per character and per special token; `decode(encode(text)) == text` for text of these alone.
+    """Builds a tokenizer with one token per character and per special token.
 
-    `<|marker|>`s, eos and pad are skipped by `decode(..., skip_special_tokens=True)`; tags like `<think>` stay, because
-    rewards read them. Raises ConfigError where a token is given twice.
+    `decode(encode(text)) == text` for text of these alone. `<|marker|>`s, eos and pad are skipped by
+    `decode(..., skip_special_tokens=True)`; tags like `<think>` stay, because rewards read them. Raises ConfigError
+    where a token is given twice.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -68,7 +69,7 @@ def build_tokenizer(from_scratch: FromScratch, chat_template: str) -> "PreTraine
 
 
 def refuse_unknown(tokenizer: "PreTrainedTokenizerFast", texts: Iterable[str]) -> None:
-    """Raises ConfigError with the first text that has characters outside the alphabet: they could not be learned."""
+    """Raises ConfigError with the first text that has characters outside the alphabet: they cannot be learned."""
     outside = Outside(tokenizer)
     for text in texts:
         unknown = sorted(outside.unknown_in(text))

@@ -14,13 +14,13 @@ from lib.runlog import read_lines
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a selection must know of a rollout, and where in its file it stands."""
+    """The properties of a rollout that a selection uses, and its place in the file."""
 
     id: str
     prompt_id: str
     reward: float  # minus infinity where there is none
     is_match: bool
-    is_whole: bool  # an answer, and not one that was cut off
+    is_whole: bool  # an answer that was not cut off
     tokens: int  # written
     content: str  # the same for equal chats
     start: int  # bytes
@@ -28,7 +28,7 @@ class Entry:
 
 
 def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
-    """Every row of a rollouts.jsonl, one at a time, with its entry."""
+    """Yields every row of a rollouts.jsonl with its entry."""
     for row, start, size in read_lines(path):
         reward = row.get("reward")
         yield (
@@ -48,7 +48,7 @@ def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
 
 
 def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str]:
-    """The entries that `settings` keep, in their order, and how many were left out by what, for people."""
+    """Returns the entries that `settings` keep, in their order, and a summary of how many were left out and why."""
     left_out: Counter[str] = Counter()
 
     def kept(entries: list[Entry], why: str, keep: Callable[[Entry], bool]) -> list[Entry]:
@@ -74,7 +74,7 @@ def select(entries: list[Entry], settings: Collection) -> tuple[list[Entry], str
 
 
 def _best(entries: list[Entry], count: int) -> set[str]:
-    """The ids of the best so many of each prompt: by reward, and of equal ones the shortest."""
+    """Returns the ids of the best `count` entries of each prompt: by reward, and of equal ones the shortest."""
     places: Counter[str] = Counter()
     best = set()
     for entry in sorted(entries, key=lambda entry: (-entry.reward, entry.tokens)):
@@ -85,7 +85,7 @@ def _best(entries: list[Entry], count: int) -> set[str]:
 
 
 def lines(path: Path, entries: Iterable[Entry]) -> Iterator[bytes]:
-    """The rows of these entries, as they stand in the file."""
+    """Yields the rows of these entries, as they stand in the file."""
     with open(path, "rb") as file:
         for entry in entries:
             file.seek(entry.start)

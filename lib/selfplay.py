@@ -25,14 +25,14 @@ from lib.replies import key_of, seed_of
 from lib.rewards import Judge, Score
 from lib.rollout import memory_explained
 
-EVALUATION = -1  # in the place of a step
+EVALUATION = -1  # in place of a step
 UNSEEN = (0.5, 0, 0)  # a row of the curriculum that has not been drawn
 EQUAL = 1e-9  # rewards that differ by less are a tie
 
 
 @dataclass(frozen=True)
 class Reaction:
-    """What the opponent said to a prompt; `score` is None where it could not be had or judged."""
+    """The opponent's answer to a prompt; `score` is None where there is none, or it could not be judged."""
 
     text: str = ""
     score: Score | None = None
@@ -41,41 +41,41 @@ class Reaction:
 
     @property
     def is_right(self) -> bool | None:
-        """None: nobody knows."""
+        """Tells whether the answer is right; None if unknown."""
         return None if self.score is None else self.score.match
 
 
 @dataclass(frozen=True)
 class Played:
-    """A group, and what the opponent said to its prompt."""
+    """A group, and the opponent's answer to its prompt."""
 
     group: Group
     reaction: Reaction = Reaction()
 
     @property
     def outcome(self) -> str | None:
-        """Who solved it, where no answer of the group did: `neither` or `opponent_only`; None where none was judged."""
+        """Returns `neither` or `opponent_only` if no answer of the group is right; else None, or if none was judged."""
         if any(self.group.matches) or self.pass_rate is None:
             return None
         return "opponent_only" if self.reaction.is_right else "neither"
 
     @property
     def game(self) -> tuple[bool | None, bool | None]:
-        """Whether the policy's first answer, and the opponent's, is right; None where that could not be judged."""
+        """Tells whether the policy's first answer and the opponent's are right; None where that could not be judged."""
         first = self.group.answers[0].score
         return (first.match if first.scored else None), self.reaction.is_right
 
     @property
     def pass_rate(self) -> float | None:
-        """Of the answers that were judged; None where none was."""
+        """Returns the rate of right answers among those judged; None where none was."""
         judged = sum(answer.score.scored for answer in self.group.answers)
         return sum(self.group.matches) / judged if judged else None
 
 
 def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
-    """1 for a win, 0 for a loss. A tie of two right answers is broken: the shorter one gets 2/3, the other 1/3.
+    """Returns 1 for a win, 0 for a loss. A tie of two right answers gives 2/3 to the shorter one, 1/3 to the other.
 
-    Who has the higher reward wins; of equal rewards, the right answer. Without a tie-break, or for equal lengths, a tie
+    The higher reward wins; with equal rewards, the right answer does. Without a tie-break, or with equal lengths, a tie
     is 1/2. Two wrong answers are never told apart by their length: they get `both_wrong`.
     """
     difference = mine.reward - theirs.reward
@@ -92,10 +92,10 @@ def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
 
 
 def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opponent | None) -> float:
-    """The reward of an answer, its game included, where the config wants that.
+    """Returns the reward of an answer, its game included if the config says so.
 
-    Where the opponent is missing, its term is a tie for the whole group: a constant, so that nobody gains or loses by
-    it, and (1 - w) stays the scale of the reward.
+    Where the opponent is missing, its term is a tie for the whole group: a constant, so that no answer gains or loses
+    by it, and (1 - w) stays the scale of the reward.
     """
     if settings is None or settings.use not in ("win", "additive"):
         return reward
@@ -107,13 +107,13 @@ def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opp
 
 
 class Server:
-    """An opponent behind an API: each prompt is asked once in a run, and its answer kept."""
+    """An opponent behind an API: each prompt is sent once in a run, and its answer kept."""
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge):
         self.config, self.remote, self.judge = config, remote, judge
 
     def begin(self, asked: list[Asked], step: int) -> "Future":
-        """Asks, and waits for nothing."""
+        """Sends the prompts without waiting for answers."""
         settings, generation = self.config.opponent, self.config.generation
         most = (settings.max_new_tokens or generation.max_new_tokens) + settings.thinking.budget_tokens
         return self.remote.ask(
@@ -124,7 +124,7 @@ class Server:
         )
 
     def end(self, begun: "Future", asked: list[Asked]) -> list[Reaction]:
-        """The answers, judged."""
+        """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
         replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
         reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
@@ -136,14 +136,14 @@ class Server:
         return reactions
 
     def refresh(self, step: int) -> None:
-        """Servers do not change."""
+        """Does nothing: servers do not change."""
 
 
 class Past:
-    """An opponent from the policy's own past: a pool of snapshots of its adapter, one of which plays a step.
+    """An opponent from the policy's own past: a pool of snapshots of its adapter, one of which plays each step.
 
-    Answers of a snapshot are kept as long as it is in the pool. The pool and what it said are part of the train state.
-    The policy as it began (step 0) is held for evaluations after it has left the pool.
+    Answers of a snapshot are kept as long as it is in the pool. The pool and its answers are part of the train state.
+    The initial policy (step 0) is kept for evaluations after it has left the pool.
     """
 
     def __init__(self, config: SelfPlayConfig, policy: Policy, prompts: ChatRenderer, limits: Limits, judge: Judge):
@@ -154,7 +154,7 @@ class Past:
         self.said: dict[int, dict[str, str]] = {0: {}}  # step -> prompt -> text
 
     def begin(self, asked: list[Asked], step: int) -> int:
-        """Which snapshot plays, by seed and step alone; the policy as it began where `step` is EVALUATION."""
+        """Returns which snapshot plays, by seed and step alone; the initial policy (0) where `step` is EVALUATION."""
         steps = sorted(self.pool)[-self.settings.keep :]
         if step == EVALUATION:
             return 0
@@ -163,7 +163,7 @@ class Past:
         return random.Random(f"{self.config.seed}/snapshot/{step}").choice(steps)
 
     def end(self, begun: int, asked: list[Asked]) -> list[Reaction]:
-        """Its answers, judged."""
+        """Returns the snapshot's answers, judged."""
         said = self.said[begun]
         keys = [key_of(each.messages) for each in asked]
         new = {key: each for key, each in zip(keys, asked, strict=True) if key not in said}
@@ -178,18 +178,18 @@ class Past:
         return _judged([said[key] for key in keys], asked, self.judge)
 
     def refresh(self, step: int) -> None:
-        """Takes a snapshot where one is due; the oldest leaves a pool that is full."""
+        """Takes a snapshot if one is due; the oldest leaves a full pool."""
         if self.settings.every_steps and step % self.settings.every_steps == 0:
             self.pool[step], self.said[step] = self.policy.snapshot(), {}
             for old in sorted(self.pool)[1 : -self.settings.keep]:
                 del self.pool[old], self.said[old]
 
     def state_dict(self) -> dict:
-        """The pool and what it said."""
+        """Returns the pool and its answers."""
         return {"pool": self.pool, "said": self.said}
 
     def load_state_dict(self, state: dict) -> None:
-        """Sets both."""
+        """Sets the pool and its answers."""
         self.pool, self.said = state["pool"], state["said"]
 
 
@@ -198,7 +198,7 @@ def play(
     generator: torch.Generator, opponent: Server | Past | None, step: int,
     on_written: Callable[[], None] = lambda: None,
 ) -> list[Played]:  # fmt: skip
-    """The policy's answers, each told to `on_written` as soon as it is there, and the opponent's beside them."""
+    """Returns the policy's answers, calling `on_written` as each is finished, and the opponent's beside them."""
     begun = opponent.begin(asked, step) if opponent else None
     groups = answer_all(policy, prompts, asked, copies, judge, limits, generator, on_written)
     reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
@@ -213,40 +213,41 @@ def _judged(texts: list[str], asked: list[Asked], judge: Judge) -> list[Reaction
 
 
 class CurriculumSampler:
-    """Which rows come next: those whose answers are likely to differ, because groups that earn the same teach nothing.
+    """Chooses rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
 
-    A row is drawn by floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
-    pass rate p begins at one half, moves with each outcome, and fades back: the policy changes meanwhile. The rows of a
-    draw are distinct. Resumable.
+    A row's weight is floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
+    pass rate p starts at one half, moves with each outcome, and decays back, since the policy changes meanwhile. The
+    rows of a draw are distinct. Resumable.
     """
 
     def __init__(self, size: int, seed: int, settings: Curriculum):
         self.size, self.seed, self.settings = size, seed, settings
         self.drawn = 0
-        self.rows = [UNSEEN] * size  # each: what is known of p, after how many draws, whether the opponent solved it
+        self.rows = [UNSEEN] * size  # each: estimate of p, `drawn` at that time, whether the opponent solved it
 
     def take(self, count: int) -> list[int]:
-        """`count` rows, each with a chance proportional to its weight (Efraimidis and Spirakis 2006)."""
+        """Draws `count` rows without replacement, in proportion to their weights (Efraimidis and Spirakis 2006)."""
         draw = random.Random(f"{self.seed}/{self.drawn}")
         weights = map(self.weight, range(self.size))
+        # the largest u^(1 / w) win; keys below 0 put rows of weight 0 behind all others
         keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in weights]
         self.drawn += count
         chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
         return [chosen[i % len(chosen)] for i in range(count)]
 
     def weight(self, row: int) -> float:
-        """How likely a row is drawn, relative to others."""
+        """Returns how likely a row is drawn, relative to others."""
         settings, p = self.settings, self.pass_rate(row)
         differs = settings.floor + (1 - settings.floor) * 4 * p * (1 - p)
         return differs * (1 + settings.opponent * (1 - p) * self.rows[row][2])
 
     def pass_rate(self, row: int) -> float:
-        """What is known of it now."""
+        """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""
         known, at, _ = self.rows[row]
         return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * self.settings.forget_after))
 
     def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None) -> None:
-        """What happened to a row; of a side that could not be judged nothing is learned."""
+        """Records the outcome of a row; a side that could not be judged changes nothing."""
         if pass_rate is not None:
             memory = self.settings.memory
             now = memory * self.pass_rate(row) + (1 - memory) * pass_rate
@@ -256,15 +257,15 @@ class CurriculumSampler:
 
     @property
     def epochs(self) -> float:
-        """Rows drawn, in sizes of the data set."""
+        """Returns the number of rows drawn, in sizes of the data set."""
         return self.drawn / self.size
 
     def state_dict(self) -> dict:
-        """Everything that moves."""
+        """Returns everything that changes."""
         return {"drawn": self.drawn, "rows": [list(row) for row in self.rows]}
 
     def load_state_dict(self, state: dict) -> None:
-        """Goes on exactly where `state_dict` was taken; where config or data changed since, with what still holds."""
+        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
         if "rows" in state:  # else it is that of the other sampler
             self.drawn = state["drawn"]
             known = [tuple(row) for row in state["rows"][: self.size]]
@@ -272,7 +273,7 @@ class CurriculumSampler:
 
 
 def describe(opponent: Opponent) -> str:
-    """What the opponent is for, at start-up."""
+    """Describes the opponent and its use, for the start-up message."""
     if opponent.endpoint:
         who = f"{opponent.endpoint.model} at {address(opponent.endpoint)}"
     elif opponent.snapshots.every_steps:

@@ -12,7 +12,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 def wilson(successes: float, n: float) -> tuple[float, float]:
-    """Wilson's score interval of a rate (Wilson 1927). `n` may be an effective sample size; n = 0 gives (0, 1).
+    """Returns Wilson's score interval of a rate (Wilson 1927). `n` may be an effective sample size; n = 0 gives (0, 1).
 
     Raises ValueError unless 0 <= successes <= n.
     """
@@ -28,9 +28,9 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> tuple[float, float]:
-    """Student's interval of the mean, robust to clusters; with equally large groups, the one over per-group means.
+    """Returns Student's interval of the mean, robust to clusters; for groups of equal size, that of their means.
 
-    Fewer than two groups say nothing about spread: (nan, nan). All values equal give an interval of width zero.
+    Fewer than two groups say nothing about spread and give (nan, nan). Equal values give an interval of width zero.
     """
     mean, error, clusters = _mean_and_error(values, groups)
     if clusters < 2:
@@ -44,12 +44,12 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
 def paired_delta_interval(
     first: Sequence[float], second: Sequence[float], groups: Sequence[Hashable] | None = None
 ) -> tuple[float, float]:
-    """Interval of mean(second - first), pair by pair; clusters and degenerate cases as in `mean_interval`."""
+    """Returns the interval of mean(second - first) over pairs; clusters and edge cases as in `mean_interval`."""
     return mean_interval([after - before for before, after in zip(first, second, strict=True)], groups)
 
 
 def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
-    """Number of independent values worth as much as these clustered ones: n / design effect (Kish 1965), at most n.
+    """Returns the effective sample size of clustered values: n / design effect (Kish 1965), at most n.
 
     Use it with `wilson`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
     of groups. No values give 0.
@@ -58,18 +58,18 @@ def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
 
 
 def rate_interval(values: Sequence[float], groups: Sequence[Hashable], most: int | None = None) -> tuple[float, float]:
-    """Wilson's interval of the mean of values between 0 and 1; clusters and `most` as in `rate_interval_of_totals`."""
+    """Returns Wilson's interval of a mean of values in [0, 1]; clusters and `most` as in `rate_interval_of_totals`."""
     return rate_interval_of_totals(*_totals(values, groups), most)
 
 
 def rate_interval_of_totals(
     totals: Sequence[float], sizes: Sequence[int], most: int | None = None
 ) -> tuple[float, float]:
-    """Wilson's interval of sum(totals) / sum(sizes), of clusters with so much each; (0, 1) where all sizes are 0.
+    """Returns Wilson's interval of sum(totals) / sum(sizes), both given per cluster; (0, 1) if all sizes are 0.
 
-    Its n is the effective one, at most `most`: the zeros and ones that the values are means of; by default there is one
-    behind each value. Few clusters know their own spread badly, so n shrinks as Student's interval grows (Korn and
-    Graubard 1998); clusters of one value each give Wilson's interval itself.
+    Its n is the effective sample size, at most `most`: the number of zeros and ones that the values are means of, by
+    default one per value. Few clusters give a poor estimate of their spread, so n shrinks as Student's interval grows
+    (Korn and Graubard 1998); clusters of one value each give Wilson's interval itself.
     """
     values = sum(sizes)
     if not values:
@@ -84,7 +84,7 @@ def rate_interval_of_totals(
 
 
 def _totals(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[list[float], list[int]]:
-    """Sum and number of the values of each group."""
+    """Returns the sums and the numbers of the values of each group."""
     parts: dict[Hashable, list[float]] = {}
     for value, group in zip(values, groups, strict=True):
         parts.setdefault(group, []).append(value)
@@ -92,19 +92,19 @@ def _totals(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[list[f
 
 
 def _effective_n(totals: Sequence[float], sizes: Sequence[int], most: int) -> float:
-    """The n with which a rate would vary as much as it does from cluster to cluster."""
+    """Returns the n at which a rate would vary as much as it does between clusters."""
     clusters, values = len(sizes), sum(sizes)
     rate = fsum(totals) / values if values else 0.0
     if clusters < 2 or not 0 < rate < 1:
         return float(clusters)
     squares = fsum((total - rate * size) ** 2 for total, size in zip(totals, sizes, strict=True))
     variance = squares * clusters / (clusters - 1) / values**2
-    # of n zeros and ones it is rate * (1 - rate) / (n - 1)
+    # for n independent zeros and ones the variance is rate * (1 - rate) / (n - 1)
     return min(most, rate * (1 - rate) / variance + 1) if variance else float(most)
 
 
 def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[float, float, int]:
-    """Mean, its cluster-robust standard error (nan below two clusters), number of clusters."""
+    """Returns the mean, its cluster-robust standard error (nan below two clusters), and the number of clusters."""
     groups = range(len(values)) if groups is None else groups
     if not values:
         return nan, nan, 0
@@ -120,29 +120,31 @@ def _mean_and_error(values: Sequence[float], groups: Sequence[Hashable] | None) 
 
 
 def sign_flip_p(differences: Sequence[int]) -> float:
-    """Exact two-sided p-value that each difference is as likely with the other sign; 1 without any difference.
+    """Returns the exact two-sided p-value of a sign-flip test: each difference is as likely with the other sign.
 
-    Of differences +1, 0 and -1 it is McNemar's exact test (1947). With several answers to a problem give the sum of
-    each problem's differences: problems are independent, answers to one are not (a clustered test: Durkalski 2003).
+    It is 1 if no difference is nonzero. For differences of +1, 0 and -1 this is McNemar's exact test (1947). With
+    several answers to a problem, pass the sum of each problem's differences: problems are independent, answers to one
+    are not (a clustered test: Durkalski 2003).
     """
     import numpy as np
 
     sizes = [abs(difference) for difference in differences if difference]
-    chance = np.zeros(sum(sizes) + 1)  # that the flipped ones sum up to 0, 1, ...
+    chance = np.zeros(sum(sizes) + 1)  # probability that the flipped ones sum to 0, 1, ...
     chance[0] = 1.0
     reach = 0
     for size in sizes:
         reach += size
         chance[size : reach + 1] += chance[: reach - size + 1].copy()
         chance[: reach + 1] /= 2
-    fewest = (sum(sizes) - abs(sum(differences))) // 2  # what is flipped in the smaller of both sums
+    fewest = (sum(sizes) - abs(sum(differences))) // 2  # the smaller of the positive and the negative sum
     return min(1.0, 2 * float(chance[: fewest + 1].sum()))
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Unbiased chance that one of `k` samples is correct when `c` of `n` are (Chen et al. 2021, eq. 1).
+    """Returns the unbiased estimate of pass@k when `c` of `n` samples are correct (Chen et al. 2021, eq. 1).
 
-    nan where it has no unbiased estimate: n < k. Raises ValueError unless 0 <= c <= n and k >= 1.
+    pass@k is the chance that at least one of `k` samples is correct; nan, for want of an unbiased estimate, if n < k.
+    Raises ValueError unless 0 <= c <= n and k >= 1.
     """
     if not 0 <= c <= n or k < 1:
         raise ValueError(f"pass_at_k({n}, {c}, {k}): expected 0 <= c <= n and k >= 1")
@@ -152,7 +154,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def percentiles(values: Sequence[float], points: Sequence[float] = (5, 25, 50, 75, 95)) -> dict[float, float]:
-    """Percentiles by linear interpolation, keyed by point (0 to 100); nan for no values. Values must be finite."""
+    """Returns percentiles by linear interpolation, keyed by point (0 to 100); nan if empty. Values must be finite."""
     ordered = sorted(values)
     return {point: _interpolate(ordered, (len(ordered) - 1) * point / 100) for point in points}
 

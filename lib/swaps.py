@@ -40,14 +40,14 @@ SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions
 
 @dataclass(frozen=True)
 class Context:
-    """A first attempt that attempt 2 is to read, and where it is from."""
+    """A first attempt for attempt 2 to read, and its source."""
 
     completion: Completion
     answer: str  # extracted; "" where there is none
     source: str  # own, sampled, other or rendered
 
 
-Verdict = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer that it has read
+Verdict = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer it read
 
 
 def swap_attempts(
@@ -59,10 +59,10 @@ def swap_attempts(
     seed: int,
     accelerator: Accelerator,
 ) -> dict:
-    """One row of swaps.jsonl: accuracies of attempt 2 by what it reads, with intervals that cluster by question.
+    """Returns a row of swaps.jsonl: accuracies of attempt 2 by the context it reads, intervals clustered by question.
 
-    `rollouts` are this process's, `sampling.attempts` of each question, one revision each. Others and donors are found
-    among them, so that several processes pair other questions than one does.
+    `rollouts` are this process's, `sampling.attempts` per question with one revision each. Others and donors are taken
+    from these, so the pairs of questions depend on the number of processes.
     """
     dice = random.Random(f"{seed}/{accelerator.process_index}")
     generator = torch.Generator(policy.device).manual_seed(seed + accelerator.process_index)
@@ -95,7 +95,10 @@ def summarise(
     sources: list[str],
     temperature: float,
 ) -> dict:
-    """The row, of all processes' first attempts in order: to what, which are right, and the verdicts by context."""
+    """Returns the row. The lists hold an entry per first attempt, over all processes.
+
+    `questions`: what each answers; `is_right`: whether it is right; `found`: the verdicts on attempt 2, by context.
+    """
     group, right = group_of(questions), np.array(is_right)
     row = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
     row |= _rate("acc_attempt1", right.astype(float), group)
@@ -135,7 +138,7 @@ def _verdict(score: Score, context: Context) -> Verdict:
 def _contexts(
     prompts: TwoTurnPrompts, rollouts: list[Rollout], judge: Judge, samples: int, dice: random.Random
 ) -> list[dict[str, Context]]:
-    """What attempt 2 is to read, for every rollout."""
+    """Returns the contexts that attempt 2 is to read, by name, for every rollout."""
     targets = [judge.answer_of(rollout.row) for rollout in rollouts]
     frames = _Frames(prompts, rollouts, samples)
     found: list[dict[str, Context]] = []
@@ -169,7 +172,7 @@ def _contexts(
 
 
 class _Frames:
-    """Right first attempts whose answer can be exchanged for another one."""
+    """Right first attempts whose answer can be replaced by another."""
 
     def __init__(self, prompts: TwoTurnPrompts, rollouts: list[Rollout], samples: int):
         self.prompts, self.rollouts, self.samples = prompts, rollouts, samples
@@ -180,7 +183,7 @@ class _Frames:
         ]
 
     def rendered(self, index: int, answer: str) -> Completion | None:
-        """The next donor behind `index`, of another question, with `answer` in place of its own; None without one."""
+        """Returns the next donor after `index`, from another question, with `answer` in place of its own; or None."""
         behind, answer = bisect_right(self.donors, index), self.prompts.outside.harmless(answer)
         for donor in self.donors[behind:] + self.donors[:behind]:
             if donor // self.samples != index // self.samples:
@@ -192,5 +195,5 @@ class _Frames:
 
 
 def _places(answer: str) -> re.Pattern[str]:
-    """Where an answer stands as a word of its own."""
+    """Returns a pattern that matches an answer as a whole word; an empty answer never matches."""
     return re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)" if answer else r"(?!)")

@@ -61,12 +61,12 @@ def page_of(config: SweepConfig, outcome: Outcome) -> str:
 
 
 def muted(*names: str) -> list[tuple[str, str]]:
-    """Returns headings of a table, all in the muted colour."""
+    """Returns table headings, all in the muted colour."""
     return [(name, "muted") for name in names]
 
 
 def machines(results: list[dict]) -> dict[str, str]:
-    """Lists machines, commits and versions, each value that occurs."""
+    """Lists every machine, thread count, commit and set of versions that occurs in the results."""
     values = {
         "machine": {f"{row['cpu']}, {row['cores']} cores" for row in results},
         "threads": {str(row["threads"]) for row in results},
@@ -79,7 +79,7 @@ def machines(results: list[dict]) -> dict[str, str]:
 
 
 def by_moment(heads: tuple[str, ...], rows: Rows) -> str:
-    """Returns a table with a group of lines per moment, greedy ones apart."""
+    """Returns a table with a group of lines per moment; greedy and sampled moments have groups of their own."""
     lines = []
     for moment, group in groupby(rows, key=lambda row: row[0].moment):
         lines.append(f"<tr class=group><th colspan={len(heads) + 1}>{html.escape(moment or 'the whole run')}</th></tr>")
@@ -88,7 +88,7 @@ def by_moment(heads: tuple[str, ...], rows: Rows) -> str:
 
 
 def legend(by_variant: dict[str, list[dict]]) -> str:
-    """Tells which colour is which variant, which stroke how many threads."""
+    """Returns a legend: the colour of each variant, and the stroke of each number of threads."""
     names = [
         f"<b style='color: var(--{COLOUR_NAMES[index % len(COLOUR_NAMES)]})'>{html.escape(variant)}</b>"
         for index, variant in enumerate(by_variant)
@@ -101,12 +101,12 @@ def legend(by_variant: dict[str, list[dict]]) -> str:
 
 
 def thread_counts(by_variant: dict[str, list[dict]]) -> list[int]:
-    """Lists the numbers of threads that occur."""
+    """Lists the numbers of threads that occur, in order."""
     return sorted({row["threads"] for rows in by_variant.values() for row in rows})
 
 
 def curves(by_variant: dict[str, list[dict]]) -> str:
-    """Returns a picture of every main figure, greedy and sampled apart; "" without any."""
+    """Returns a picture of every main figure, greedy and sampled separately; "" if there is none."""
     evaluations = [row for rows in by_variant.values() for result in rows for row in result["evaluations"]]
     temperatures = sorted({row.get("temperature") for row in evaluations}, key=lambda value: -(value or 0))
     pictures = []
@@ -148,7 +148,7 @@ def draw(by_variant: dict[str, list[dict]], key: str, temperature: float | None)
 
 
 def runs_table(by_variant: dict[str, list[dict]]) -> str:
-    """Returns a line per run: how it ended, and its main figures at the end."""
+    """Returns a table with a line per run: how it ended, and its main figures at the end."""
     values = {(variant, row["seed"]): last_values(row) for variant, rows in by_variant.items() for row in rows}
     shown = [key for key in FIGURES if any(key in each for each in values.values())]
     lines = []

@@ -39,7 +39,7 @@ def value_of(result: dict, figure: Figure) -> float | None:
     if figure.moment is None:
         return len(begun_alarms(result)) if figure.key == "alarms" else result["seconds"]
     rows = result["evaluations"]
-    if figure.moment == "last":  # both ways of answering
+    if figure.moment == "last":  # greedy and sampled rows of it
         found = [row for row in rows if moment_of(row) == moment_of(rows[-1])]
     else:
         found = [row for row in rows if moment_of(row) == figure.moment]
@@ -66,7 +66,7 @@ def begun_alarms(result: dict) -> list[dict]:
 
 @dataclass(frozen=True)
 class Summary:
-    """A figure of one variant at one moment, over the seeds."""
+    """Values of a figure for one variant at one moment, over the seeds."""
 
     figure: Figure
     moment: str  # in words; "" for a figure of the whole run
@@ -76,11 +76,11 @@ class Summary:
 
     @property
     def label(self) -> str:
-        """`after stage II, greedy: attempt 2`."""
+        """Returns the label, such as `after stage II, greedy: attempt 2`."""
         return f"{self.moment}: {self.name}" if self.moment else self.name
 
     def cells(self, threads: dict[int, int]) -> list[str]:
-        """Formats what stands under SUMMARY_HEADS; `threads` by seed."""
+        """Formats the cells under SUMMARY_HEADS; `threads`: number of threads, by seed."""
         values, sign = list(self.values.values()), "+" if self.figure.key == "delta" else ""
         worst = (min if self.more_is_better else max)(self.values, key=self.values.get)
         ends = (rounded(value, sign) for value in (min(values), median(values), max(values)))
@@ -88,7 +88,7 @@ class Summary:
         return [str(len(values)), *ends, mean, f"seed {worst}, {threads[worst]} thr."]
 
     def difference_cells(self, baseline: "Summary | None") -> list[str]:
-        """Formats what stands under DIFFERENCE_HEADS: this minus the baseline, seed by seed; [] if they share none."""
+        """Formats the cells under DIFFERENCE_HEADS: this minus baseline, paired by seed; [] without common seeds."""
         seeds = [seed for seed in self.values if baseline and seed in baseline.values]
         if not seeds:
             return []
@@ -99,12 +99,12 @@ class Summary:
 
 
 def rounded(value: float, sign: str = "") -> str:
-    """Formats with three decimals; from 10 on as a whole number."""
+    """Formats with three decimals; values of 10 or more as whole numbers."""
     return f"{value:{sign}.3f}" if abs(value) < 10 else f"{value:{sign}.0f}"
 
 
 def with_interval(value: float, ends: tuple[float, float], sign: str) -> str:
-    """Formats as `0.812 [0.796 0.827]`; without brackets where one run says nothing about the spread."""
+    """Formats as `0.812 [0.796 0.827]`; without brackets if the interval is NaN, as for a single run."""
     text = rounded(value, sign)
     return f"{text} [{' '.join(rounded(end, sign) for end in ends)}]" if ends[0] == ends[0] else text
 
@@ -112,7 +112,7 @@ def with_interval(value: float, ends: tuple[float, float], sign: str) -> str:
 def summaries(results: list[dict]) -> list[Summary]:
     """Returns every main figure at every milestone of the runs of one variant, and their times and alarms."""
     moments = list(dict.fromkeys(moment for result in results for moment in milestones(result)))
-    moments.sort(key=lambda each: [*WHEN, each[0]].index(each[0]))  # what WHEN does not know comes last
+    moments.sort(key=lambda each: [*WHEN, each[0]].index(each[0]))  # moments that are not in WHEN come last
     differ = len({temperature for _, temperature in moments}) > 1
     found = []
     for moment, temperature in moments:
@@ -130,9 +130,9 @@ def summaries(results: list[dict]) -> list[Summary]:
 
 
 def milestones(result: dict) -> list[tuple[str, float | None]]:
-    """Returns the moments of a run that its table shows, with their temperatures; the best only if it is not the last.
+    """Returns the moments of a run for its table, with their temperatures: those between stages, or else the last one.
 
-    They are those between stages, or the last one where there are none.
+    The best is added only if it is not the last.
     """
     rows = result["evaluations"]
     shown = [row for row in rows if row["when"] not in ("step", "best")]
@@ -140,12 +140,12 @@ def milestones(result: dict) -> list[tuple[str, float | None]]:
     return [(moment_of(row), row.get("temperature")) for row in shown or rows[-1:]]
 
 
-Rows = list[tuple[Summary, list[str]]]  # of a table: which figure, and its cells
+Rows = list[tuple[Summary, list[str]]]  # of a table: a figure's summary and its cells
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the runs of a variant meet a condition."""
+    """How well the runs of a variant meet a condition."""
 
     variant: str
     text: str
@@ -155,12 +155,12 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Returns whether every run meets it."""
+        """Tells whether every run meets the condition, and there is one."""
         return self.met == self.n > 0
 
 
 def check(condition: Condition, variant: str, results: list[dict]) -> Verdict:
-    """Measures a condition in every run of a variant; a run that failed, or lacks a figure, does not meet it."""
+    """Checks a condition in every run of a variant; a run that failed, or lacks a figure, does not meet it."""
     met, measured, missing = 0, [], []
     for result in results:
         found = condition.measure(partial(value_of, result))
@@ -178,11 +178,11 @@ def check(condition: Condition, variant: str, results: list[dict]) -> Verdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the runs of a sweep came to."""
+    """The results, tables and verdicts of a sweep."""
 
-    results: dict[str, list[dict]]  # by variant, those that have any
+    results: dict[str, list[dict]]  # by variant, without variants that have none
     figures: dict[str, Rows]  # by variant, under SUMMARY_HEADS; of the runs that finished
-    differences: dict[str, Rows]  # of each other variant from the first, under DIFFERENCE_HEADS
+    differences: dict[str, Rows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
     verdicts: list[Verdict]
 
     @property

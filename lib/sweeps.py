@@ -27,15 +27,15 @@ from lib.sweep_tables import FIGURES, last_values
 
 HERE = Path(__file__).resolve().parents[1]
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "numpy")
-LOSS_POINTS = 20  # of the training loss of a run without evaluations
+LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 
 
-# What is to be run
+# The plan
 
 
 @dataclass(frozen=True)
 class Job:
-    """One command of one run, or of all the variants of a seed."""
+    """One command of one run, or shared by several variants of a seed."""
 
     stage: str
     seed: int
@@ -46,17 +46,17 @@ class Job:
 
     @property
     def name(self) -> str:
-        """`shared/seed_0/base`."""
+        """Returns the name, such as `shared/seed_0/base`."""
         return "/".join(self.folder.parts[-3:])
 
     @property
     def log(self) -> Path:
-        """The file of its screen output."""
+        """Returns the path of the log of its screen output."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
     @property
     def argv(self) -> list[str]:
-        """The command as it is started: scripts by this Python."""
+        """Returns the command to start, with this Python in front of scripts."""
         name, *words = self.command
         return [sys.executable, str(program(name)), *words] if name.endswith(".py") else list(self.command)
 
@@ -66,18 +66,18 @@ Runs = dict[Key, list[Job]]  # the jobs of each run, in order
 
 
 def program(name: str) -> Path:
-    """Returns the path of a script, which may be named from any folder."""
+    """Returns the path of a script: as given if it exists, otherwise in the repository."""
     return Path(name) if Path(name).exists() else HERE / name
 
 
 def plan(config: SweepConfig) -> Runs:
-    """Lists the jobs of every run, seed by seed; equal jobs are one."""
+    """Lists the jobs of every run, seed by seed; shared jobs compare equal."""
     return {(variant, seed): list(_jobs_of(config, variant, seed))
             for seed in config.all_seeds for variant in config.variants}  # fmt: skip
 
 
 def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
-    """Yields the jobs of one run: shared with other variants up to the first that this variant changes, or the last."""
+    """Yields the jobs of one run; those before the first that this variant changes, or else the last, are shared."""
     threads = config.threads[seed % len(config.threads)]
     folders, is_own, job = {}, False, None
     for stage, command in config.stages.items():
@@ -98,7 +98,7 @@ def _jobs_of(config: SweepConfig, variant: str, seed: int) -> Iterator[Job]:
 
 
 def distinct(runs: Runs) -> list[Job]:
-    """Lists every job once, in the order of the runs."""
+    """Lists every distinct job once, in the order of the runs."""
     return list(dict.fromkeys(job for jobs in runs.values() for job in jobs))
 
 
@@ -107,11 +107,11 @@ def parallel_in_words(config: SweepConfig) -> str:
     return f"{config.parallel} at once" if config.parallel else f"as many at once as {cores()} cores have threads for"
 
 
-# Running it
+# Running
 
 
 class Schedule:
-    """Says which jobs may start, and records those that begin and end, and the runs that are over."""
+    """Selects the jobs that may start, and records their starts and ends, and the runs that are over."""
 
     def __init__(self, config: SweepConfig, runs: Runs, log: RunLog, screen: Screen):
         self._config, self._runs, self._log, self._screen = config, runs, log, screen
@@ -123,7 +123,7 @@ class Schedule:
         self._results = {key: row for key, row in read_results(config, runs).items() if not row["exit_code"]}
         missing = {key: jobs for key, jobs in runs.items() if key not in self._results}
         self._left = [job for job in distinct(missing) if not self._jobs.is_done(job)]
-        for key in runs:  # a kill may have come between the end of a run and its row
+        for key in runs:  # the sweep may have been killed between the end of a run and its row
             self._record(key)
         screen.say(
             f"{config.run_dir}: {len(runs) - len(self._results)} of {len(runs)} runs to do, {parallel_in_words(config)}"
@@ -131,11 +131,11 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing runs, and nothing will."""
+        """Tells whether no job is running and none will start."""
         return not self._running and (self.is_stopping or not self._left)
 
     def startable(self) -> Iterator[Job]:
-        """Yields jobs whose stage before is done, as long as there is room; each must be begun at once."""
+        """Yields jobs whose previous stage is done, while there is room; `begun` must be called for each at once."""
         for job in list(self._left):
             busy = [other.threads for other, _ in self._running.values()]
             limit = self._config.parallel
@@ -155,7 +155,7 @@ class Schedule:
         """Records the end of a job, and the runs that it completes or fails."""
         job, start = self._running.pop(pid)
         if code and self.is_stopping:
-            return  # it was told to, and is started again next time
+            return  # it was asked to stop, and starts again when the sweep resumes
         self._jobs.ended(job, code, time.monotonic() - start)
         if code:
             self._failed[job] = code
@@ -169,7 +169,7 @@ class Schedule:
             self._screen.say(f"done  {job.name} after {seconds}{''.join(figures)}; {self._progress()}")
 
     def _record(self, key: Key) -> dict | None:
-        """Writes the row of a run that is over, and returns it; None for others, and where it is there already."""
+        """Writes the row of a run that is over and returns it; None if the run is not over or has its row already."""
         jobs = self._runs[key]
         failed = next((job for job in jobs if job in self._failed), None)
         if key in self._results or not (failed or all(map(self._jobs.is_done, jobs))):
@@ -190,7 +190,7 @@ class Schedule:
         return row
 
     def _progress(self) -> str:
-        """Tells how many runs are over, and how long the others will take."""
+        """Formats how many runs are over and, if it can be estimated, how long the others will take."""
         text = f"{len(self._results)} of {len(self._runs)} runs"
         waiting = [(job, 0.0) for job in self._left]
         waiting += [(job, time.monotonic() - start) for job, start in self._running.values()]
@@ -206,7 +206,7 @@ class Schedule:
 
 
 class JobLog:
-    """jobs.jsonl: which jobs have begun and ended, how, and how long they took."""
+    """jobs.jsonl: the starts and ends of jobs, with exit codes and durations."""
 
     def __init__(self, log: RunLog):
         self._log = log
@@ -216,17 +216,17 @@ class JobLog:
             self._take_in(row)
 
     def begun(self, job: Job) -> None:
-        """Writes that a job begins."""
+        """Writes the row of a job that begins."""
         self._write({"job": job.name, "event": "begun"})
 
     def ended(self, job: Job, code: int, seconds: float) -> None:
-        """Writes that a job has ended."""
+        """Writes the row of a job that has ended."""
         self._write({"job": job.name, "event": "ended", "exit_code": code, "seconds": round(seconds, 1),
                      "threads": job.threads, "command": list(job.command),
                      "has_folder": job.folder.exists()})  # fmt: skip
 
     def is_done(self, job: Job) -> bool:
-        """Returns whether it ended well, and what it made is still there. ConfigError where another command did."""
+        """Tells whether a job succeeded and its folder still exists. Raises ConfigError if another command made it."""
         end = self._ends.get(job.name)
         if end is None or end["exit_code"] or (end.get("has_folder") and not job.folder.exists()):
             return False
@@ -238,15 +238,15 @@ class JobLog:
         return True
 
     def starts(self, job: Job) -> int:
-        """Returns how often it was begun."""
+        """Returns how often a job was begun."""
         return self._starts[job.name]
 
     def seconds(self, job: Job) -> float | None:
-        """Returns how long its last start took; None where it did not end."""
+        """Returns how long a job's last start took; None if it has not ended."""
         return self._ends[job.name]["seconds"] if job.name in self._ends else None
 
     def mean_seconds(self) -> dict[str, float]:
-        """Returns the mean seconds of each stage, where it ended well."""
+        """Returns the mean seconds of each stage's successful jobs."""
         taken = defaultdict(list)
         for name, end in self._ends.items():
             if not end["exit_code"]:
@@ -267,12 +267,12 @@ class JobLog:
 
 
 def in_threads(threads: int) -> str:
-    """`2 threads`."""
+    """Formats as `1 thread` or `2 threads`."""
     return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
 def ancestors(job: Job) -> list[Job]:
-    """Lists the jobs that must be done before it."""
+    """Lists the jobs that must be done before a job."""
     return [] if job.needs is None else [job.needs, *ancestors(job.needs)]
 
 
@@ -281,13 +281,13 @@ def _in_words(command: Sequence[str], threads: int) -> str:
 
 
 def last_line(log: Path) -> str:
-    """Returns the last line that a program printed."""
+    """Returns the last non-empty line that a program printed, from its log."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
 def cpu() -> str:
-    """Returns the model of this machine's processor."""
+    """Returns the model name of this machine's processor."""
     try:
         found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -296,7 +296,7 @@ def cpu() -> str:
 
 
 def commit() -> dict[str, object]:
-    """Returns the commit of this code, and whether files differ from it; None outside git."""
+    """Returns the commit of this code, and whether tracked files differ from it; None for both outside git."""
     commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
     try:
         head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
@@ -309,7 +309,7 @@ def commit() -> dict[str, object]:
 
 
 def packages() -> dict[str, str]:
-    """Returns the versions of what the numbers depend on."""
+    """Returns the versions of Python and the packages that the numbers depend on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -317,11 +317,11 @@ def packages() -> dict[str, str]:
     return found
 
 
-# What came of it
+# Results
 
 
 def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
-    """Reads the last row of every planned run that has one. ConfigError where it is of another command."""
+    """Reads the last row of every planned run that has one. Raises ConfigError if another command made it."""
     path = config.run_dir / "results.jsonl"
     rows = {(row["variant"], row["seed"]): row for row in (read_jsonl(path)[0] if path.exists() else [])}
     rows = {key: rows[key] for key in runs if key in rows}
@@ -338,9 +338,9 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
 
 
 def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
-    """Reads evaluations, with the step over all stages as `global_step`, and alarms of the run that a job made.
+    """Reads evaluations and alarms of the run that a job made; evaluations get `global_step`, over all stages.
 
-    The evaluation of the checkpoint that the run calls its best stands there twice, first as the moment `best`.
+    The evaluation of the run's best checkpoint appears twice, first as the moment `best`.
     """
     streams = {}
     for name in ("metrics", "evaluations", "alarms"):
@@ -364,7 +364,7 @@ def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
 
 
 def without_prompts(row: dict) -> dict:
-    """Returns an evaluation without its lists of a number per question."""
+    """Returns an evaluation without its lists of numbers per question."""
     row = {key: value for key, value in row.items() if key != "per_question"}
     if isinstance(row.get("selection"), dict):
         row = {**row, "selection": {key: value for key, value in row["selection"].items() if key != "per_prompt"}}
@@ -372,7 +372,7 @@ def without_prompts(row: dict) -> dict:
 
 
 def read_figures(text: str, figures: dict[str, str]) -> list[dict]:
-    """Reads what regular expressions find in a screen output, as evaluations without a step."""
+    """Reads figures from a screen output by regular expressions, as evaluations at step 0."""
     moments: dict[str, dict] = {}
     for name, pattern in figures.items():
         moment, key = name.split(".")

@@ -11,7 +11,7 @@ from lib.console import Screen, until
 from lib.generators import ReplyError, Usage
 
 TELL_SECONDS = 2.0
-RECENT = 15  # tellings, over which the rate is taken: servers take their time to begin
+RECENT = 15  # reports over which the rate is measured, since servers start slowly
 CUT_OFF = {
     "truncated": "generation.max_new_tokens", "turns": "tools.max_turns", "tokens": "tools.max_total_tokens",
     "refused": "a refusal, mostly of a chat that became too long",
@@ -19,7 +19,7 @@ CUT_OFF = {
 
 
 class Progress:
-    """What has come so far, told every two seconds and at the end."""
+    """Progress of the collection, reported every two seconds and at the end."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Progress:
         self.config, self.screen, self.total, self._track = config, screen, total, track
         self.rows = 0
         self.rewards: list[float] = []
-        self.matches: dict[str, list[bool]] = {}  # by prompt: rollouts of one are not independent
+        self.matches: dict[str, list[bool]] = {}  # by prompt, since rollouts of one prompt are not independent
         self.well_formed: list[bool] = []
         self.usage = Usage()
         self.ended: Counter[str] = Counter()
@@ -40,30 +40,30 @@ class Progress:
         self._known = 0
 
     def known(self, count: int) -> None:
-        """So many rows were there before."""
+        """Notes how many rows exist already."""
         self._known = count
         if count:
             self.screen.say(f"{count} of {self.total} rollouts are there already")
 
     def start(self) -> None:
-        """From here on the time counts: whoever answers is ready."""
+        """Starts the clock, once the generator is ready."""
         self._told = time.monotonic()
         self._marks = deque([(self._told, 0)], maxlen=RECENT)
 
     def done(self, row: dict[str, Any]) -> bool:
-        """Counts a new row; True when something was told."""
+        """Counts a new row; returns True if progress was reported."""
         self.add(row)
         return self._tell()
 
     def failed(self, error: ReplyError) -> None:
-        """Counts a rollout that could not be had; the first of each kind is told at once."""
+        """Counts a failed rollout; the first failure of each kind is reported at once."""
         if error.kind not in self.failures:
             self.screen.warn(f"a rollout failed, {error}")
         self.failures[error.kind] += 1
         self._tell()
 
     def summary(self) -> None:
-        """What the run came to."""
+        """Reports the totals of the run."""
         say, cost = self.screen.say, self._cost()
         self._track(self.numbers(), self.rows)
         say(f"{self.rows} of {self.total} rollouts{self._means()}")
@@ -93,9 +93,9 @@ class Progress:
         self.calls.update("error" if "error" in call else "result" for call in row["tool_log"])
         if row.get("reward") is not None:
             self.rewards.append(row["reward"])
-            prompt = row["prompt_id"].partition("-")[0]  # the same prompt in another row has a number behind it
+            prompt = row["prompt_id"].partition("-")[0]  # a repeated prompt has a numbered suffix
             self.matches.setdefault(prompt, []).append(row["match"])
-            self.well_formed.append(not row.get("malformed"))  # rollouts of earlier versions say nothing of it
+            self.well_formed.append(not row.get("malformed"))  # rollouts of earlier versions lack the key
 
     def _tell(self) -> bool:
         now = time.monotonic()
@@ -117,13 +117,13 @@ class Progress:
         return True
 
     def numbers(self) -> dict[str, Any]:
-        """All of it for a dashboard."""
+        """Returns all numbers, for a dashboard."""
         counts = {"rollouts": self.rows, "failed": self.failures.total(), "tool_calls": self.calls.total()}
         cut = {f"cut_off/{name}": count for name, count in self.ended.items() if name != "answer"}
         return {**counts, **self.usage.as_dict(), "cost": self._cost(), **cut, **self._shares()}
 
     def _shares(self) -> dict[str, Any]:
-        """Of the rollouts that a judge has seen; empty where none has."""
+        """Returns the means over judged rollouts; {} if there are none."""
         if not self.rewards:
             return {}
         right, of = ([count(each) for each in self.matches.values()] for count in (sum, len))

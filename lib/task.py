@@ -16,13 +16,13 @@ from lib.registry import did_you_mean
 from lib.rewards import Judge, judge_of_rows
 from lib.rollout import Sampling
 
-PROBED_ROWS = 100  # the longest of so many prompts is the one that a policy is probed with
-RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and what to tell
+PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
+RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
 
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that train.py, evaluate.py and profile_run.py need before their first token."""
+    """Everything that train.py, evaluate.py and profile_run.py need before the first token."""
 
     config: ScoreConfig
     splits: Splits
@@ -32,19 +32,19 @@ class Task:
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
     test: list[dict]  # held out: what evaluations report,
-    selection: list[dict]  # and what training chooses by
-    notes: list[str]  # what was left out, and what attempt 2 sees: said at start-up
+    selection: list[dict]  # and what training selects by
+    notes: list[str]  # what was left out, and what attempt 2 sees; printed at start-up
 
     def prompt_ids(self, row: dict) -> list[int]:
-        """Its first prompt, in tokens."""
+        """Returns the token ids of a row's first prompt."""
         return self.prompts.first(row)
 
     def fits(self, row: dict) -> bool:
-        """Whether its first prompt is within the budget."""
+        """Tells whether a row's first prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length_attempt1
 
     def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, y1_by_base: float = 0.0) -> Sampling:
-        """How to sample a tree of attempts x revisions with this task's budgets."""
+        """Returns the settings for sampling a tree of attempts x revisions with this task's budgets."""
         generation = self.config.generation
         return Sampling(
             temperature=temperature,
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True)
 class ChatTask:
-    """Everything that rl_train_gspo_selfplay.py and evaluate.py need before their first token."""
+    """Everything that rl_train_gspo_selfplay.py and evaluate.py need before the first token."""
 
     config: SelfPlayConfig
     splits: Splits
@@ -69,7 +69,7 @@ class ChatTask:
     policy: Policy
     train: list[dict]  # rows whose prompt fits
     test: list[dict]  # held out: what evaluations report,
-    selection: list[dict]  # and what training chooses by
+    selection: list[dict]  # and what training selects by
     notes: list[str]
 
     @property
@@ -77,15 +77,15 @@ class ChatTask:
         return self.prompts.tokenizer
 
     def prompt_ids(self, row: dict) -> list[int]:
-        """Its prompt, in tokens."""
+        """Returns the token ids of a row's prompt."""
         return self.asked(0, row).ids
 
     def fits(self, row: dict) -> bool:
-        """Whether its prompt is within the budget."""
+        """Tells whether a row's prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length
 
     def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
-        """How to sample answers with this task's budgets."""
+        """Returns the settings for sampling answers with this task's budgets."""
         generation = self.config.generation
         return Limits(
             temperature=temperature,
@@ -96,13 +96,13 @@ class ChatTask:
         )
 
     def asked(self, number: int, row: dict[str, Any]) -> Asked:
-        """The prompt of a row."""
+        """Returns the prompt of a row; `number`: the row's index."""
         messages = chat_of(row, self.config.prompts)
         return Asked(row, messages, self.prompts.ids(messages), number)
 
 
 def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
-    """Data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
+    """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
     prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
@@ -113,7 +113,7 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
 
 
 def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
-    """The same for single answers. Raises ConfigError."""
+    """Loads the same for single answers. Raises ConfigError."""
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
     prompts = chat_renderer(config, tokenizer)
@@ -133,7 +133,7 @@ def _policy(
     config: ScoreConfig | SelfPlayConfig, base: object, backend: str, prompts: list[list[int]], tokenizer: object,
     say: Callable[[str], None],
 ) -> Policy:  # fmt: skip
-    """A policy whose log-probs have been probed. Raises ConfigError."""
+    """Returns a policy whose log-probs have been probed. Raises ConfigError."""
     adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
@@ -143,7 +143,7 @@ def _policy(
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
-    """The rows and how answers are judged, with every mistake that needs no model."""
+    """Loads the rows and the judge of answers. Raises ConfigError for every mistake that shows without a model."""
     target = config.dataset.target_field
     is_chat = isinstance(config, SelfPlayConfig)
     columns = chat_columns(config.prompts) if is_chat else columns_of(config.prompts.user)
@@ -160,7 +160,7 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
 
 
 def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
-    """ConfigError for a `{name}` in a prompt around a teacher that nothing will fill."""
+    """Raises ConfigError for a `{name}` that nothing fills in the prompts to and from a teacher."""
     if config.teacher is None:
         return
     hint, solve = config.teacher.hint, config.teacher.solve
@@ -181,7 +181,7 @@ def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
 
 
 def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
-    """The policy's prompts, with its thinking switched as the config says. ConfigError if that changes nothing."""
+    """Returns the policy's prompts, with thinking on or off by the config. Raises ConfigError if that has no effect."""
     prompts = ChatRenderer(tokenizer, dict(config.model.chat_template_kwargs))
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
@@ -191,7 +191,7 @@ def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
 
 
 def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig) -> RowsAndNotes:
-    """The rows of a ChatTask, whose prompts are within their budget, and what to tell about all this."""
+    """Returns the rows of a ChatTask, those with prompts within the budget, and the notes on them."""
     train, test, selection, notes = _fitting(
         splits, lambda row: prompts.ids(chat_of(row, config.prompts)), "generation.max_prompt_length",
         config.generation.max_prompt_length, config.eval,
@@ -202,7 +202,7 @@ def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig)
 
 
 def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:
-    """The rows of a Task, whose first prompts are within their budget, and what to tell about all this."""
+    """Returns the rows of a Task, those with first prompts within the budget, and the notes on them."""
     limit = config.generation.max_prompt_length_attempt1
     key = "generation.max_prompt_length_attempt1"
     train, test, selection, notes = _fitting(splits, prompts.first, key, limit, config.eval)
@@ -211,7 +211,7 @@ def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> Row
 
 
 def _said(splits: Splits, chat_of: Callable[[dict], list[dict]]) -> Iterator[tuple[Place, list[str]]]:
-    """Every row's place, and what its messages say."""
+    """Yields every row's place, and the texts of its messages."""
     placed = zip(splits.train_places + splits.test_places, splits.train + splits.test, strict=True)
     for place, row in placed:
         contents = [message.get("content") for message in chat_of(row)]
@@ -243,7 +243,7 @@ def _fitting(splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limi
 
 
 def _reported(settings: Eval, rows: int) -> str:
-    """Which of so many rows an evaluation reports, where that is not all of them."""
+    """Describes which of `rows` held-out rows an evaluation reports; "" if all of them."""
     often, step = (min(rows, settings.examples(when)) for when in ("", "step"))
     parts = [f"the first {often}"] if often < rows else []
     parts += [f"the first {step} in the middle of a stage"] if step != often else []

@@ -22,16 +22,16 @@ from lib.selfplay import Played
 
 @dataclass
 class Help:
-    """What came of one step's requests."""
+    """The results of one step's requests."""
 
     hinted: list[Asked] = field(default_factory=list)  # prompts to be tried again
     counts: Counter = field(default_factory=Counter)
     rows: list[dict[str, Any]] = field(default_factory=list)  # for SFT
-    texts: list[dict[str, Any]] = field(default_factory=list)  # everything the teacher said
+    texts: list[dict[str, Any]] = field(default_factory=list)  # everything that the teacher wrote
     failures: list[tuple[str, Asked]] = field(default_factory=list)
 
     def add(self, other: "Help") -> None:
-        """Takes in what came of others."""
+        """Adds the results of others."""
         self.counts.update(other.counts)
         for name in ("hinted", "rows", "texts", "failures"):
             getattr(self, name).extend(getattr(other, name))
@@ -45,14 +45,14 @@ class Teacher:
         self.remote, self.judge, self.prompts = remote, judge, prompts
 
     def help(self, failed: list[Played], step: int) -> Help:
-        """Hints for some of the prompts that the policy did not solve, and solutions of some."""
+        """Returns hints for some of the prompts that the policy did not solve, and solutions of some."""
         result = Help()
         for part in self.asked([(each, mode) for each in failed for mode in self._wishes(each, step)], step):
             result.add(part)
         return result
 
     def asked(self, wishes: list[tuple[Played, str]], step: int) -> list[Help]:
-        """What came of each of some wishes: for which prompt, and whether a hint, a critique or to solve it."""
+        """Asks for each wish, a failed prompt and a mode (hint, critique or solve), and returns its results."""
         asked = self.remote.ask([self._request(each, mode, step) for each, mode in wishes])
         outcomes = zip(wishes, self.remote.answers(asked), strict=True)
         return [self._taken(each.group, mode, outcome) for (each, mode), outcome in outcomes]
@@ -73,7 +73,7 @@ class Teacher:
         return result
 
     def keep(self, retries: list[Group], result: Help) -> None:
-        """Counts the retries; those that are right become rows, where the config wants them collected."""
+        """Counts the retries; those that are right become rows if the config collects them."""
         for group in retries:
             result.counts["retries"] += len(group.answers)
             result.counts["retries_right"] += sum(group.matches)
@@ -101,10 +101,10 @@ class Teacher:
             "critique": (settings.hint.critique_request, "teacher.hint.critique_request"),
             "solve": (settings.solve.request, "teacher.solve.request"),
         }[mode]
-        attempt = self.prompts.outside.harmless(group.answers[0].text)  # the teacher may know the same marks
+        attempt = self.prompts.outside.harmless(group.answers[0].text)  # the teacher may have the same special tokens
         values = {**group.asked.row, "question": question_of(group.asked.messages), "attempt": attempt}
         messages = [{"role": "user", "content": filled(template, values, key)}]
-        if mode == "solve":  # as the policy is asked, its system prompt included
+        if mode == "solve":  # asked as the policy is, its system prompt included
             messages = with_last_said(group.asked.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
         seed = seed_of(self.config.seed, "teacher", mode, step, messages)
@@ -133,7 +133,7 @@ class Teacher:
         result.texts.append({"who": "teacher", "mode": mode, "prompt": question_of(asked.messages), **said})
 
     def _leaks(self, hint: str, asked: Asked) -> bool:
-        """Whether the answer can be taken from the hint: it stands there, or the hint itself would be right."""
+        """Tells whether the hint reveals the answer: it contains it, or would itself be judged right."""
         question = question_of(asked.messages)
         if gives_away(hint, self.judge.secrets(asked.row), question) or self.judge.tells(hint, asked.row):
             return True
@@ -155,6 +155,6 @@ class Teacher:
 
 
 def _row(messages: list[dict], text: str, reward: float, source: str) -> dict[str, Any]:
-    """A row that sft_train.py reads."""
+    """Returns a row that sft_train.py reads."""
     chat = [*messages, {"role": "assistant", "content": text}]
     return {"messages": chat, "reward": reward, "match": True, "source": source}

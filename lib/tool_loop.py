@@ -33,7 +33,7 @@ Ending = Literal["answer", "truncated", "turns", "tokens", "refused"]
 class Episode:
     """One finished chat."""
 
-    messages: list[dict[str, Any]]  # the prompt, and all that was said since
+    messages: list[dict[str, Any]]  # the prompt, and all messages since
     answer: str = ""  # what rewards judge; "" where there is none
     ended: Ending = "answer"  # or cut off: in the middle of a reply, by the budget of turns or tokens, or by a refusal
     tool_log: list[dict[str, Any]] = field(default_factory=list)  # {turn, name, arguments, result or error, seconds}
@@ -44,7 +44,7 @@ class Episode:
 
 
 class ToolLoop:
-    """How a generator answers chats with the tools of a box, or without any."""
+    """Lets a generator answer chats with the tools of a box, or without any."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class ToolLoop:
         protocol: Literal["native", "json"] = "native",
         result_role: Literal["tool", "user"] = "user",
     ):
-        """`result_role` is who tells results in the JSON protocol; native results always have the role `tool`."""
+        """Sets the role of results in the JSON protocol, `result_role`; native results always have the role `tool`."""
         self.generator, self.sampling, self.toolbox = generator, sampling, toolbox
         self.protocol, self.result_role = protocol, result_role
         self._names = {wire_name(name): name for name in toolbox.tools}
 
     async def run(self, messages: list[dict[str, Any]], seed_of: Callable[[int], int]) -> Episode:
-        """One episode; `seed_of(turn)` makes its replies. UserErrors; ReplyError, but for a later refusal."""
+        """Runs one episode; `seed_of(turn)` seeds a reply. Raises UserErrors; ReplyError, save for a later refusal."""
         limits = self.toolbox.settings
         episode = Episode(self.prompt(messages))
         budget = limits.max_total_tokens if self.toolbox else self.sampling.most_tokens
@@ -75,7 +75,7 @@ class ToolLoop:
             except ReplyError as error:
                 if error.kind != "refused" or not turn:
                     raise
-                episode.ended = "refused"  # mostly a chat that has become too long: what was said so far stays
+                episode.ended = "refused"  # mostly because the chat is too long: the messages so far stay
                 break
             calls = self._take(reply, episode)
             if not calls or not reply.finished:
@@ -87,7 +87,7 @@ class ToolLoop:
         return episode
 
     def prompt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The chat to begin with; in the JSON protocol its system message ends with the tools."""
+        """Returns the chat to begin with; in the JSON protocol its system message ends with the tools."""
         if not self.toolbox or self.protocol == "native":
             return list(messages)
         functions = [tool.schema()["function"] for tool in self.toolbox.tools.values()]
@@ -107,14 +107,14 @@ class ToolLoop:
         )
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools as they are told to a model that makes native calls; none in the JSON protocol."""
+        """Returns the schemas shown to a model that makes native calls; none in the JSON protocol."""
         schemas = self.toolbox.schemas() if self.protocol == "native" else []
         for schema in schemas:
             schema["function"]["name"] = wire_name(schema["function"]["name"])
         return schemas
 
     def _take(self, reply: Reply, episode: Episode) -> list[Call]:
-        """Puts a reply into the chat; its calls. Without any, it is the answer."""
+        """Adds a reply to the chat, and returns its calls. Without any, it is the answer."""
         thinking = self.sampling.thinking
         episode.turns += 1
         episode.usage += reply.usage
@@ -140,7 +140,7 @@ class ToolLoop:
         return calls
 
     async def _answer(self, calls: list[Call], episode: Episode) -> None:
-        """Calls the tools, and puts what came of it into the chat."""
+        """Calls the tools, and adds their results to the chat."""
         limits = self.toolbox.settings
         for number, call in enumerate(calls):
             name = self._names.get(call.name, call.name)
@@ -154,7 +154,7 @@ class ToolLoop:
                 result = await self.toolbox.call(name, arguments, left)
             episode.tool_log.append({"turn": episode.turns, "name": name, "arguments": arguments, **result})
             outcome = {key: _harmless(value, limits.max_result_characters) for key, value in result.items()}
-            del outcome["seconds"]  # else no two episodes were alike
+            del outcome["seconds"]  # else no two episodes would be equal
             self._tell(call, name, outcome, episode)
 
     def _tell(self, call: Call, name: str, outcome: dict[str, Any], episode: Episode) -> None:
@@ -171,7 +171,7 @@ class ToolLoop:
 
 
 def _read_object(found: dict[str, Any], said: str) -> tuple[list[Call], str]:
-    """Calls and answer of the JSON protocol."""
+    """Returns the calls and the answer of a JSON object; without either, `said` is the answer."""
     if "final_answer" in found:
         answer = found["final_answer"]
         return [], answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
@@ -184,7 +184,7 @@ def _read_object(found: dict[str, Any], said: str) -> tuple[list[Call], str]:
 
 
 def _arguments(call: Call) -> Any:
-    """The arguments as data; their text where that is no JSON."""
+    """Returns the arguments as data, or as text where they are no JSON."""
     try:
         return read_json(call.arguments or "{}")
     except ValueError:
@@ -193,7 +193,7 @@ def _arguments(call: Call) -> Any:
 
 
 def _as_message(call: Call) -> dict[str, Any]:
-    """A call as chats have it. Arguments that are no JSON object are quoted: servers refuse chats with such in them."""
+    """Returns a call as chats have it. Arguments that are no JSON object are wrapped in one: servers refuse others."""
     arguments = _arguments(call)
     arguments = arguments if isinstance(arguments, dict) else {"unreadable": arguments}
     try:
@@ -205,12 +205,12 @@ def _as_message(call: Call) -> dict[str, Any]:
 
 
 def _writable(text: str) -> str:
-    """`text` with "?" for lone surrogates, which no tokenizer takes."""
+    """Replaces lone surrogates, which no tokenizer takes, with "?"."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _harmless(value: Any, limit: int) -> Any:
-    """A result without what a chat template would take for its own marks, its texts at most `limit` characters."""
+    """Returns a result without special tokens of chat templates, its texts cut to `limit` characters."""
     if isinstance(value, str):
         value = without_special_tokens(_writable(value))
         return value if len(value) <= limit else value[:limit] + " ... (cut)"

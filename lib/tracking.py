@@ -20,9 +20,9 @@ from lib.runlog import is_number, write_whole
 
 Rows = list[dict[str, Any]]
 Distributions = Mapping[str, list[float]]
-STEP = "global_step"  # the axis of everything: a resumed run takes steps again, which W&B's own count would not allow
-WANDB_ID = "wandb_id"  # the file that has the id of the W&B run
-FINISH_SECONDS = 300.0  # for what is still to be sent at the end
+STEP = "global_step"  # the x axis of everything: a resumed run repeats steps, which W&B's own counter forbids
+WANDB_ID = "wandb_id"  # the file that holds the W&B run id
+FINISH_SECONDS = 300.0  # time limit for sending what is left at the end
 VARIABLES = {
     "entity": "WANDB_ENTITY", "project": "WANDB_PROJECT", "name": "WANDB_NAME", "group": "WANDB_RUN_GROUP",
     "tags": "WANDB_TAGS", "notes": "WANDB_NOTES", "id": "WANDB_RUN_ID", "resume": "WANDB_RESUME", "dir": "WANDB_DIR",
@@ -31,15 +31,15 @@ VARIABLES = {
 
 
 class Tracker:
-    """The dashboard of one run, from beginning to end; a context. Silent without one, and but for the main process.
+    """The dashboard of one run; a context manager. Does nothing without a backend or outside the main process.
 
-    `resume`: it goes on in the run that it has begun there. ConfigError where the package is not installed.
+    With `resume` it continues the run that it began there. ConfigError if the package is not installed.
     """
 
     def __init__(self, config: RunConfig, resume: bool, warn: Callable[[str], None], is_main: bool = True):
         self._config, self._resume, self._warn = config, resume, warn
         self._name = config.tracking.backend
-        self.is_on = self._name != "none"  # in all processes alike
+        self.is_on = self._name != "none"  # the same in all processes
         self._is_main = is_main
         self._board: _Wandb | _TensorBoard | _Trackio | None = None
         if self.is_on and importlib.util.find_spec(self._name) is None:
@@ -63,7 +63,7 @@ class Tracker:
         self, part: str, row: Mapping[str, Any], step: int, distributions: Distributions | None = None,
         texts: Rows | None = None,
     ) -> None:  # fmt: skip
-        """The numbers of a row with their intervals, lists of numbers as histograms, some of the texts as a table."""
+        """Logs a row's numbers with their intervals, lists of numbers as histograms, some of the texts as a table."""
         if not self._board:
             return
         with self._spared():
@@ -77,10 +77,10 @@ class Tracker:
 
     @contextlib.contextmanager
     def _spared(self) -> Iterator[None]:
-        """The run, from what goes wrong in a dashboard."""
+        """Turns an error of the dashboard into a warning, and switches the dashboard off."""
         try:
             yield
-        except Exception as error:  # whatever a dashboard raises: no run is lost by it
+        except Exception as error:  # no error of a dashboard may stop the run
             self._board = None
             reason = " ".join(str(error).split())[:200]
             self._warn(
@@ -99,7 +99,7 @@ class _Wandb:
             "name": settings.name or config.run_name,
             "mode": _mode() if settings.mode == "auto" else settings.mode,
             "resume": "allow",
-            "dir": str(run_dir.resolve()),  # its process has a working directory of its own
+            "dir": str(run_dir.resolve()),  # W&B's process has its own working directory
         }
         if not os.environ.get(VARIABLES["id"]):
             wished["id"] = _run_id(run_dir / WANDB_ID, resume)
@@ -173,7 +173,7 @@ BOARDS = {"wandb": _Wandb, "tensorboard": _TensorBoard, "trackio": _Trackio}
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a row of metrics.jsonl or evaluations.jsonl, by name: both ends of each interval, and each k."""
+    """Yields a row of metrics.jsonl or evaluations.jsonl as named numbers: both ends of each interval, and each k."""
     for name, value in row.items():
         if _is_finite(value):
             yield name, value
@@ -190,12 +190,12 @@ def _is_finite(value: object) -> bool:
 
 
 def _spread(rows: Rows, most: int) -> Rows:
-    """At most so many rows, from all over the list and the same ones every time."""
+    """Returns at most `most` rows, evenly spaced over the list and the same ones every time."""
     return [rows[index * len(rows) // most] for index in range(most)] if len(rows) > most else rows
 
 
 def _mode() -> str:
-    """Of W&B: online where it finds a key, in the environment or where `wandb login` has left it."""
+    """Returns W&B's mode: online if it finds a key, in the environment or from `wandb login`; else offline."""
     import wandb
     from wandb.sdk.lib import wbauth
 
@@ -205,7 +205,7 @@ def _mode() -> str:
 
 
 def _run_id(path: Path, resume: bool) -> str:
-    """The id of the W&B run: unique, unless this run has one already."""
+    """Returns the W&B run id: the one saved in `path` when a run resumes, else a new one, which it saves there."""
     if resume and path.exists():
         return path.read_text(encoding="utf-8").strip()
     made = secrets.token_hex(4)
@@ -214,7 +214,7 @@ def _run_id(path: Path, resume: bool) -> str:
 
 
 def _without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
-    """A config as others may read it: what HTTP headers say stays here."""
+    """Returns a config that others may read: the values of HTTP headers are hidden."""
     return {
         key: dict.fromkeys(value, "[hidden]") if key == "headers" and isinstance(value, dict)
         else _without_secrets(value) if isinstance(value, dict) else value

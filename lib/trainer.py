@@ -33,27 +33,27 @@ from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewar
 Answered = TypeVar("Answered")
 OVER = 3  # the stage of a run that is finished
 SKIPS_IN_A_ROW = 3
-MOST_ADVANTAGE = 1e6  # beyond it rewards are no rewards, and no learning rate helps
-RESTORES = 3  # in a stage; a policy that breaks at an eighth of its rate has another trouble than the rate
+MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps
+RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
 
 @dataclasses.dataclass
 class Progress:
-    """Where the run stands; saved and restored as a whole."""
+    """The progress of the run, saved and restored as a whole."""
 
     stage: int = 1
     step: int = 0  # steps done in this stage
-    due: str | None = "pretrain"  # the evaluation that has to come before the next step, if one has
-    beta2: float = 0.0  # the current one, where it adapts
+    due: str | None = "pretrain"  # the evaluation to do before the next step, if any
+    beta2: float = 0.0  # the current value, where it adapts
     skipped: int = 0  # steps in a row in which something was not finite
     micro_batch_tokens: int = 1  # halved where memory ran out
     proven: bool = False  # a gradient has reached the adapter and moved it
     rate_factor: float = 1.0  # of the learning rate; halved whenever the run goes back to its best checkpoint
-    restores: list[dict] = dataclasses.field(default_factory=list)  # each with stage, step and where it went back to
-    restored_from: dict[str, str] = dataclasses.field(default_factory=dict)  # what the next row of a file has to say
+    restores: list[dict] = dataclasses.field(default_factory=list)  # each with stage, step and the checkpoint restored
+    restored_from: dict[str, str] = dataclasses.field(default_factory=dict)  # stream -> note for its next row
 
     def state_dict(self) -> dict:
-        """Every field; by way of JSON, so that equal states are equal bytes: pickle writes a shared string once."""
+        """Returns every field, through JSON, so equal states are equal bytes: pickle writes a shared string once."""
         return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def load_state_dict(self, state: dict) -> None:
@@ -63,7 +63,7 @@ class Progress:
 
 
 def make_optimizer(settings: Optimizer, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """AdamW over the adapter, or its 8-bit version. ConfigError where bitsandbytes is missing."""
+    """Returns AdamW over the adapter, or its 8-bit version. Raises ConfigError if bitsandbytes is missing."""
     options = {"lr": settings.learning_rate, "betas": tuple(settings.betas), "weight_decay": settings.weight_decay}
     if settings.name == "adamw":
         return torch.optim.AdamW(parameters, **options)
@@ -77,7 +77,7 @@ def make_optimizer(settings: Optimizer, parameters: list[torch.nn.Parameter]) ->
 
 
 def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
-    """Rate of optimizer step `step` (0-based) of `steps`: linear warm-up, then constant, linear or cosine to zero."""
+    """Returns the rate of step `step` (0-based) of `steps`: linear warm-up, then constant, linear or cosine to zero."""
     if step < settings.warmup_steps:
         return settings.learning_rate * (step + 1) / settings.warmup_steps
     done = (step - settings.warmup_steps) / max(1, steps - settings.warmup_steps)
@@ -86,9 +86,9 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
 
 
 def score_of(evaluation: dict) -> float:
-    """What the best checkpoint is chosen by: accuracy, of attempt 2 where there are two.
+    """Returns the score that selects the best checkpoint: accuracy, of attempt 2 if there are two.
 
-    On the questions that no reported number uses; on those that are reported only where a run has no others.
+    Measured on the questions reserved for selection; on the reported ones only if the run has no others.
     """
     measured = evaluation["selection"] or evaluation
     return measured["acc_attempt2"] if "acc_attempt2" in measured else measured["acc"]
@@ -97,9 +97,9 @@ def score_of(evaluation: dict) -> float:
 class Trainer:
     """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass.
 
-    A subclass has its `stages`; `global_step`, the steps done over all of them; `sampler`, which says what prompts come
-    next; `work()`, the completions that are left; and `measure(when, settings, rows, on_progress, **part)`, which
-    answers held-out rows and returns what evaluations.jsonl says of them; with `part`, what training chooses by. An
+    A subclass has `stages`; `global_step`, the steps done over all of them; `sampler`, which draws the next prompts;
+    `work()`, the completions that are left; and `measure(when, settings, rows, on_progress, **part)`, which answers
+    held-out rows and returns their row of evaluations.jsonl, or with `part` the numbers that training selects by. An
     answer is `per_answer` completions.
     """
 
@@ -116,7 +116,7 @@ class Trainer:
         self.screen = Screen(accelerator.is_main_process)
         config, parameters = task.config, task.policy.trainable
         self.policy = task.policy
-        self.wrapped = accelerator.prepare(task.policy)  # what sums gradients over processes
+        self.wrapped = accelerator.prepare(task.policy)  # the same policy, wrapped to sum gradients over processes
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
         self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
@@ -141,7 +141,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def opened(self, dataset: str, keep: int, streams: Iterable[str] = STREAMS, **moving: object) -> Iterator[None]:
-        """The run directory, locked; its state restored where `--resume` finds one; signals caught."""
+        """Opens and locks the run directory, restores its state if `--resume` finds one, and catches signals."""
         config, several = self.config, self.accelerator.num_processes > 1
         with (
             RunLog(config.run_dir, self._resume, self.accelerator.is_main_process, streams) as self.log,
@@ -164,7 +164,7 @@ class Trainer:
                     self.checkpoints.restore_result(stage, self.task.tokenizer.save_pretrained)
             else:
                 self.log.rewind({})
-            self.log.write_config(dump(config), now=path is not None)  # else the first checkpoint begins the run
+            self.log.write_config(dump(config), now=path is not None)  # otherwise written with the first checkpoint
             if self.ahead().stages:
                 self.screen.say(told(self.work(), "left" if path else "planned"))
             self.pace.start()
@@ -184,23 +184,23 @@ class Trainer:
             self.accelerator.end_training()
 
     def _inputs(self) -> dict[str, str]:
-        """What a resume must find as it was."""
+        """Returns the fingerprints of model and reward code that a resume must find unchanged."""
         task = self.task
         known = fingerprints.of_model(self.config.model.name, self.policy.language_model, task.tokenizer)
         return known | {fingerprints.REWARD: fingerprints.of_code(task.judge.functions)}
 
     def where(self) -> str:
-        """What is being done now, for messages."""
+        """Describes the current step or evaluation, for messages."""
         stage, step = self.progress.stage, self.progress.step
         return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
 
     def ahead(self) -> Ahead:
-        """The steps and evaluations that are left."""
+        """Returns the steps and evaluations that are left."""
         progress = self.progress
         return ahead(self.stages, self.config.eval, progress.stage, progress.step, progress.due)
 
     def seconds_left(self) -> float | None:
-        """Until the end of the run; None: too early to tell."""
+        """Estimates the seconds until the end of the run; None while it is too early to tell."""
         left = self.ahead()
         return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
 
@@ -208,29 +208,32 @@ class Trainer:
         return self.per_answer * answers(self.config.eval, when, self.held)
 
     def time_of_step(self, completions: int, tokens: int) -> dict[str, float]:
-        """At the end of a step: where its time went, for its row, and so many completions for the pace of the run."""
+        """Ends the timing of a step: returns the seconds per phase for its row, and records the step in the run's pace.
+
+        `completions`: those it sampled; `tokens`: those behind `tokens_per_second`.
+        """
         seconds = self.clock.lap()
         sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
         self.pace.step(self.progress.stage, completions, sampling)
         return seconds | {"tokens_per_second": tokens / sum(seconds.values())}
 
     def fresh_optimizer(self) -> None:
-        """Forget the moments of an earlier stage."""
+        """Resets the optimizer: forgets the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh_optimizer)
 
     def draw(
         self, wanted: int, answer: Callable[[list[int]], list[Answered]],
         tells: Callable[[list[Answered]], list[bool]],
     ) -> list[Answered]:  # fmt: skip
-        """What `answer` makes of this process's share of the next prompts, one by one.
+        """Draws the next `wanted` prompts and returns the results of `answer` on this process's share, one per prompt.
 
-        With `train.resample_rounds`, others are drawn beside those of which `tells`, asked for all so far, says that
-        nothing can be learned from them, until so many as were `wanted` can be learned from.
+        Up to `train.resample_rounds` times, further prompts are added for those without a training signal, until
+        `wanted` have one: `tells` gets the results so far and tells which have one.
         """
         answered: list[Answered] = []
         missing, rounds = wanted, self.config.train.resample_rounds
         for round_ in range(1 + rounds):
-            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # each has a part
+            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # one for each
             answered += answer(share(drawn, self.accelerator))
             if round_ == rounds:
                 break
@@ -243,9 +246,10 @@ class Trainer:
         self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, advantage: torch.Tensor,
         expects_gradient: bool,
     ) -> dict:  # fmt: skip
-        """One optimizer step: gradients by `accumulate()`, summed, clipped, checked, applied. Returns its numbers.
+        """Takes one optimizer step on the gradients of `accumulate()`: sums, clips, checks and applies them.
 
-        `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
+        Returns the numbers of the step. `expects_gradient`: some advantage is not zero, so a gradient of exactly zero
+        means that training is broken. Raises NumericError, or OutOfMemory.
         """
         rate *= self.progress.rate_factor
         for group in self.optimizer.param_groups:
@@ -269,7 +273,7 @@ class Trainer:
         return numbers
 
     def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
-        """The first step that has something to learn must reach the adapter and move it."""
+        """Takes the first step that expects a gradient. Raises NumericError unless the adapter gets one and moves."""
         if norm == 0:
             raise NumericError(
                 "the gradient is exactly zero although rewards differ: the adapter is cut off from the loss; check "
@@ -292,7 +296,7 @@ class Trainer:
         if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
             largest = float(advantage.abs().max()) if len(advantage) else 0.0
             remedy = "lower optimizer.learning_rate, then --resume from the last checkpoint"
-            if not largest <= MOST_ADVANTAGE:  # or no number
+            if not largest <= MOST_ADVANTAGE:  # or NaN
                 alpha = getattr(self.config.train, "alpha", None)
                 what += f", from advantages of up to {largest:.3g}"
                 remedy = f"scale the reward{'' if alpha is None else f', or lower train.alpha = {alpha:g}'}"
@@ -300,7 +304,10 @@ class Trainer:
         self.screen.warn(f"step skipped: {what}")
 
     def _within_memory(self, accumulate: Callable[[], dict]) -> dict:
-        """`accumulate()`, once more with half the micro-batch where memory ran out: the update stays the same."""
+        """Runs `accumulate()`; if memory runs out, once more with half the micro-batch, for the same update.
+
+        Raises OutOfMemory if that fails, too.
+        """
         try:
             with one_error():
                 return accumulate()
@@ -320,7 +327,7 @@ class Trainer:
             ) from error
 
     def heed(self, alarms: list[Alarm]) -> None:
-        """Writes and says what the watch has noticed. What it calls a collapse waits for `act`."""
+        """Writes and prints alarms of the watch. Those that call for action wait for `act`."""
         settings = self.config.train
         for alarm in alarms:
             action = settings.on_collapse if alarm.severity == COLLAPSE else "warn"
@@ -333,9 +340,9 @@ class Trainer:
         self.log.sync()
 
     def act(self) -> None:
-        """Between two steps: does what `train.on_collapse` says where the watch has seen a collapse.
+        """Applies `train.on_collapse`, between two steps, if the watch has seen a collapse.
 
-        Raises NumericError where the run is to stop, or has nothing to go back to.
+        Raises NumericError if the run is to stop, or has no checkpoint to go back to.
         """
         collapses, self._collapses = self._collapses, []
         if not collapses:
@@ -352,7 +359,7 @@ class Trainer:
         )
 
     def evaluate(self, when: str) -> dict:
-        """Held-out accuracy now, as a row of evaluations.jsonl, which is returned; a greedy row beside it, if due."""
+        """Evaluates now: writes a row of evaluations.jsonl, which is returned, and a greedy row as well, if due."""
         before = self.log.offsets()
         self._is_evaluating = True
         rows = self._evaluations(when, before)
@@ -361,16 +368,16 @@ class Trainer:
         return rows[0] if self.judged(rows[0], when, before) else self.evaluate(when)
 
     def _evaluations(self, when: str, before: dict[str, int]) -> list[dict]:
-        """The rows of an evaluation. Where a signal asks for an end all is saved as it was before, and Left raised."""
+        """Returns the rows of an evaluation. On a signal to stop, saves the state from before it and raises Left."""
         progress, drawn = self.progress.state_dict(), random_states()
         try:
             with self.signals.leavable():
                 rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
-            if self.interrupted():  # behind its last token: what comes next is a step, which may take long
+            if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
             return rows
         except Left:
-            self.interrupted()  # so that all processes know
+            self.interrupted()  # shares the signal with all processes
             self.log.rewind(before)
             self.progress.load_state_dict(progress)
             set_random_states(drawn)
@@ -387,7 +394,7 @@ class Trainer:
         telling = Telling(self.screen.say, f"eval {when}, {answered(row | {'temperature': settings.temperature})}")
         row |= self.measure(when, settings, rows, telling)
         texts = self._written
-        if settings is self.config.eval:  # the greedy one beside it is for people
+        if settings is self.config.eval:  # not the additional greedy pass, which is only reported
             telling = Telling(self.screen.say, f"eval {when}, questions to choose by")
             chosen = self.measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
             row["selection"] = chosen
@@ -398,10 +405,10 @@ class Trainer:
         return row
 
     def judged(self, row: dict, when: str, before: dict[str, int]) -> bool:
-        """Has the watch look at an evaluation; `before` has the sizes of the files then. Whether it stands.
+        """Passes an evaluation to the watch and returns whether it stands; `before`: the file sizes before it.
 
-        It does not where the end of a stage is below its best and `train.on_collapse` is to restore: then it counts as
-        one in the middle, the run goes back, and the end is evaluated anew.
+        It does not stand if the end of a stage is below its best and `train.on_collapse` is `restore`: it is then
+        logged as one in the middle, the run goes back, and the end must be evaluated again.
         """
         alarms, self.progress.due = self.watch.evaluation(row), None
         goes_back = when.startswith("after") and self.watch.is_below_best and self.config.train.on_collapse == "restore"
@@ -419,19 +426,19 @@ class Trainer:
         return not goes_back
 
     def note_evaluation(self, steps: int) -> None:
-        """After a step: whether an evaluation has to come before the next; the last of `steps` has its own."""
+        """Sets, after a step, whether an evaluation is due before the next; the last of `steps` has its own."""
         every = self.config.eval.every_steps
         if every and self.progress.step % every == 0 and self.progress.step != steps:
             self.progress.due = "step"
 
     def keep_texts(self, rows: list[dict]) -> None:
-        """Rows of generations.jsonl, of all processes."""
+        """Writes rows of generations.jsonl, from all processes."""
         self._written = [brief(row) for row in collect(rows, self.accelerator)]
         for row in self._written:
             self.log.write("generations", row)
 
     def log_step(self, row: dict, distributions: Callable[[], dict[str, list[float]]]) -> None:
-        """One row in metrics.jsonl, and what a dashboard shows of it, lists of numbers of this process included."""
+        """Writes a row of metrics.jsonl and logs it to the dashboard, with `distributions`, this process's lists."""
         self.log.write("metrics", row | self.restored("metrics"))
         self.log.sync()
         if self.tracker.is_on:
@@ -444,21 +451,21 @@ class Trainer:
             self.screen.say(text)
 
     def interrupted(self) -> bool:
-        """Whether a signal asks to leave. All processes agree, because they save together."""
+        """Tells whether a signal asks to stop. All processes agree, because they save together."""
         number = highest(self.signals.received or 0, self.accelerator)
         if number:
             self.signals.note(number)
         return number > 0
 
     def leave(self, when: str = "") -> int:
-        """After a signal: save the finished step and say how to go on. Returns the exit code."""
+        """Saves the finished step after a signal and prints how to resume. Returns the exit code."""
         self.save()
         where = f"stage {self.progress.stage} step {self.progress.step}{when and ', '}{when}"
         self.screen.say(f"saved at {where}; go on with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
     def save_adapter(self, stage: int, tokenizer: object) -> None:
-        """The adapter as it is in `stage<N>/`, with the tokenizer beside it. Raises StorageError."""
+        """Saves the adapter and the tokenizer in `stage<N>/`. Raises StorageError."""
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage}"
             with storage_errors(folder):
@@ -467,22 +474,22 @@ class Trainer:
                 self.checkpoints.seal_result(folder, self.progress.step)
 
     def save(self) -> None:
-        """A checkpoint of this very moment."""
+        """Saves a checkpoint of the current state."""
         self.checkpoints.save(self.progress.stage, self.progress.step)
 
     def note_score(self, evaluation: dict) -> None:
-        """After an evaluation: the moment that is the best of its stage so far is to be saved, and is kept."""
+        """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""
         if self.config.train.keep_best:
             self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
 
     def save_if_due(self) -> None:
-        """Between two steps: a checkpoint where this is the best moment of the stage, or `checkpoint_every` says so."""
+        """Saves a checkpoint, between two steps, if this is the best of the stage or `checkpoint_every` is due."""
         every = self.config.train.checkpoint_every
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
 
     def end_stage(self, evaluation: dict, following: int | None = None) -> None:
-        """A checkpoint from which the stage that is following starts, if one is, whose best it is to begin with."""
+        """Saves the checkpoint that ends a stage; the stage `following`, if any, starts with it as its best so far."""
         stage, step, here = self.progress.stage, self.progress.step, self._here()
         self.progress.stage = following or OVER
         if following:
@@ -492,12 +499,12 @@ class Trainer:
         self.checkpoints.save(stage, step)
 
     def restore_best(self) -> Path | None:
-        """Goes back to weights and optimizer of the best checkpoint of this stage, and on from there at half the rate.
+        """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.
 
-        Steps, sampler and random generators go on: a run always ends, and the batch that broke the policy is not drawn
-        again. All processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or None
-        where no best is kept (`train.keep_best`). Raises NumericError where this has been done RESTORES times in the
-        stage, ConfigError where the checkpoint is broken.
+        Steps, sampler and random generators are not reset: so every run ends, and the batch that broke the policy is
+        not drawn again. All processes call it, between two steps; a checkpoint is saved at once. Returns the folder, or
+        None if no best is kept (`train.keep_best`). Raises NumericError if this has been done RESTORES times in the
+        stage, ConfigError if the checkpoint is broken.
         """
         progress = self.progress
         folder = self.checkpoints.best_of(progress.stage)
@@ -522,17 +529,17 @@ class Trainer:
         return self.config.run_dir / folder
 
     def restored(self, stream: str) -> dict:
-        """What the first row of a file says after the run has gone back: `restored_from`, a folder below the run's."""
+        """Returns `restored_from`, a folder below the run's, for a file's first row after a restore; otherwise {}."""
         folder = self.progress.restored_from.pop(stream, None)
         return {"restored_from": folder} if folder else {}
 
     def show_alarms(self) -> None:
-        """The last lines of a run: what the watch has noticed, and when."""
+        """Prints the last lines of a run: the alarms of the watch, and when they were."""
         for line in self.watch.closing():
             self.screen.say(line)
 
     def say_restores(self, last: int = 0) -> None:
-        """A line for each time that the run went back, or for the last times."""
+        """Prints a line for each time that the run went back to its best, or for the `last` ones."""
         for each in self.progress.restores[-last:]:
             self.screen.say(
                 f"stage {each['stage']} step {each['step']}: went back to {each['restored_from']}, and on at "

@@ -19,17 +19,17 @@ from lib.formats import format_problem
 from lib.stats import paired_delta_interval
 
 WINDOW = 40  # steps of a stage that are remembered
-WARM_UP = 3  # first steps of a stage, in which everything moves: drifts are not measured from them
-RECENT = 5  # steps that make up "now", where one step says little
+WARM_UP = 3  # first steps of a stage, in which everything moves: not a baseline for drifts
+RECENT = 5  # steps that make up "now", where one step is too noisy
 LEVEL = 10  # steps before these that make up a level
-SURE = 10.0  # nats of evidence that two shares differ: of 60 runs of 240 steps that only swing, one is wrong
-CERTAIN = 14.0  # the same for what stops a run: odds of one in a million
+SURE = 10.0  # nats of evidence that two shares differ: one false alarm in 60 runs of 240 steps that only fluctuate
+CERTAIN = 14.0  # the same for checks that stop a run: odds of one in a million
 COLLAPSE = "collapse"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a rule has found: a quantity was `before`, is `now`, the mean of its last `over` steps."""
+    """What a rule has found: a quantity was `before` and is `now`, the mean of its last `over` steps."""
 
     before: float
     now: float
@@ -38,7 +38,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Alarm:
-    """A row of alarms.jsonl: one sentence, when something begins and when it is over."""
+    """A row of alarms.jsonl, written when something begins and when it ends; its text is one sentence."""
 
     alarm: str  # the check and the quantity, such as "copies.answer_changed"
     event: str  # "begins" or "ends"
@@ -49,23 +49,23 @@ class Alarm:
 
     @property
     def begins(self) -> bool:
-        """Whether this is not the end of one."""
+        """Tells whether the alarm begins here, rather than ends."""
         return self.event == "begins"
 
 
 class History:
-    """The steps of one stage so far, as far as they are remembered: what rules look at."""
+    """The remembered steps of one stage, which the rules read."""
 
     def __init__(self, quantities: frozenset[str] = frozenset()) -> None:
-        self._quantities = quantities  # others change from run to run, such as times
+        self._quantities = quantities  # the only ones kept: others, such as times, differ from run to run
         self.steps: list[int] = []  # the last WINDOW of them
-        self.values: dict[str, list[float | None]] = {}  # of each quantity, step by step; None: not told, not finite
+        self.values: dict[str, list[float | None]] = {}  # of each quantity, step by step; None: absent or not finite
         self.first: dict[str, float] = {}  # of each quantity, the first value in the stage
         self.levels: dict[str, dict[str, list[float]]] = {}  # first, lowest, highest mean of LEVEL steps, and its steps
         self.streaks: dict[str, int] = {}  # steps in a row with a value of 1
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One more step."""
+        """Adds a step, a row of metrics.jsonl."""
         told = {key: float(row[key]) for key in row if _quantity(key) in self._quantities and _is_number(row[key])}
         self.steps = [*self.steps, row["step"]][-WINDOW:]
         for key in {**self.values, **told}:
@@ -81,29 +81,29 @@ class History:
                 self.levels[key] |= {"low": min(known["low"], mark), "high": max(known["high"], mark)}
 
     def clear(self, key: str) -> None:
-        """Forgets the values of a quantity, not its levels."""
+        """Forgets the values of a quantity, but not its levels."""
         self.values[key] = [None] * len(self.steps)
 
     def all(self, key: str) -> list[float]:
-        """The values that are remembered."""
+        """Returns the remembered values of a quantity."""
         return [value for value in self.values.get(key, []) if value is not None]
 
     def settled(self, key: str, steps: int = WINDOW) -> list[float]:
-        """Those of the last `steps` steps, without the first ones of the stage."""
+        """Returns its values in the last `steps` steps, without those in the warm-up of the stage."""
         pairs = zip(self.steps[-steps:], self.values.get(key, [])[-steps:])  # noqa: B905  no row may have had it
         return [value for step, value in pairs if value is not None and step > WARM_UP]
 
     def last(self, key: str, steps: int = RECENT) -> float | None:
-        """The mean of the last `steps` values; None with fewer."""
+        """Returns the mean of the last `steps` values; None with fewer."""
         values = self.all(key)[-steps:]
         return fmean(values) if len(values) == steps else None
 
     def prompts(self) -> float:
-        """Independent answers in one step, at least: the prompts. 1 where the rows do not tell."""
+        """Returns the number of prompts in a step, a lower bound on its independent answers; 1 if unknown."""
         return (self.all("prompts") or [1.0])[-1]
 
     def since(self, key: str, seen: Seen) -> int:
-        """The first step of those in which the quantity has been nearer to `now` than to `before`."""
+        """Returns the first of the latest steps in a row in which the quantity was nearer to `now` than to `before`."""
         middle, first = (seen.before + seen.now) / 2, self.steps[-1]
         for step, value in zip(reversed(self.steps), reversed(self.values[key]), strict=True):
             if value is None or (value - middle) * (seen.now - middle) <= 0:
@@ -112,7 +112,7 @@ class History:
         return first
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, by name."""
+        """Returns the remembered values, by attribute name."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
@@ -120,23 +120,27 @@ Rule = Callable[[History, str], Seen | None]
 
 
 def evidence(before: float, steps_before: float, now: float, steps_now: float) -> float:
-    """Nats by which two shares of so many answers each are more likely two than one: half of the G statistic."""
+    """Returns the nats of evidence that two shares differ: their log likelihood ratio, half the G statistic.
+
+    `steps_*`: the numbers of answers behind each share.
+    """
     pool = (before * steps_before + now * steps_now) / (steps_before + steps_now)
     return steps_before * _divergence(before, pool) + steps_now * _divergence(now, pool)
 
 
 def _divergence(p: float, q: float) -> float:
-    """KL of two coins, in nats."""
+    """Returns KL(p || q) of two Bernoulli distributions, in nats."""
     return sum(a * log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
 
 
-# The rules: a threshold makes one of them.
+# The rules; each function builds one from its thresholds.
 
 
 def share_moved(by: float, from_most: bool = False) -> Rule:
-    """A share is `by` away from its best level in the stage (the sign is the bad direction), and not by chance.
+    """Detects a share that is significantly `by` away from its best level in the stage; the sign is the bad direction.
 
-    `from_most`: only where that level was at most a quarter away from the end of the scale, and half as far again now.
+    `from_most`: only if that level was within 0.25 of the good end of the scale, and the share has moved by at least
+    half of that distance.
     """
 
     def rule(history: History, key: str) -> Seen | None:
@@ -157,12 +161,12 @@ def share_moved(by: float, from_most: bool = False) -> Rule:
 
 
 def grew(ratio: float, least: float) -> Rule:
-    """Within the window it grew by a factor of `ratio`, and to `least` at least. Medians: one step is no trend."""
+    """Detects growth by a factor of `ratio` within the window, to above `least`. Medians: one step is no trend."""
     return _drifted(lambda before, now: now > ratio * before and now > least)
 
 
 def shrank(ratio: float) -> Rule:
-    """Within the window it shrank to `ratio` of what it was."""
+    """Detects a fall to below `ratio` of the earlier median within the window."""
     return _drifted(lambda before, now: now < ratio * before)
 
 
@@ -178,7 +182,7 @@ def _drifted(is_bad: Callable[[float, float], bool]) -> Rule:
 
 
 def above(bound: float, steps: int = 2) -> Rule:
-    """It was above a bound that no healthy run comes near to, in each of the last steps. Needs no warm-up."""
+    """Detects values above a bound that no healthy run approaches, in each of the last `steps`. Needs no warm-up."""
 
     def rule(history: History, key: str) -> Seen | None:
         values = history.all(key)[-steps:]
@@ -190,7 +194,7 @@ def above(bound: float, steps: int = 2) -> Rule:
 
 
 def exploded(ratio: float, least: float) -> Rule:
-    """In each of the last two steps it exceeded `ratio` times the largest of all steps before, and `least`."""
+    """Detects two steps in a row above `ratio` times the largest of the remembered steps before, and above `least`."""
 
     def rule(history: History, key: str) -> Seen | None:
         values = list(map(abs, history.all(key)))
@@ -202,7 +206,10 @@ def exploded(ratio: float, least: float) -> Rule:
 
 
 def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
-    """An accuracy fell to a share `to` of its level in the last steps, and is certain not to be there by chance."""
+    """Detects an accuracy that fell to `to` of its level or below in the last steps, with CERTAIN evidence.
+
+    `over`: the numbers of steps to average over, tried in turn.
+    """
 
     def rule(history: History, key: str) -> Seen | None:
         values, prompts = history.all(key), history.prompts()
@@ -219,12 +226,12 @@ def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
 
 
 def always(steps: int) -> Rule:
-    """It was 1 in each of so many steps."""
+    """Detects a value of 1 in each of the last `steps` steps."""
     return lambda history, key: Seen(0.0, 1.0, 1) if history.streaks.get(key, 0) >= steps else None
 
 
 def some(history: History, key: str) -> Seen | None:
-    """It is more than nothing in this step."""
+    """Detects a value above zero in this step."""
     now = history.last(key, 1)
     return Seen(0.0, now, 1) if now else None
 
@@ -233,7 +240,7 @@ def some(history: History, key: str) -> Seen | None:
 
 
 def shorter(history: History, key: str) -> Seen | None:
-    """Texts shrink, and not because fewer are cut off."""
+    """Detects texts that shrink, unless it is because fewer are truncated."""
     cut = history.settled(key.replace("length", "truncated"))
     if cut and fmean(cut[-RECENT:]) < fmean(cut[: max(RECENT, len(cut) - WINDOW // 2)]) - 0.05:
         return None
@@ -241,14 +248,14 @@ def shorter(history: History, key: str) -> Seen | None:
 
 
 def certain_too_early(history: History, key: str) -> Seen | None:
-    """The policy samples next to nothing new although much is still wrong."""
+    """Detects an entropy near zero although many answers are still wrong."""
     now, right = history.last(key), history.last("acc_attempt2" if "acc_attempt2" in history.values else "acc")
     is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
     return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
 
 
 def copies(history: History, key: str) -> Seen | None:
-    """Nine of ten wrong first attempts, or more, are repeated: `answer_changed` beside what was wrong at first."""
+    """Detects that attempt 2 repeats nine in ten wrong first attempts or more: `answer_changed` against their share."""
     changed, right = history.last(key, LEVEL), history.last("acc_attempt1", LEVEL)
     if changed is None or right is None or len(history.settled(key)) < 2 * LEVEL or right > 0.9:
         return None
@@ -258,17 +265,17 @@ def copies(history: History, key: str) -> Seen | None:
 
 @dataclass(frozen=True)
 class Check:
-    """One row of the table."""
+    """A row of the table of checks."""
 
     name: str
     keys: tuple[str, ...]  # quantities, without the attempt
     rule: Rule
-    what: str  # is followed by " of attempt 1" where there are two, and by what was seen
-    turn: str  # the cure
+    what: str  # followed by " of attempt 1" where there are two, and by the values seen
+    turn: str  # the remedy
     collapse: bool = False
 
 
-FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answer` holds `think_answer` too
+FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answer` covers `think_answer` too
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
@@ -312,11 +319,11 @@ CHECKS = (
           "raise train.alpha, or train.beta2 in stage I"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"
-BESIDE = frozenset({"prompts", "reward"})  # what else rules look at
+BESIDE = frozenset({"prompts", "reward"})  # quantities that rules read besides those they check
 
 
 def equal_rewards(steps: int) -> Check:
-    """The check whose threshold a config sets (`train.identical_rewards_warning`)."""
+    """Returns the check whose threshold is in the config (`train.identical_rewards_warning`)."""
     return Check(
         EQUAL_REWARDS, ("idle",), always(steps),
         f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned; "
@@ -325,7 +332,7 @@ def equal_rewards(steps: int) -> Check:
 
 
 def sft_checks(most: float) -> tuple[Check, ...]:
-    """The table of sft_train.py; `most` is the loss of a model that knows nothing, ln(size of the vocabulary)."""
+    """Returns the checks of sft_train.py; `most`: the loss of a uniform model, ln(vocabulary size)."""
     return (
         Check("loss_exploded", ("loss",), _beyond_start(most), "loss", LOWER_RATE, collapse=True),
         Check("tokens_died", ("mean_token_accuracy",), _tokens_died, "share of tokens right", LOWER_RATE,
@@ -340,10 +347,10 @@ def sft_checks(most: float) -> tuple[Check, ...]:
 def _beyond_start(most: float) -> Rule:
     def rule(history: History, key: str) -> Seen | None:
         values, start = history.all(key), history.first.get(key)
-        if len(values) > 2 and min(values[-2:]) > max(start, most) + 1:  # who knows nothing loses less
+        if len(values) > 2 and min(values[-2:]) > max(start, most) + 1:  # worse than a uniform model
             return Seen(start, fmean(values[-2:]), 2)
         jump = exploded(3.0, least=3.0)(history, key)
-        if jump and jump.now > 1.5 * start:  # rows of another kind may well begin where the first ones did
+        if jump and jump.now > 1.5 * start:  # on rows of a new kind, the loss may return to where it started
             return jump
         now = history.last(key, LEVEL)
         level = history.levels.get(key)
@@ -355,7 +362,7 @@ def _beyond_start(most: float) -> Rule:
 
 
 def _tokens_died(history: History, key: str) -> Seen | None:
-    """Two steps at less than a fifth of what it was, where that was a tenth at least."""
+    """Detects two steps at less than a fifth of the earlier level, if that was above 0.1."""
     values = history.all(key)
     level = fmean(values[:-2][-LEVEL:]) if len(values) > 2 else 0.0
     return Seen(level, fmean(values[-2:]), 2) if level > 0.1 and max(values[-2:]) < level / 5 else None
@@ -369,9 +376,9 @@ def _vanished(history: History, key: str) -> Seen | None:
 
 
 def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str, float | None]:
-    """What a row of metrics says of an answer's form: whether it was paid as right all the same; None: it was not paid.
+    """Returns whether an answer was paid as right without its form, for a row of metrics; None: it was not paid.
 
-    Where no format is declared, every text is well-formed, and the watch looks at the forms that texts often have.
+    With no format declared, every text is well-formed, and the watch looks for common forms (FORMS) instead.
     """
     if format != "free":
         return {"malformed_paid": float(not well_formed) if right else None}
@@ -380,15 +387,15 @@ def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str,
 
 # Held-out answers
 
-BEYOND = 2.0  # half paired intervals: the best was chosen among several, so one interval is not enough
-FELL, COLLAPSED_BY = 0.05, 0.15  # what a reader would call worse, and what nobody would go on from
+BEYOND = 2.0  # half-widths of the paired interval: the best was selected among several, so one is not enough
+FELL, COLLAPSED_BY = 0.05, 0.15  # drops in accuracy that count as worse, and as beyond recovery
 LOSS_ROSE = 0.02  # nats; and 2 % of the best loss
 
 
 class Watch:
-    """State with a lifetime: the numbers of the current stage, the best evaluation, the alarms that are on.
+    """State with a lifetime: the numbers of the current stage, the best evaluation, the active alarms.
 
-    `checks` are those of metrics rows. A state that is saved and loaded goes on to the same alarms.
+    `checks` apply to rows of metrics.jsonl. After saving and loading its state, the watch raises the same alarms.
     """
 
     def __init__(self, checks: Sequence[Check] = CHECKS):
@@ -396,13 +403,13 @@ class Watch:
         self._quantities = frozenset(key for check in checks for key in check.keys) | BESIDE
         self.history = History(self._quantities)
         self._stage = 0
-        self._on: dict[str, dict[str, Any]] = {}  # alarm -> what it has seen, and where
-        self._best: dict[str, Any] = {}  # of the held-out evaluations of the stage
-        self._last: dict[str, Any] = {}  # of them
-        self._told: list[dict[str, Any]] = []  # every alarm, for the last lines of the run
+        self._on: dict[str, dict[str, Any]] = {}  # active alarm -> what it has seen, and its place in `_told`
+        self._best: dict[str, Any] = {}  # the best of the stage's held-out evaluations
+        self._last: dict[str, Any] = {}  # the last of them
+        self._told: list[dict[str, Any]] = []  # every alarm so far, for the last lines of the run
 
     def step(self, row: Mapping[str, Any]) -> list[Alarm]:
-        """The alarms that begin or end with this row of metrics.jsonl, in the order of the table."""
+        """Returns the alarms that begin or end with this row of metrics.jsonl, in the order of the table."""
         stage = row.get("stage", 1)
         told = []
         if stage != self._stage:
@@ -415,9 +422,9 @@ class Watch:
         return told
 
     def evaluation(self, row: Mapping[str, Any]) -> list[Alarm]:
-        """The alarms that begin or end with this row of evaluations.jsonl.
+        """Returns the alarms that begin or end with this row of evaluations.jsonl.
 
-        Answers are judged by the part of a row that is there to choose by, prompt by prompt: row["selection"].
+        Accuracies are compared prompt by prompt on the questions that training selects by: row["selection"].
         """
         place = {"stage": row.get("stage", 1), "step": row["step"]}
         if "loss" in row:
@@ -426,7 +433,7 @@ class Watch:
         return self._held_out_answers(selection["per_prompt"], place) if selection else []
 
     def forget(self, text: str = "") -> list[Alarm]:
-        """After a return to an earlier checkpoint: the recent steps are another policy's. Ends what was on."""
+        """Forgets the recent steps and ends all alarms after a return to an earlier checkpoint, another policy."""
         place = (self._stage or 1, self.history.steps[-1] if self.history.steps else 0)
         told = [self._end(name, *place, text or "by going back") for name in list(self._on)]
         self.history = History(self._quantities)
@@ -434,16 +441,16 @@ class Watch:
 
     @property
     def is_below_best(self) -> bool:
-        """Whether the last evaluation was worse than the best of its stage."""
+        """Tells whether the last evaluation was significantly worse than the best of its stage."""
         return bool(self._on_held_out())
 
     @property
     def on(self) -> list[str]:
-        """The alarms that have begun and not ended."""
+        """Returns the names of the active alarms."""
         return list(self._on)
 
     def closing(self) -> list[str]:
-        """The last lines of a run: each alarm that there was, with its steps; empty where there was none."""
+        """Returns the last lines of a run: each alarm it had, with its steps; [] without any."""
         lines = []
         for told in self._told:
             end = f"until {_place(told['end'])}, {told['how']}" if told["end"] else "to the end"
@@ -452,13 +459,13 @@ class Watch:
         return lines
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next alarms depend on; by way of JSON, so that equal states are equal bytes in a checkpoint."""
+        """Returns all that future alarms depend on, through JSON, so that equal states are equal bytes."""
         state = {"stage": self._stage, "history": self.history.state(), "on": self._on, "best": self._best,
                  "last": self._last, "told": self._told}  # fmt: skip
         return json.loads(json.dumps(state))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Sets all of it."""
+        """Restores a state from `state_dict`."""
         state = copy.deepcopy(dict(state))
         names = ("stage", "on", "best", "last", "told")
         self._stage, self._on, self._best, self._last, self._told = (state[name] for name in names)
@@ -474,7 +481,7 @@ class Watch:
             now = self.history.last(key, min(seen.over, RECENT))
             back = now is not None and abs(now - seen.before) < abs(seen.now - seen.before) / 2
             if back and check.rule(self.history, key) is None:
-                self.history.clear(key)  # else the way back would be an alarm of its own
+                self.history.clear(key)  # otherwise the recovery would raise an alarm of its own
                 yield self._end(name, self._stage, step, f"back at {_short(now)}")
             return
         worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
@@ -493,7 +500,7 @@ class Watch:
         now, reward = fmean(outcomes), self._reward()
         last, self._last = self._last, {"value": now, "outcomes": outcomes, "reward": reward, **place}
         if last and place["stage"] != last["stage"]:
-            self._best = last  # what a stage begins with is its best so far
+            self._best = last  # a stage starts with the last evaluation of the one before as its best
         best = self._best
         if not best or len(best["outcomes"]) != len(outcomes) or now > best["value"]:
             self._best = self._last

@@ -31,30 +31,30 @@ VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
     "protocol", "unsupported_test", "infra_error",
 )  # fmt: skip
-MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, if nobody expects more
-MOST_ERRORS = 16 << 20  # bytes of its standard error; no more than MOST_OUTPUT of them are kept
+MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, unless more is expected
+MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT of them are kept
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
-LONGEST_WAIT = 100.0  # times the limit of a program
-_BEHIND = 5.0  # seconds that a worker may be late before it is taken for dead
+LONGEST_WAIT = 100.0  # times a program's limit
+_BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
 _MEGABYTE = 1 << 20
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
 class Program:
-    """Source, and what it is judged by: either `tests` or `stdio`."""
+    """Source code and what it is judged by: either `tests` or `stdio`."""
 
     source: str
     tests: tuple[str, ...] = ()  # pieces of Python with asserts
     stdio: tuple[tuple[str, str], ...] = ()  # standard input, and the output expected of the whole program
-    entry_points: tuple[str, ...] = ()  # the names of the program that the tests may use
-    setup_code: str = ""  # trusted, run before the tests and beside them: imports, helpers
+    entry_points: tuple[str, ...] = ()  # the program's names that the tests may use
+    setup_code: str = ""  # trusted, run before each test in its namespace: imports, helpers
     stateful: bool = (
         False  # tests use objects that the program returns, by their methods; no object is equal to anything
     )
     timeout_s: float = 2.0  # for the whole program, all tests included, on a core of its own
-    memory_mb: int = 256  # beyond what the interpreter has
+    memory_mb: int = 256  # beyond the interpreter's own
     seed: int = 0  # of `random`, in the program and in the tests
 
 
@@ -73,32 +73,32 @@ class Verdict:
 
     tests: tuple[TestVerdict, ...]
     rung: str
-    seconds: float = 0.0  # as the limit counts them: computing and sleeping, not waiting for a core
+    seconds: float = 0.0  # as counted against the limit: computing and sleeping, not waiting for a core
     memory_bytes: int = 0  # the program's largest resident size, the interpreter's included
     doubtful: bool = False  # other programs may have caused it: by their threads, or their use of memory
 
     @property
     def scored(self) -> bool:
-        """False where the sandbox failed: the program has no verdict, which is not a verdict of zero."""
+        """Returns False if the sandbox failed: the program then has no verdict, which is not a verdict of zero."""
         return all(test.verdict != "infra_error" for test in self.tests)
 
     @property
     def passed(self) -> bool:
-        """All tests, and there are some."""
+        """Returns whether all tests pass; False without tests."""
         return bool(self.tests) and all(test.verdict == "pass" for test in self.tests)
 
     @property
     def pass_rate(self) -> float:
-        """Share of the tests that pass, 0 without tests."""
+        """Returns the share of the tests that pass, 0 without tests."""
         return sum(test.verdict == "pass" for test in self.tests) / max(1, len(self.tests))
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a script printed, and how it ended."""
+    """The output of a script, and how it ended."""
 
     ending: str  # finished, exception (a status that is not 0), timeout, memory, output_limit, died, load_error, or
-    # infra_error, which is not the script's doing
+    # infra_error, which is not the script's fault
     stdout: str
     stderr: str
     rung: str
@@ -126,7 +126,7 @@ RUNGS = (
 
 
 def shown(text: str) -> str:
-    """What a program has a hand in, without what a terminal would obey."""
+    """Returns text that a program may control, its unprintable characters replaced: a terminal might obey them."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -138,7 +138,7 @@ class Worker:
     """A zygote and the pipes to its children. One program at a time, from one thread at a time."""
 
     def __init__(self, rung: Rung, numpy: bool = False, among: int = 1):
-        """Starts the zygote, with numpy loaded where that is asked for. Raises WorkerLost with the reason.
+        """Starts the zygote, with numpy loaded on request. Raises WorkerLost with the reason.
 
         `among`: workers that share this machine's threads and cores.
         """
@@ -172,7 +172,7 @@ class Worker:
             self._process.stderr.close()
 
     def judge(self, program: Program) -> Verdict:
-        """The verdict on a program. Raises WorkerLost."""
+        """Returns the verdict on a program. Raises WorkerLost."""
         return self._judge_scripts(program) if program.stdio else self._judge_tests(program)
 
     def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> Run:
@@ -189,19 +189,19 @@ class Worker:
         return Run(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
 
     def is_healthy(self) -> bool:
-        """Whether a right program is judged right."""
+        """Tells whether a correct program is judged correct."""
         try:
             return self._judge_tests(_RIGHT, may_ask=False).passed
         except WorkerLost:
             return False
 
     def kill(self) -> None:
-        """Ends the worker while its owner waits for it; `close` is still due."""
+        """Kills the worker while its owner waits for it; `close` must still be called."""
         self._process.kill()
 
     def close(self) -> None:
         """Ends the worker and everything that runs in it."""
-        self._socket.close()  # which it takes as its end, and kills its children
+        self._socket.close()  # upon which the zygote ends, and its children with it
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
         self._process.kill()
@@ -258,9 +258,9 @@ class Worker:
     def _exchange(
         self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()
     ) -> tuple[dict, list[bytes]]:
-        """Sends a job, with a pipe for each text and for each output; the zygote's report, and the outputs.
+        """Sends a job, with a pipe for each text and each output. Returns the zygote's report, and the outputs.
 
-        `files`: descriptors to send between them, and to close here.
+        `files`: descriptors to send between the two, and to close here.
         """
         inputs, outputs = [os.pipe() for _ in texts], [os.pipe() for _ in caps]
         pipes = Pipes(
@@ -285,7 +285,7 @@ class Worker:
 
 
 class Pipes:
-    """Our ends of a job's pipes: texts to write, and outputs with the bytes to keep and the bytes to read of each."""
+    """Our ends of a job's pipes: texts to write, and outputs with (bytes to keep, bytes to read) of each."""
 
     def __init__(self, texts: dict[int, bytes], caps: dict[int, tuple[int, int]]):
         self._unsent = {fd: memoryview(text) for fd, text in texts.items()}
@@ -309,11 +309,11 @@ class Pipes:
 
     @property
     def received(self) -> list[bytes]:
-        """What was kept: one byte more than asked for where there was too much to read."""
+        """Returns what was kept of each output: one byte more than the cap if there was too much to read."""
         return [bytes(output) for output in self._outputs.values()]
 
     def pump(self, report: int, deadline: float) -> None:
-        """Writes and reads until every output has ended and something can be read from `report`. Raises WorkerLost."""
+        """Writes and reads until all outputs have ended and `report` is readable. Raises WorkerLost at `deadline`."""
         reported = False
         self._poll.register(report, select.POLLIN)
         while not reported or not self._open.isdisjoint(self._caps):
@@ -333,7 +333,7 @@ class Pipes:
     def _write(self, fd: int) -> None:
         try:
             self._unsent[fd] = self._unsent[fd][os.write(fd, self._unsent[fd][:65536]) :]
-        except BrokenPipeError:  # it has ended, or reads no more
+        except BrokenPipeError:  # the reader has ended or stopped reading
             self._unsent[fd] = memoryview(b"")
         if not self._unsent[fd]:
             self._close(fd)
@@ -343,7 +343,7 @@ class Pipes:
         self._unread[fd] -= len(part)
         kept, most = self._caps[fd]
         self._outputs[fd] += part[: kept + (kept == most) - len(self._outputs[fd])]
-        if not part or self._unread[fd] < 0:  # too much: whoever writes gets an error from now on
+        if not part or self._unread[fd] < 0:  # too much: the writer gets an error from now on
             self._close(fd)
 
     def _close(self, fd: int) -> None:
@@ -369,7 +369,7 @@ def _job(mode: str, program: Program) -> dict:
 
 
 def _file_of(text: bytes) -> int:
-    """A file that nobody can change, open at its beginning: programs ask for its size, and map it."""
+    """Returns an immutable file, open at its start: programs ask for its size, and map it."""
     if not hasattr(os, "memfd_create"):
         with tempfile.TemporaryFile() as file:
             file.write(text)
@@ -384,7 +384,7 @@ def _file_of(text: bytes) -> int:
 
 
 def _sendable(source: str) -> tuple[bytes, str]:
-    """The frame of a program, and what is wrong with its text, "" if nothing is."""
+    """Returns a program's frame, and what is wrong with its text, "" if nothing."""
     if len(source) > wire.LARGEST_SOURCE or len(source.encode("utf-8", "replace")) > wire.LARGEST_SOURCE:
         return b"", f"the source is longer than {wire.LARGEST_SOURCE} bytes"
     try:
@@ -397,7 +397,7 @@ def _sendable(source: str) -> tuple[bytes, str]:
 
 
 def _verdicts(answer: bytes, count: int) -> list[TestVerdict] | None:
-    """The examiner's verdicts; None where it has not given one on each test."""
+    """Returns the examiner's verdicts, None unless there is one for each test."""
     if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "little"):
         return None
     verdicts = [TestVerdict(name, shown(detail)) for name, detail in wire.unframed(answer[4:])["verdicts"]]
@@ -405,7 +405,7 @@ def _verdicts(answer: bytes, count: int) -> list[TestVerdict] | None:
 
 
 def _limit_reached(report: dict, program: Program) -> tuple[str, str] | None:
-    """Verdict and detail where the program was stopped by the zygote's clock, or by the kernel's."""
+    """Returns verdict and detail if the program had too many threads, or the zygote or the kernel timed it out."""
     ended = report["ended"]["program"]
     by_kernel = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGXCPU, signal.SIGKILL)
     if report["crowd"]:
@@ -420,9 +420,9 @@ def _may_use_threads(program: Program) -> bool:
 
 
 def _killed_by(report: dict) -> tuple[str, str] | None:
-    """Verdict and detail where a signal has ended the program."""
+    """Returns verdict and detail if a signal other than SIGKILL ended the program, else None."""
     ended = report["ended"]["program"]
-    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) != signal.SIGKILL:  # by which every program ends that waits
+    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) != signal.SIGKILL:  # which ends programs that wait for calls
         number = os.WTERMSIG(ended)
         return "died", f"the program was ended by signal {number} ({signal.strsignal(number)})"
     return None
@@ -444,7 +444,7 @@ def _ending(report: dict, stderr: bytes, program: Program) -> str:
 
 
 def _compared(run: Run, expected: str) -> TestVerdict:
-    """Equal but for blanks at the ends of lines and empty lines at the end; a script that fails has not answered."""
+    """Compares the output, ignoring blanks at line ends and empty lines at the end; a failed script cannot pass."""
     if run.ending != "finished":
         error = run.stderr.strip().rpartition("\n")[2]
         return TestVerdict(run.ending, shown(f"{run.ending}{': ' + error if error else ''}"[:300]))
@@ -460,26 +460,26 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
-# Python's own library, not a venv's; asked for here because sysconfig is not made for several threads.
+# Python's own library, not a venv's; looked up here because sysconfig is not thread-safe.
 _LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
 _ZONES = "/usr/share/zoneinfo"
-# Each worker of root becomes another one: a limit of processes counts those of a user, whoever has started them.
+# Each worker of root switches to its own user: a process limit counts all of a user's, whoever started them.
 _nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
 _THREADS = re.compile("thread|concurrent|asyncio|dummy")
 _NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
-# all that is used: later its folder may be closed, by the rung or since another user may not read it
+# all parts that are used: later its folder may be unreadable, because of the rung or of the change of user
 _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma", "numpy.testing"]
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
-    "PYTHONHASHSEED": "0",  # the order of a set is the same in every run
-    "MALLOC_ARENA_MAX": "1",  # one for each thread would take 64 MB of a program's memory
+    "PYTHONHASHSEED": "0",  # sets have the same order in every run
+    "MALLOC_ARENA_MAX": "1",  # an arena per thread would take 64 MB each of a program's memory
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
 }  # fmt: skip
 _START = "import sys; sys.path[0] = sys.argv.pop(); from lib.jail.zygote import main; main()"
 
 
 def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
-    """The real interpreter, without site packages; in namespaces of its own where the rung says so."""
+    """Returns the command of the real interpreter, without site packages; in its own namespaces if the rung says so."""
     python = [os.path.realpath(sys.executable), "-S", "-s", "-B", "-c", _START, str(fd), str(_ROOT)]
     if not rung.bubblewrap:
         return python
@@ -494,25 +494,25 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
         arguments.append("--unshare-user")
     elif not kernel.has_capabilities(_NEEDED_BY_ROOT):
         raise WorkerLost("bubblewrap as root needs all of root's capabilities")
-    else:  # a root of a user namespace would be root outside too, to whom limits of processes do not apply
+    else:  # root in a user namespace would be root outside too, whom process limits do not bind
         for name in ("SETUID", "SETGID", "KILL"):
             arguments += ["--cap-add", f"CAP_{name}"]
     for folder in sorted({str(parent) for path in paths for parent in Path(path).parents} - {"/"}):
-        arguments += ["--perms", "0755", "--dir", folder]  # otherwise root's alone
+        arguments += ["--perms", "0755", "--dir", folder]  # otherwise only root could enter
     for path in paths:
         arguments += ["--ro-bind-try", path, path]
-    for path in ("/proc", "/dev", "/"):  # a program would leave its marks there for the next one, in times of access
+    for path in ("/proc", "/dev", "/"):  # otherwise access times would let a program leave marks for the next one
         arguments += ["--remount-ro", path]
     return [program, *arguments, "--chdir", "/", "--", *python]
 
 
 def wall_factor(among: int) -> float:
-    """How much longer than its limit a program may take, where a container's quota leaves little of a core to each."""
+    """Returns how many times its limit a program may take in wall time; more if a quota leaves it less than a core."""
     return min(LONGEST_WAIT, zygote.WALL_FACTOR * max(1.0, among / kernel.cpu_quota()))
 
 
 def _settings(rung: Rung, numpy: bool, among: int) -> dict:
-    """What the zygote is told first."""
+    """Returns the settings that the zygote receives first."""
     folders = _numpy_folders(numpy)
     closed = rung.seccomp and not rung.landlock
     user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
@@ -522,12 +522,12 @@ def _settings(rung: Rung, numpy: bool, among: int) -> dict:
         "modules": zygote.COMMON.split() + numpy * _NUMPY,
         "in_memory": closed or private,
         "path": _LIBRARY,
-        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its parts are found beside it later
+        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its submodules are found beside it later
         "zones": _ZONES if closed else "",  # to be kept in memory
         "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
         "listed": listed,  # modules are found by their names
         "user": user,
-        # asked for here, where the whole machine can be seen
+        # computed here, where the whole machine is visible
         "threads": kernel.most_threads(among if os.geteuid() == 0 or rung.bubblewrap else 1),
         "others": kernel.threads_of(user),
         "namespace": rung.bubblewrap,
@@ -538,9 +538,9 @@ def _settings(rung: Rung, numpy: bool, among: int) -> dict:
 
 @functools.lru_cache(maxsize=1)
 def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """What of these folders a program may read, and the folders of which it may see the names alone.
+    """Splits folders into paths that a program may read, and folders of which it may only list the names.
 
-    What is installed for the interpreter lies inside its library, where there is no virtual environment.
+    Without a virtual environment, installed packages lie inside the interpreter's library: they are left out.
     """
     readable, listed = [], []
     waiting = list(dict.fromkeys(Path(folder).resolve() for folder in folders))
@@ -551,7 +551,7 @@ def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
         path = waiting.pop(0)
         if any(path in found.parents for found in packages):
             listed.append(str(path))
-            # where a link leads is another path
+            # a link's target is another path
             waiting += (part for part in path.iterdir() if part not in packages and not part.is_symlink())
         else:
             readable.append(str(path))
@@ -559,12 +559,12 @@ def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def _is_private(folder: str) -> bool:
-    """Whether the user that root becomes can not read a folder, because of it or of one above it."""
+    """Tells whether a folder, or one above it, is closed to the unprivileged user that root switches to."""
     return any(not path.stat().st_mode & 0o001 for path in (Path(folder), *Path(folder).parents))
 
 
 def _numpy_folders(numpy: bool) -> Sequence[str]:
-    """numpy's own folder and that of its libraries: what else is installed beside it is not the program's business."""
+    """Returns the folders of numpy and its shared libraries only: other packages stay hidden. Raises WorkerLost."""
     if not numpy:
         return ()
     found = importlib.util.find_spec("numpy")

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-Path = tuple[int, ...]  # which completion: its turn's path, and its number among the copies
+Path = tuple[int, ...]  # identifies a completion: its turn's path, and its number among the copies
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What is asked of a generator: `copies` completions of one prompt."""
+    """A request to a generator for `copies` completions of one prompt."""
 
     ids: list[int]
     max_new_tokens: int
@@ -22,14 +22,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a generator wrote after one prompt."""
+    """The tokens that a generator wrote after one prompt."""
 
     ids: list[int]  # as sampled, the end token included when there is one
     logps: list[float]  # log-prob of each id at the sampling temperature, in nats
     finished: bool  # False: cut off by the budget, no end token
 
     def text_ids(self) -> list[int]:
-        """The ids without the end token."""
+        """Returns the ids without the end token."""
         return self.ids[:-1] if self.finished else self.ids
 
 
@@ -38,13 +38,13 @@ FollowUp = Callable[[Path, Completion], Turn | None]
 
 
 def nothing_follows(_path: Path, _completion: Completion) -> None:
-    """A conversation of one turn."""
+    """Returns None, so that a conversation has one turn."""
     return None
 
 
 @dataclass(frozen=True)
 class Request:
-    """One reply that is asked for in a chat."""
+    """A request for one reply in a chat."""
 
     messages: list[dict[str, Any]]  # {role, content}, as the chat completions API has them
     max_tokens: int  # for reasoning and answer together
@@ -65,14 +65,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one reply."""
+    """Token counts of one reply."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0  # reasoning included
     reasoning_tokens: int = 0
 
     def as_dict(self) -> dict[str, int]:
-        """Plain data."""
+        """Returns plain data."""
         return asdict(self)
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -81,7 +81,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What was said in one turn."""
+    """What a generator replied in one turn."""
 
     text: str  # the answer, without reasoning and native calls
     reasoning: str = ""
@@ -89,33 +89,33 @@ class Reply:
     finished: bool = True  # False: cut off by the budget
     reasoning_ended: bool = True  # False: a reasoning block was opened and never closed, so there is no answer
     usage: Usage = Usage()
-    opening: str | None = None  # what the text itself began its reasoning with, "" where the prompt may have; else None
+    opening: str | None = None  # tag with which the text opened its reasoning, "" if the prompt may have; else None
 
     def written(self, open_tag: str, close_tag: str) -> str:
-        """What a reward reads: `whole`, but with no opening tag that the model did not write."""
+        """Returns the text for rewards: `whole`, but without an opening tag that the model did not write."""
         if self.opening is None:
             return self.whole(open_tag, close_tag)
         return f"{self.opening}{self.reasoning}{close_tag if self.reasoning_ended else ''}{self.text}"
 
     def whole(self, open_tag: str, close_tag: str) -> str:
-        """Reasoning and answer as a model of ours would write them: what goes into a chat."""
+        """Returns reasoning and answer as one of our models would write them, which is the text for a chat."""
         if not self.reasoning and self.reasoning_ended:
             return self.text
         return f"{open_tag}{self.reasoning}{close_tag if self.reasoning_ended else ''}{self.text}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, for the disk."""
+        """Returns plain data, to be stored on disk."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Reply":
-        """The reply that `as_dict` wrote."""
+        """Builds the reply from the output of `as_dict`."""
         calls = tuple(Call(**call) for call in data["calls"])
         return cls(**{**data, "calls": calls, "usage": Usage(**data["usage"])})
 
 
 class ReplyError(Exception):
-    """No reply could be had for one request. `kind` is one word: timeout, refused, malformed, unavailable."""
+    """A request that got no reply. `kind` is one word: timeout, refused, malformed, unavailable."""
 
     def __init__(self, kind: str, about: str):
         super().__init__(f"{kind}: {about}")
@@ -123,9 +123,9 @@ class ReplyError(Exception):
 
 
 class ChatGenerator(Protocol):
-    """Whoever answers chats."""
+    """A generator that answers chats."""
 
     name: dict[str, Any]  # what a reply depends on beside the request: model, adapter, template arguments
 
     async def reply(self, request: Request) -> Reply:
-        """One reply. Raises ReplyError where this request failed, and a UserError where all others would, too."""
+        """Returns one reply. Raises ReplyError if this request failed, and a UserError if all others would fail too."""

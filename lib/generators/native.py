@@ -30,14 +30,14 @@ from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
 from lib.interrupts import give_way
 from lib.model import Policy
 
-ARRANGE_SHARE = 0.25  # of the rows have ended: time to compact them, and to let waiting ones in
-SMALL_VOCABULARY = 512  # up to here one pass is quicker than two
-BATCH_TOKENS = 65_536  # of a batch at full length, where the cache is a model's own and its size unknown
+ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted
+SMALL_VOCABULARY = 512  # up to this size one pass is quicker than two
+BATCH_TOKENS = 65_536  # of a batch at full length, if the cache is the model's own and its size unknown
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """How tokens are chosen, and how many rows at once."""
+    """Settings: how tokens are chosen, and how many rows are decoded at once."""
 
     temperature: float  # 0 is greedy; log-probs are then those of temperature 1
     stop_ids: frozenset[int]
@@ -50,7 +50,7 @@ class Decoding:
 def generate(
     policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
 ) -> dict[Path, Completion]:
-    """`copies` completions of each turn, by its path and the copy's number, and those of the turns that follow.
+    """Returns `copies` completions of each turn and of the turns that follow, by the turn's path and the copy's number.
 
     `follow_up(path, completion)` gives the next turn of a conversation as all its token ids, or None.
     """
@@ -59,7 +59,7 @@ def generate(
     with contextlib.ExitStack() as stack:
         with phase("sync"):
             model = stack.enter_context(policy.generation_mode())
-            forward = policy.llama and policy.llama.merged(decoding.columns)  # first, for it needs memory of its own
+            forward = policy.llama and policy.llama.merged(decoding.columns)  # before the rows: it takes memory too
         stack.enter_context(phase("generate"))
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
@@ -71,7 +71,7 @@ def generate(
 
 @dataclass
 class _Waiting:
-    """A turn that still wants completions, and the row that holds the beginning of its conversation, if one does."""
+    """A turn with completions still to decode, and the row that holds the beginning of its conversation, if any."""
 
     path: Path
     turn: Turn
@@ -82,7 +82,7 @@ class _Waiting:
 
 @dataclass(frozen=True)
 class _Member:
-    """What a row is about."""
+    """The completion that a row decodes: its path and its turn."""
 
     path: Path
     turn: Turn
@@ -90,18 +90,18 @@ class _Member:
 
 @dataclass
 class _Rows:
-    """What the rows 0 .. n-1 of the decoder have written; W is the largest budget of a turn."""
+    """The tokens that rows 0 .. n-1 of the decoder have written; W is the largest budget of a turn."""
 
     ids: torch.Tensor  # (n, W)
     logps: torch.Tensor  # (n, W)
-    uniforms: torch.Tensor  # (n, W), what each token is drawn with
+    uniforms: torch.Tensor  # (n, W), the number that each token is drawn with
     written: torch.Tensor  # (n,) tokens so far
     limits: torch.Tensor  # (n,)
     alive: torch.Tensor  # (n,) bool
 
     @classmethod
     def new(cls, members: list[_Member], width: int, decoding: Decoding, device: torch.device) -> "_Rows":
-        """Rows that have written nothing yet."""
+        """Returns rows that have written nothing yet."""
         count = len(members)
         limits = [member.turn.max_new_tokens for member in members]
         return cls(
@@ -114,7 +114,7 @@ class _Rows:
         )
 
     def arranged(self, kept: list[int], new: "_Rows") -> "_Rows":
-        """The rows `kept`, in that order, and the new ones behind them."""
+        """Returns the rows `kept`, in that order, followed by the new ones."""
         index = torch.tensor(kept, dtype=torch.long, device=self.ids.device)
         wider = new.ids.shape[1] - self.ids.shape[1]
         parts = []
@@ -126,9 +126,9 @@ class _Rows:
     def write(
         self, rows: slice, tokens: torch.Tensor, logps: torch.Tensor, stops: torch.Tensor
     ) -> list[tuple[int, Completion]]:
-        """One more token in each of `rows`; those that end by it, with what they have written.
+        """Writes one more token to each of `rows`; returns those that end with it, and their completions.
 
-        What rows that have ended before get is never read.
+        Tokens written to rows that ended earlier are never read.
         """
         at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
         self.ids[rows].scatter_(1, at, tokens[:, None])
@@ -148,7 +148,7 @@ class _Rows:
         ]
 
     def drawn(self, rows: slice) -> torch.Tensor:
-        """The uniform number of the next token of each of `rows`."""
+        """Returns the uniform number for the next token of each of `rows`."""
         at = self.written[rows, None].clamp(max=self.ids.shape[1] - 1)
         return self.uniforms[rows].gather(1, at)[:, 0]
 
@@ -165,7 +165,7 @@ class _Continuous:
 
     @torch.no_grad()
     def run(self, turns: dict[Path, Turn]) -> dict[Path, Completion]:
-        """Completions by path."""
+        """Decodes all turns and those that follow; returns completions by path."""
         self.width = max(turn.max_new_tokens for turn in turns.values())
         self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
         self.members: list[_Member | None] = []  # by row; None where it has ended
@@ -179,14 +179,14 @@ class _Continuous:
         return self.done
 
     def _step(self) -> None:
-        """One more token in every row."""
+        """Decodes one more token in every row."""
         last = self.rows.ids.gather(1, (self.rows.written[:, None] - 1))[:, 0]
         hidden = self.decoder.step(last, self.rows.alive, self.widest)
-        self.widest = min(self.widest + 1, self.decoding.columns)  # or less: the widest row may have ended
+        self.widest = min(self.widest + 1, self.decoding.columns)  # an upper bound: the widest row may have ended
         self._choose(slice(0, len(self.members)), hidden)
 
     def _choose(self, rows: slice, hidden: torch.Tensor) -> None:
-        """Chooses the next token of `rows` by their hidden states (n, d), and lets those that ended go."""
+        """Chooses the next token of `rows` from their hidden states (n, d), and releases rows that ended."""
         uniforms = self.rows.drawn(rows) if self.decoding.temperature else None
         parts = [
             choose(self.head.logits(hidden[start : start + self.head.chunk]),
@@ -198,7 +198,7 @@ class _Continuous:
             self._let_go(row, completion)
 
     def _let_go(self, row: int, completion: Completion) -> None:
-        """Keeps what a row has written, and queues what follows, which waits for its place where the row is."""
+        """Stores a row's completion, and queues the follow-up turn, to reuse the row's keys and values if it can."""
         member = self.members[row]
         self.members[row] = None
         self.done[member.path] = completion
@@ -212,7 +212,7 @@ class _Continuous:
         self.waiting.appendleft(_Waiting(member.path, self._fitting(turn), **held))
 
     def _fitting(self, turn: Turn) -> Turn:
-        """The turn. ValueError if it might outgrow its row, and so write into another one's."""
+        """Returns the turn. Raises ValueError if it might outgrow its row and write into another one."""
         if len(turn.ids) + turn.max_new_tokens > self.decoding.columns:
             raise ValueError(
                 f"a prompt of {len(turn.ids)} tokens and up to {turn.max_new_tokens} new ones do not fit into "
@@ -221,7 +221,7 @@ class _Continuous:
         return turn
 
     def _arrange(self) -> None:
-        """Moves living rows to the front, and fills up with waiting turns: read once each, copied for each copy."""
+        """Moves living rows to the front, and admits waiting turns: each is prefilled once, then its row is copied."""
         kept = _compact([member is not None for member in self.members])
         admitted = self._admit(self.decoding.rows - len(kept))
         begin = len(kept)
@@ -243,7 +243,7 @@ class _Continuous:
             self._choose(slice(begin, len(self.members)), hidden[index])
 
     def _admit(self, free: int) -> list[tuple[_Waiting, int]]:
-        """Waiting turns and how many copies of each find a place now, those with most tokens to be read first."""
+        """Takes the waiting turns that fit now, and how many copies of each, those with the longest prefill first."""
         admitted = []
         left: deque[_Waiting] = deque()
         for waiting in self.waiting:
@@ -258,7 +258,7 @@ class _Continuous:
 
 
 def _compact(alive: list[bool]) -> list[int]:
-    """Which row goes where, so that the living come first and as few of them as possible move."""
+    """Returns the row to put in each place, so that the living come first and as few of them as possible move."""
     count = sum(alive)
     movers = [row for row in range(count, len(alive)) if alive[row]]
     return [row if alive[row] else movers.pop() for row in range(count)]
@@ -266,7 +266,7 @@ def _compact(alive: list[bool]) -> list[int]:
 
 @torch.no_grad()
 def _by_batches(policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp):
-    """The same by the model's own forward and cache, turn after turn: every row is read anew, padded on the left."""
+    """Does the same by the model's own forward and cache, turn after turn: rows are prefilled anew, left-padded."""
     done: dict[Path, Completion] = {}
     level = list(turns.items())
     while level:
@@ -283,7 +283,7 @@ def _by_batches(policy: Policy, turns: dict[Path, Turn], decoding: Decoding, fol
 
 
 def _batches(copies: list[tuple[Path, Turn]], rows: int, policy: Policy) -> Iterator[list[tuple[Path, Turn]]]:
-    """Up to `rows` turns at a time, in their order, and of one length where the policy takes no padding."""
+    """Yields up to `rows` turns at a time, in their order, and of one length if the policy takes no padding."""
     lengths = {len(turn.ids) for _, turn in copies}
     pads = len(lengths) == 1 or policy.takes_padding
     groups = [copies] if pads else [list(own) for _, own in groupby(copies, key=lambda each: len(each[1].ids))]
@@ -293,7 +293,7 @@ def _batches(copies: list[tuple[Path, Turn]], rows: int, policy: Policy) -> Iter
 
 
 def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
-    """One completion of each turn; once half the rows have ended they leave, where the cache can select rows."""
+    """Returns one completion of each turn. Drops ended rows once they are half of all, if the cache can select rows."""
     device = policy.device
     stops = torch.tensor(sorted(decoding.stop_ids), device=device)
     ids, mask = left_padded([turn.ids for _, turn in batch], decoding.pad_id, device)  # (B, T)
@@ -322,8 +322,10 @@ def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) 
 
 
 def _selects_rows(cache: object) -> bool:
-    """Whether rows can be taken out of a model's cache: nobody does it for states of recurrent layers, or those that a
-    cache of a model's own keeps beside its layers."""
+    """Tells whether rows can be selected from a model's cache.
+
+    This is unsupported for states of recurrent layers, and for those that a model's own cache keeps beside its layers.
+    """
     from transformers import Cache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -332,13 +334,13 @@ def _selects_rows(cache: object) -> bool:
 
 
 def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens and their log-probs, (n,) each, by float32 logits (n, V) at the sampling temperature, which are used up.
+    """Returns tokens and their log-probs, (n,) each, from float32 logits (n, V) at the sampling temperature.
 
-    Each is the token whose stretch of the cumulative distribution holds its number of `uniforms` (n,), float64 in
-    [0, 1); without them the most likely one. Sums are float64, and go by blocks where the vocabulary is large:
-    else a long tail would be rounded away.
+    Each is the token whose interval of the cumulative distribution holds its number of `uniforms` (n,), float64 in
+    [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away, and go by blocks
+    if the vocabulary is large. Overwrites the logits. Raises NumericError if they are not finite.
     """
-    p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # times a constant, the sum of each row
+    p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # unnormalised: to be divided by the sum of each row
     if p.shape[1] <= SMALL_VOCABULARY:
         edges = p.cumsum(-1, dtype=torch.double)
         tokens = _at(edges, uniforms * edges[:, -1]) if uniforms is not None else p.argmax(-1)
@@ -351,7 +353,7 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
 
 
 def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens and sums of p (n, V), (n,) each: first the block of the vocabulary is found, then the token in it."""
+    """Returns tokens and sums of p (n, V), (n,) each: finds the block of the vocabulary first, then the token in it."""
     count, size = p.shape
     block = math.isqrt(size)
     whole = size // block * block
@@ -370,14 +372,14 @@ def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[t
 
 
 def _at(edges: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """In which stretch of a rising (n, m) each number of (n,) lies, (n,)."""
+    """Returns the index (n,) of the interval between rising edges (n, m) that holds each number of target (n,)."""
     return torch.searchsorted(edges, target[:, None], right=True).clamp_(max=edges.shape[1] - 1)[:, 0]
 
 
 def _uniforms(members: list[_Member], width: int, decoding: Decoding) -> torch.Tensor:
-    """Float64 numbers in [0, 1), (len(members), width): for the same seed and path the same, and no others alike.
+    """Draws float64 numbers in [0, 1), (len(members), width): equal for equal seed and path, otherwise independent.
 
-    A stream for each turn; each of its copies has a stretch of it as long as its budget.
+    Each turn has a stream, of which each copy takes as many numbers as its budget.
     """
     numbers = np.zeros((len(members), width))
     copies: dict[Path, int] = {}
@@ -394,7 +396,7 @@ def _uniforms(members: list[_Member], width: int, decoding: Decoding) -> torch.T
 
 
 def left_padded(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and mask, both (B, T), with the padding on the left, as decoding needs it."""
+    """Returns ids and mask, both (B, T), with the padding on the left, as decoding needs it."""
     width = max(len(row) for row in rows)
     ids = torch.tensor([[pad_id] * (width - len(row)) + row for row in rows], device=device)
     mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=device)

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 LARGEST_BODY = 1_000_000  # bytes
 CONNECT_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, without a Retry-After
-FAILURES_IN_A_ROW = 20  # or twice as many as there are at once: then the server counts as gone
-PASSING = {408, 409, 425, 429}  # and all of 500 and above
+FAILURES_IN_A_ROW = 20  # or twice max_concurrency, if larger: then the server counts as gone
+PASSING = {408, 409, 425, 429}  # statuses of transient errors, as are all of 500 and above
 MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, mostly /v1"
-FATAL = {  # 401 always, the others before the first reply: later they are about one request
+FATAL = {  # 401 always, the others before the first reply: later they concern one request
     **dict.fromkeys((301, 302, 303, 307, 308, 405), MOVED),
     401: "the key in endpoint.api_key_env is refused, or none is named there",
     403: "the key in endpoint.api_key_env may not use this model",
@@ -47,14 +47,14 @@ QUOTA = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_funds
 
 @dataclass
 class Counts:
-    """What the calls of one process came to."""
+    """Counts over all calls of one process."""
 
     retries: int = 0
     without_usage: int = 0  # replies whose tokens the server did not count
 
 
 class _Passing(Exception):
-    """A failure that may be over at the next try."""
+    """A transient error: the next try may succeed."""
 
     def __init__(self, kind: str, about: str, retry_after: float | None = None):
         super().__init__(about)
@@ -62,7 +62,7 @@ class _Passing(Exception):
 
 
 class RemoteModel:
-    """A chat generator over HTTP; an async context, of one event loop. ConfigError where the key is not set."""
+    """A chat generator over HTTP; an async context, of one event loop. Raises ConfigError if the key is not set."""
 
     def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
         self.endpoint, self.thinking = endpoint, thinking or Thinking()
@@ -71,29 +71,29 @@ class RemoteModel:
         self._base = address(endpoint)
         self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
         self.counts = Counts()
-        self.has_answered = False  # before: then it refuses single requests, not all of them
+        self.has_answered = False  # once it has, a refusal concerns one request, not all
         self._failures_in_a_row = 0
 
     async def __aenter__(self) -> "RemoteModel":
-        import httpx2  # a second, with openai: only where somebody is asked
+        import httpx2  # with openai this takes a second: only when a server is used
         import openai
 
         context = httpx2.create_ssl_context()
-        # a client for each connection: a pool of many looks at all of them, before and after every request
+        # a client per connection: a shared pool scans all its connections before and after every request
         self._clients = [
             self._client(
                 openai.DefaultAsyncHttpx2Client(
-                    timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),  # the deadline is over all of a call
+                    timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),  # the deadline covers the whole call
                     limits=httpx2.Limits(max_connections=1),
                     verify=context,
-                    follow_redirects=False,  # they are told
+                    follow_redirects=False,  # they are reported
                     event_hooks={"response": [self._refuse]},
                 )
             )
             for _ in range(self.endpoint.max_concurrency)
         ]
         self._options = {"headers": self._without_key(self._clients[0])}
-        self._free: asyncio.LifoQueue[openai.AsyncOpenAI] = asyncio.LifoQueue()  # of the running loop
+        self._free: asyncio.LifoQueue[openai.AsyncOpenAI] = asyncio.LifoQueue()  # bound to the running loop
         for client in self._clients:
             self._free.put_nowait(client)
         return self
@@ -103,7 +103,7 @@ class RemoteModel:
 
         shared = {"max_retries": 0, "http_client": http, "default_headers": self.endpoint.headers}
         version = self.endpoint.azure_api_version
-        if version:  # without a key the client takes the token of its environment
+        if version:  # without a key the client uses the token in the environment
             return openai.AsyncAzureOpenAI(
                 api_key=self._key or None, api_version=version, azure_endpoint=self._base,
                 azure_deployment=self.endpoint.model, **shared,
@@ -114,7 +114,7 @@ class RemoteModel:
         await asyncio.gather(*(client.close() for client in self._clients))
 
     async def reply(self, request: Request) -> Reply:
-        """One reply. Raises ReplyError for this request, ApiError where no request will get one."""
+        """Returns one reply. Raises ReplyError if this request failed, ApiError if every request would."""
         path = {"chat": "/chat/completions", "responses": "/responses"}[self.endpoint.api]
         body = self._chat_body(request) if self.endpoint.api == "chat" else self._responses_body(request)
         client = await self._free.get()
@@ -130,7 +130,7 @@ class RemoteModel:
         return data
 
     async def _within_deadline(self, client: "openai.AsyncOpenAI", path: str, body: bytes) -> Reply:
-        """Tries until there is a reply, no try is left, or the time is over. Raises ReplyError."""
+        """Tries until there is a reply, no try is left, or the deadline has passed. Raises ReplyError."""
         last: list[_Passing] = []
 
         async def tries() -> Reply:
@@ -158,7 +158,10 @@ class RemoteModel:
             raise ReplyError("timeout", self._clean(f"no reply within {self.endpoint.deadline_s:g} s{about}")) from None
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
-        """Seconds to the next try: what the server asks for, or a random time that grows."""
+        """Returns seconds to the next try: what the server asks for, or a growing random time.
+
+        Raises ReplyError if the server asks for more than the deadline.
+        """
         error = state.outcome.exception()
         if error.retry_after is None:
             return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
@@ -171,7 +174,7 @@ class RemoteModel:
         self.counts.retries += 1
 
     async def _once(self, client: "openai.AsyncOpenAI", path: str, body: bytes) -> Reply:
-        """One try. Raises _Passing, ReplyError, ApiError."""
+        """Makes one try. Raises _Passing, ReplyError, ApiError."""
         import httpx2
         import openai
 
@@ -195,19 +198,19 @@ class RemoteModel:
         return reply
 
     def _without_key(self, client: "openai.AsyncOpenAI") -> dict[str, Any]:
-        """What keeps the client from sending the key that it must have, where there is none."""
+        """Returns headers that keep the client from sending its placeholder key when there is no key."""
         import openai
 
         has_own = any(name.lower() == "authorization" for name in client.default_headers)
         return {} if self._key or has_own or self.endpoint.azure_api_version else {"Authorization": openai.Omit()}
 
     async def _refuse(self, response: "httpx2.Response") -> None:
-        """Whatever is no answer ends the try here: the client would read it whole, however long it is."""
+        """Raises for any status but 200, before the client reads the whole body, however long it is."""
         if response.status_code != 200:
             raise self._refusal(response, await _read(response))
 
     def _refusal(self, response: "httpx2.Response", raw: bytes) -> Exception:
-        """What an answer without a reply means: a failure that passes, one of this request, or one of all."""
+        """Returns the error for an answer without a reply: a transient one, one of this request, or one of all."""
         code, message = _explained(raw)
         status = response.status_code
         about = self._clean(f"HTTP {status}{f' {code}' if code else ''}: {message}", 200)
@@ -221,7 +224,7 @@ class RemoteModel:
         return ReplyError("refused", about)
 
     def _failed(self, error: ReplyError) -> None:
-        """ApiError when the server seems to be gone, or to refuse whatever it is asked."""
+        """Counts a failed request. Raises ApiError if the server seems to be gone, or to refuse every request."""
         self._failures_in_a_row += error.kind != "refused" or not self.has_answered
         if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
             raise ApiError(
@@ -230,7 +233,7 @@ class RemoteModel:
             ) from error
 
     def _extra_body(self) -> dict[str, Any]:
-        """The fields of every request that the config alone decides."""
+        """Returns the fields of every request that the config alone decides."""
         extra = dict(self.endpoint.extra_body)
         if self.thinking.enabled is not None:
             extra["chat_template_kwargs"] = {
@@ -290,7 +293,7 @@ class RemoteModel:
             if item["type"] == "message":
                 texts += [part["text"] for part in parts if part["type"] == "output_text"]
                 refusals += [part["refusal"] for part in parts if part["type"] == "refusal"]
-            elif item["type"] == "reasoning":  # its text, never its summary, which somebody else may have written
+            elif item["type"] == "reasoning":  # its text, never its summary, which another model may have written
                 reasoning += [part["text"] for part in parts if part["type"] == "reasoning_text"]
             elif item["type"] == "function_call":
                 calls.append(Call(_text(item["name"]), _text(item["arguments"]), str(item.get("call_id") or "")))
@@ -308,9 +311,9 @@ class RemoteModel:
         return self._reply("".join(texts), "".join(reasoning), tuple(calls), finished, counted)
 
     def _reply(self, text: str, apart: Any, calls: tuple[Call, ...], finished: bool, usage: Usage) -> Reply:
-        """The reply; reasoning that the server has not told apart is told apart here."""
+        """Builds the reply, and splits off reasoning that the server has not separated."""
         if isinstance(apart, str) and apart:
-            return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not tell where it ended
+            return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not say if it ended
         reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
         opening = opening_of(text, answer, self.thinking.open_tag)
         return Reply(answer, reasoning, calls, finished, ended, usage, opening)
@@ -330,7 +333,7 @@ class RemoteModel:
         return data
 
     def _clean(self, text: str, limit: int = 300) -> str:
-        """For logs: short, on one line, and without keys. It takes whole texts: half a key is not recognised."""
+        """Returns text for logs: short, on one line, without keys. Needs whole texts: half a key is not recognised."""
         for secret in self._secrets:
             text = text.replace(secret, "[key]")
         text = " ".join(text.split())
@@ -338,7 +341,7 @@ class RemoteModel:
 
 
 def address(endpoint: Endpoint) -> str:
-    """Where the server is: the config says it, else the environment, else it is OpenAI's. ConfigError without one."""
+    """Returns the server's address: the config's, the environment's, or OpenAI's. Raises ConfigError for a bad one."""
     if endpoint.base_url:
         return endpoint.base_url.rstrip("/")
     variable, own = ("AZURE_OPENAI_ENDPOINT", "") if endpoint.azure_api_version else ("OPENAI_BASE_URL", OWN_ADDRESS)
@@ -357,7 +360,7 @@ def _key(endpoint: Endpoint) -> str:
     elif variable is None and endpoint.base_url is None:
         variable, how = "OPENAI_API_KEY", "or name a server in endpoint.base_url; for Azure, set azure_api_version too"
     if variable is None:
-        return ""  # a key goes nowhere where nobody has sent it
+        return ""  # a key is sent only to the server that it was set for
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"endpoint.api_key_env: the environment variable {variable} is not set; export it, {how}")
@@ -370,7 +373,7 @@ def _key(endpoint: Endpoint) -> str:
 
 
 def _secrets(endpoint: Endpoint, key: str) -> list[str]:
-    """What no message may show: the key, and what headers say, where it is long enough to be one."""
+    """Returns strings that no message may show: the key, and header values that are long enough to be one."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
     said = [key, os.environ.get("AZURE_OPENAI_AD_TOKEN", ""), *endpoint.headers.values()]
     said += [line.partition(":")[2].strip() for line in lines]
@@ -378,7 +381,7 @@ def _secrets(endpoint: Endpoint, key: str) -> list[str]:
 
 
 async def _read(response: "httpx2.Response") -> bytes:
-    """The body, or the beginning of one that is too long, decoded. Raises _Passing."""
+    """Reads the body, decompressed. Raises _Passing if it is longer than LARGEST_BODY."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
         parts.append(part)
@@ -390,7 +393,7 @@ async def _read(response: "httpx2.Response") -> bytes:
 
 @contextlib.contextmanager
 def _malformed():
-    """What cannot be read as a reply is a failure that may pass."""
+    """Raises _Passing, a transient error, if an answer cannot be read as a reply."""
     try:
         yield
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -398,7 +401,7 @@ def _malformed():
 
 
 def _explained(raw: bytes) -> tuple[str, str]:
-    """Code and message of an error, as far as they are there."""
+    """Returns code and message of an error, as far as they are given."""
     try:
         error = json.loads(raw)
         error = error.get("error", error) if isinstance(error, dict) else error
@@ -411,7 +414,7 @@ def _explained(raw: bytes) -> tuple[str, str]:
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds, from a number of them or a date; None without one that can be read."""
+    """Returns seconds from a Retry-After header, a number or a date; None if it is missing or unreadable."""
     if not value:
         return None
     try:
@@ -425,7 +428,7 @@ def _retry_after(value: str | None) -> float | None:
 
 
 def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """A message of the chat API as items of the responses API."""
+    """Converts a message of the chat API to items of the responses API."""
     if message["role"] == "tool":
         return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": message["content"]}]
     calls = [
@@ -442,12 +445,12 @@ def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
-    """`extra_body: {temperature: null}` takes a field away that a server does not want."""
+    """Removes null fields, so that `extra_body: {temperature: null}` drops one that a server does not accept."""
     return {key: value for key, value in body.items() if value is not None}
 
 
 def _counted(data: dict, read: str, written: str) -> Usage:
-    """The tokens of a reply by the two names that an API has for them; 0 where the server does not count."""
+    """Returns the token counts of a reply under the API's two names for them; 0 if the server does not count."""
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     details = usage.get(f"{written}_details") or {}
     return Usage(int(usage.get(read) or 0), int(usage.get(written) or 0), int(details.get("reasoning_tokens") or 0))
@@ -456,4 +459,4 @@ def _counted(data: dict, read: str, written: str) -> Usage:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
-    return value.encode("utf-8", "replace").decode()  # no tokenizer takes lone surrogates
+    return value.encode("utf-8", "replace").decode()  # tokenizers reject lone surrogates

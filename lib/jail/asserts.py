@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 NOTE = "__what_becomes_of_an_assert__"  # called as NOTE(what, name of the code, line)
 HELD, FAILED = "held", "failed"
-RAISED = "raised"  # its own expression, or what stands before it where only what stands behind it is to raise
-ENDED = "ended"  # its own expression, where an iterator may come to its end
-SKIPPED = "skipped"  # an exception leaves a block in which it was still to come
-LOOKED_AT = "looked at"  # such an exception is caught, and something is done about it
-EXPECTED = "expected"  # its own expression, in a block that is to raise
-MET = "met"  # such a block has raised; with the context that says so
-_CONTEXT = "__expects_{}_{}__"  # a variable
-_FAILS = "__it_fails__"  # a variable
+RAISED = "raised"  # its own expression raised, or a statement before it did in a block whose later part must raise
+ENDED = "ended"  # its own expression raised, where an iterator may be exhausted
+SKIPPED = "skipped"  # an exception left a block before the assert was evaluated
+LOOKED_AT = "looked at"  # such an exception was caught, and the handler acts on it
+EXPECTED = "expected"  # its own expression raised, in a block that must raise
+MET = "met"  # such a block has raised; passed with the context manager that recorded the error
+_CONTEXT = "__expects_{}_{}__"  # a variable name
+_FAILS = "__it_fails__"  # a variable name
 _TRIES = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)  # the latter since 3.11
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = (ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While)
@@ -31,15 +31,15 @@ class Code:
 
     text: str
     asserts: int
-    expects_only: bool  # none of its asserts can hold: they stand behind calls that must raise
-    straight: bool  # one statement after the other, and nothing that could catch: at its end all its asserts have held
+    expects_only: bool  # none of its asserts can hold: each follows a call that must raise
+    straight: bool  # straight-line code that catches nothing: if it runs to its end, all its asserts have held
     code: types.CodeType
 
 
 def noting(text: str, name: str) -> Code:
-    """Compiles `text`, of which tracebacks say `name`. Raises what the compiler raises."""
+    """Compiles `text` with notes around its asserts; `name` is its file in tracebacks. Raises compile()'s errors."""
     tree = ast.parse(text, name)
-    if all(map(_is_straight, tree.body)):  # as most tests are, so that there is nothing to note
+    if all(map(_is_straight, tree.body)):  # as in most tests: nothing to note
         asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
         return Code(text, asserts, False, True, compile(tree, name, "exec", dont_inherit=True))
     nodes = list(ast.walk(tree))
@@ -51,12 +51,12 @@ def noting(text: str, name: str) -> Code:
 
 
 def _is_straight(node: ast.stmt) -> bool:
-    """Whether a statement has no block. A message that must be made could raise before the assert has failed."""
+    """Tells whether a statement has no block. An assert's message must be constant: computing it could raise first."""
     return isinstance(node, _SIMPLE) and isinstance(getattr(node, "msg", None), ast.Constant | None)
 
 
 def _fails(node: ast.AST | None) -> bool:
-    """Whether a statement is an assert that can not hold, such as the line behind a call that must raise."""
+    """Tells whether a statement is an assert that cannot hold, such as the line after a call that must raise."""
     if isinstance(node, _BLOCKS):
         return any(map(_fails, node.body))
     if isinstance(node, ast.Raise):
@@ -66,17 +66,17 @@ def _fails(node: ast.AST | None) -> bool:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Whether there is an assert in a node, those of functions aside."""
+    """Tells whether a node contains an assert, ignoring those inside functions."""
     return isinstance(node, ast.Assert) or (
         not isinstance(node, _FUNCTIONS) and any(map(_asserts, ast.iter_child_nodes(node)))
     )
 
 
 def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
-    """Every `try` of which a handler must be reached.
+    """Yields every `try` that must reach one of its handlers.
 
-    Where nothing is raised, it ends in an assert that can not hold: in its body, in its `else`, or behind it, if its
-    handlers leave.
+    If nothing is raised, it runs into an assert that cannot hold: in its body, in its `else`, or right after it if
+    all its handlers leave the block.
     """
     for node in nodes:
         for block in [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]:
@@ -88,7 +88,7 @@ def _expecting(nodes: list[ast.AST]) -> Iterator[ast.stmt]:
 
 
 def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """What may run until an iterator is at its end: a handler around it, or a `with`, says so by name."""
+    """Yields the nodes that may exhaust an iterator: a handler or a `with` around them names StopIteration."""
     for node in nodes:
         handlers = [handler.type for handler in node.handlers] if isinstance(node, _TRIES) else []
         contexts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
@@ -97,9 +97,9 @@ def _ending(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _is_to_raise(node: ast.AST) -> bool:
-    """Whether a statement is a `with` of unittest that demands an error, and ends in an assert, which may not hold.
+    """Tells whether a statement is a `with assertRaises(...)` of unittest whose last statement is an assert.
 
-    Where something stands behind the assert, that may be what is to raise.
+    Such an assert is itself expected to raise. If a statement follows it, that one may be what must raise.
     """
     ends = isinstance(node, ast.With) and len(node.items) == 1 and isinstance(node.body[-1], ast.Assert)
     calls = [item.context_expr for item in node.items] if ends else []
@@ -110,12 +110,12 @@ def _is_to_raise(node: ast.AST) -> bool:
 
 
 def _raising(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """The asserts at the end of blocks that are to raise."""
+    """Yields the asserts at the end of blocks that must raise."""
     yield from (node.body[-1] for node in filter(_is_to_raise, nodes))
 
 
 def _looks(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler does something about what it catches: more than to leave, to print or to raise again."""
+    """Tells whether a handler acts on what it catches: more than leaving the block, printing or re-raising."""
     return not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and any(
         not isinstance(part, ast.Pass | ast.Continue | ast.Break)
         and not (isinstance(part, ast.Expr | ast.Return) and isinstance(part.value, ast.Constant | None))
@@ -129,11 +129,11 @@ def _names(node: ast.AST | None) -> set[str]:
 
 
 class _Noting(ast.NodeTransformer):
-    """Puts the notes in: an assert is noted when it has held, when it fails, and when its expression raises.
+    """Inserts the notes: an assert is noted when it has held, when it fails, and when its expression raises.
 
-    A test may catch the last two, but has not passed then; nor has it where an exception keeps an assert from being
-    evaluated and nobody looks at it. A handler that must be reached counts as an assert that has held. A loop over an
-    empty answer notes nothing.
+    A test may catch the last two, but then it has not passed; nor has it if an exception keeps an assert from being
+    evaluated and no handler acts on it. A handler that must be reached counts as an assert that has held. A loop over
+    an empty answer notes nothing.
     """
 
     def __init__(self, name: str, expecting: set[ast.stmt], ending: set[ast.AST], raising: set[ast.AST]):
@@ -174,7 +174,7 @@ class _Noting(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_AsyncWith = _visit_body
 
     def _block(self, block: list[ast.stmt], what: str) -> list[ast.stmt]:
-        """The statements of a block, guarded as far as an assert is still to come."""
+        """Returns the statements of a block, guarded up to its last assert that can hold."""
         awaited = [index for index, part in enumerate(block, start=1) if _asserts(part) and not _fails(part)]
         end = max(awaited, default=0)
         before, behind = self._visited(block[:end]), self._visited(block[end:])
@@ -198,5 +198,5 @@ def _load(name: str) -> ast.expr:
 
 
 def _at(where: ast.AST, made: ast.stmt) -> ast.stmt:
-    """What is made, at a place; its parts are put there once all is made, since each time is a walk through them."""
+    """Copies the location of `where` to `made`. Its children get theirs once, at the end: each pass walks the tree."""
     return ast.copy_location(made, where)

@@ -35,20 +35,20 @@ _OPERATIONS = {
     "code": lambda thing, _: repr(thing),
     "truth": lambda thing, _: bool(thing),
 }
-_PLAIN = "plain"  # one more: what an object is that extends a builtin
+_PLAIN = "plain"  # one more operation: the content of an object whose class extends a builtin
 _OF_PYTHON = ("builtins", "itertools")
 _METHODS = (types.MethodType, types.FunctionType, types.BuiltinMethodType, type)
-_CHANGEABLE = ("dict", "set", "bytearray", "deque", "array")  # tags; a list has none
-_ONE_BY_ONE = 16  # items of an iterator that are made only when they are wanted; then more and more at once
+_CHANGEABLE = ("dict", "set", "bytearray", "deque", "array")  # tags of mutable values; a list has no tag
+_ONE_BY_ONE = 16  # items of an iterator that are produced one at a time; after them, growing batches
 _MOST_ITEMS = 1 << 14
 _LONGEST_TEXT = 2000  # characters of an exception's message
-_FILE = "solution.py"  # what a program takes for its own file
-_LARGEST_STACK = 64 << 20  # bytes, of a thread that asks for more than its memory
-_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}  # that a program could not open by name
+_FILE = "solution.py"  # the file name that a program sees as its own
+_LARGEST_STACK = 64 << 20  # bytes; a thread may ask for more than the memory limit allows
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}  # which a program could not open by name
 
 
 def answer_calls(program: int, requests: int, replies: int, begun: int, stateful: bool) -> None:
-    """Executes the source that comes through `program`, then answers the examiner. File descriptors, the first four."""
+    """Executes the source read from `program`, then answers the examiner. The first four are file descriptors."""
     source = wire.read_frame(program)["source"]
     os.close(program)
     os.close(begun)
@@ -68,12 +68,12 @@ def answer_calls(program: int, requests: int, replies: int, begun: int, stateful
 
 
 def run_script(program: int, begun: int) -> NoReturn:
-    """Executes the source as a script, on the standard descriptors as they are, and ends as an interpreter ends."""
+    """Executes the source as a script on the current standard descriptors, and exits as an interpreter would."""
     source = wire.read_frame(program)["source"]
     os.close(program)
     _open_streams()
     sys.argv[:] = [_FILE]
-    builtins.exit = builtins.quit = sys.exit  # the site module is not loaded here
+    builtins.exit = builtins.quit = sys.exit  # the site module, which defines them, is not loaded here
     os.close(begun)
     status = 0
     try:
@@ -89,7 +89,7 @@ def run_script(program: int, begun: int) -> NoReturn:
 
 
 def _open_streams() -> None:
-    """The standard streams, for what the descriptors are now: the interpreter has opened them for something else."""
+    """Reopens the standard streams on the current descriptors: the interpreter opened them for other files."""
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         was = getattr(sys, name)
         mode, buffering = ("w" if number else "r"), (1 if number == 2 else -1)
@@ -106,13 +106,13 @@ def _open_streams() -> None:
     builtins.open = open_anything
     try:
         os.fstat(0)
-    except FileNotFoundError:  # R2 refuses the call, which might be given a path as well
+    except FileNotFoundError:  # R2 refuses this call because it can also take a path
         os.fstat = _size_of
         _map_by_size()
 
 
 def _size_of(fd: int) -> os.stat_result:
-    """What most want to know of a descriptor: its size, 0 where it is no file."""
+    """Returns a stat result with what most callers want of a descriptor: its size, 0 if it is not a file."""
     try:
         at = os.lseek(fd, 0, os.SEEK_CUR)
         mode, size = stat.S_IFREG | 0o444, os.lseek(fd, 0, os.SEEK_END)
@@ -123,8 +123,8 @@ def _size_of(fd: int) -> os.stat_result:
 
 
 def _map_by_size() -> None:
-    """Has `mmap` take the size of a whole file from `os.fstat`, since it would ask the kernel by the call refused."""
-    import mmap  # where the call is refused, all that is written in C has been loaded beforehand
+    """Makes `mmap` take the size of a whole file from `os.fstat`: its own system call for that is refused."""
+    import mmap  # where the call is refused, all C extension modules have been loaded beforehand
 
     class Mapped(mmap.mmap):
         def __new__(cls, fileno: int, length: int, *args: Any, offset: int = 0, **named: Any) -> "Mapped":
@@ -138,7 +138,7 @@ def _map_by_size() -> None:
 
 
 def _status(code: Any) -> int:
-    """The status of a process that calls sys.exit."""
+    """Returns the exit status of a process that calls sys.exit(code)."""
     if code is None or isinstance(code, int):
         return (code or 0) & 0xFF
     print(code, file=sys.stderr)
@@ -146,15 +146,16 @@ def _status(code: Any) -> int:
 
 
 def _end(status: int) -> NoReturn:
-    """What the interpreter does at its end, for what belongs to the script: to end all of Python takes ten times that.
+    """Does the interpreter's shutdown for the script's own objects: finalizing all of Python takes ten times as long.
 
-    Threads and functions that wait for the end first, then its objects, which may write to what nobody has flushed.
+    Waits for threads and runs atexit functions first, then frees the script's objects, whose finalizers may still
+    write to unflushed streams.
     """
     for step in (threading._shutdown, atexit._run_exitfuncs):
         with contextlib.suppress(BaseException):
             step()
     if not _flush(sys.stdout):
-        status = 120  # as the interpreter has it
+        status = 120  # as the interpreter does
     for step in (sys.modules["__main__"].__dict__.clear, gc.collect):
         with contextlib.suppress(BaseException):
             step()
@@ -173,7 +174,7 @@ def _flush(stream: Any) -> bool:
 
 
 def _execute(source: str, name: str) -> dict[str, Any]:
-    """The namespace of the program, which starts empty and is registered as a module: dataclasses look it up there."""
+    """Executes the program as a module of its own and returns its namespace; dataclasses look it up in sys.modules."""
     module = types.ModuleType(name)
     module.__file__ = _FILE
     sys.modules[name] = module
@@ -187,7 +188,7 @@ def _execute(source: str, name: str) -> dict[str, Any]:
 
 
 class _Ends:
-    """One end of a pipe with the methods of a socket, by which an event loop of asyncio wakes itself."""
+    """One end of a pipe with the methods of a socket: an asyncio event loop wakes itself through a socket pair."""
 
     def __init__(self, fd: int):
         self._fd = fd
@@ -207,15 +208,15 @@ def _stack_size(size: int = 0, of_thread: Any = _thread.stack_size) -> int:
 def _raised(error: BaseException) -> dict:
     kind = type(error)
     names = [each.__name__ for each in kind.__mro__][:8]
-    # an argument may be an object with a __str__ of its own, endless if it likes
+    # an argument may be an object whose own __str__ never returns
     arguments = [part[:_LONGEST_TEXT] if type(part) is str else part for part in error.args[:4] if _is_small(part)]
     if isinstance(error, RuntimeError) and arguments == ["can't start new thread"]:
         names = ["MemoryError", "Exception"]
     raised = {"exc": names, "args": arguments}
-    if isinstance(kind.__str__, types.FunctionType):  # one of its own
+    if isinstance(kind.__str__, types.FunctionType):  # defined by the program
         try:
             raised["text"] = str(error)[:_LONGEST_TEXT]
-        except Exception:  # as if it had none
+        except Exception:  # treated as if it had no __str__ of its own
             return raised
     return raised
 
@@ -227,16 +228,16 @@ def _is_small(part: Any) -> bool:
 
 
 class _Calls:
-    """The program's functions, and where the data set allows it the objects that they returned, by number."""
+    """The program's functions and, if the data set allows it, the objects that they returned, by number."""
 
     def __init__(self, namespace: dict[str, Any], stateful: bool):
         self._namespace = namespace
         self._stateful = stateful
         self._kept: list[Any] = []
-        self._numbers: dict[int, int] = {}  # of what is kept, by id
+        self._numbers: dict[int, int] = {}  # of kept objects, by id
         self._iterators: list[Iterator] = []
-        self._numbered: dict[int, tuple[int, Iterator]] = {}  # each of them, and what it was before, by id
-        self._given: list[int] = []  # items of each so far
+        self._numbered: dict[int, tuple[int, Iterator]] = {}  # (number, iterator) by id; also of earlier versions
+        self._given: list[int] = []  # number of items sent of each so far
         self._encode = wire.Encoder(self._keep, self._begin)
         self._decode = wire.Decoder(self._revive)
 
@@ -280,7 +281,7 @@ class _Calls:
         return thing
 
     def _is_own(self, result: Any, request: dict) -> bool:
-        """Whether a result is of a class that extends a builtin, and of its receiver's class where it has one."""
+        """Tells whether a result's class extends a builtin and, if a method was called, is the receiver's class."""
         return wire.extends_plain(result) and ("f" in request or type(result) is type(self._kept[request["h"]]))
 
     def _function(self, name: str) -> Any:
@@ -289,7 +290,7 @@ class _Calls:
         return self._namespace[name]
 
     def _changed(self, value: Any, before: Any) -> Any:
-        """What a call has made of an argument, None if it is as before."""
+        """Returns an argument's new encoding if a call has changed it, else None."""
         if not _is_changeable(before):
             return None
         try:
@@ -307,9 +308,9 @@ class _Calls:
         return {"handle": self._numbers[id(value)]}
 
     def _begin(self, iterator: Iterator) -> tuple[list, int] | None:
-        """No items of an iterator, which may have no end, and a number by which they can be asked for."""
+        """Returns no items, since an iterator may be infinite, and a number by which they can be asked for."""
         if self._stateful and type(iterator).__module__ not in _OF_PYTHON:
-            return None  # an object to be used by its methods
+            return None  # used as an object, through its methods
         if id(iterator) not in self._numbered:
             self._iterators.append(iterator)
             self._numbered[id(iterator)] = len(self._given), iterator
@@ -317,7 +318,7 @@ class _Calls:
         return [], self._numbered[id(iterator)][0]
 
     def _next(self, number: int, *sent: Any) -> tuple[list, int | None]:
-        """Items of an iterator, and its number if there may be more."""
+        """Returns items of an iterator, and its number if there may be more."""
         if sent:
             return [self._iterators[number].send(*sent)], number
         given = self._given[number]
@@ -329,7 +330,7 @@ class _Calls:
         except BaseException as error:
             if not items:
                 raise
-            self._put(number, _raising(error))  # not before its turn
+            self._put(number, _raising(error))  # raised only after the items before it
         self._given[number] += len(items)
         return items, number if items else None
 

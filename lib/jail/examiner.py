@@ -24,11 +24,11 @@ _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small
 _TEST, _SETUP = "<test>", "<setup_code>"
 _ENDS = (GeneratorExit, StopIteration, StopAsyncIteration)
-_PATIENCE = 0.2  # seconds for threads that a test leaves behind
+_PATIENCE = 0.2  # seconds to wait for threads that a test leaves running
 _UNCOMPILED = (SyntaxError, ValueError, RecursionError, MemoryError)
-_telling = False  # a value for people, for which no object of the program is asked
+_telling = False  # while a value is formatted for people: no object of the program is asked for its repr
 _NO_ERRORS = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "StopAsyncIteration")
-# What an object of the program can do for a test by itself, beside what `_Remote` spells out: see there.
+# Operators that an object of the program performs itself, beside the methods of `_Remote`: see there.
 _OPERATORS = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor",
     "lshift", "rshift", "neg", "pos", "abs", "invert", "int", "float", "index", "round",
@@ -36,11 +36,11 @@ _OPERATORS = (
 _OF_NAMED_TUPLES = ("_asdict", "_replace", "_fields")
 _OTHERS = ("call", "setitem", "delitem", "next", "exit")
 _STUB = types.FunctionType
-_NO_CLASSES = (  # where a test takes a stub for a class
+_NO_CLASSES = (  # errors where a test uses a stub as a class
     "catching classes that do not inherit from BaseException is not allowed",
     "isinstance() arg 2 must be a type, a tuple of types, or a union",
 )
-_PREDICATES = {  # methods that tell truth of plain data
+_PREDICATES = {  # methods that return a bool on plain data
     name
     for kind in (str, bytes, set, float)
     for name in dir(kind)
@@ -57,7 +57,7 @@ class Ended(BaseException):
 
 
 def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
-    """Reads the job from `tests`, runs it, writes one frame to `verdict`. File descriptors, all four."""
+    """Reads the job from `tests`, runs it, writes one frame to `verdict`. All four are file descriptors."""
     job = wire.read_frame(tests)
     os.close(tests)
     program = _Program(requests, replies, job["stateful"])
@@ -73,7 +73,7 @@ def examine(tests: int, requests: int, replies: int, verdict: int) -> None:
 
 
 def _compiled(setup_code: str, entry_points: list[str]) -> tuple[asserts.Code | None, tuple[str, str] | None]:
-    """The set-up, and the verdict on all tests where something is wrong with it or with the entry points."""
+    """Returns the compiled set-up, and the verdict on all tests if the set-up or an entry point is unusable."""
     try:
         setup = asserts.noting(setup_code, _SETUP)
     except _UNCOMPILED as error:
@@ -85,7 +85,7 @@ def _compiled(setup_code: str, entry_points: list[str]) -> tuple[asserts.Code | 
 
 
 def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], program: "_Program") -> tuple[str, str]:
-    """The verdict on one test, in a namespace of its own, in which the set-up runs anew."""
+    """Returns the verdict on one test, run in a fresh namespace in which the set-up is executed again."""
     program.begin_test()
     try:
         code = asserts.noting(test, _TEST)
@@ -103,7 +103,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         elif what == asserts.FAILED:
             program.note("wrong", f"{_line(texts[name], number)}{program.last()}")
         elif what == asserts.MET:
-            if type(context) is unittest_context():  # nothing else is known to have demanded the error
+            if type(context) is unittest_context():  # no other context is known to have required the error
                 met = getattr(context, "exception", None)
                 held.extend(True for each, _ in expected if each is met)
                 expected[:] = [(each, verdict) for each, verdict in expected if each is not met]
@@ -120,7 +120,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         exec(setup.code, namespace)
     except BaseException as error:
         return "unsupported_test", f"setup_code raises {_named(error)}"
-    held.clear()  # what the set-up asserts by itself says nothing about the program
+    held.clear()  # asserts of the set-up alone say nothing about the program
     skipped.clear()
     expected.clear()
     program.begin_test()
@@ -138,7 +138,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         return program.first_bad or (end.name, end.detail)
     except BaseException as error:
         return program.first_bad or _failed(error, _last_line(error, test), program)
-    if program.first_bad or skipped or expected:  # the test has caught and forgotten it
+    if program.first_bad or skipped or expected:  # the test has caught and discarded the error
         return program.first_bad or (skipped + expected)[0][1]
     if not held and code.expects_only:
         return "unsupported_test", "the test asserts only what must not be reached: let it assert what must"
@@ -148,12 +148,12 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
 
 
 def unittest_context() -> type | None:
-    """What `assertRaises` makes: it lets nothing pass but an error, and keeps that."""
+    """Returns the class of `assertRaises` contexts, None before unittest is imported; a context keeps its error."""
     return getattr(sys.modules.get("unittest.case"), "_AssertRaisesContext", None)
 
 
 def _wait_for_threads(but: set[threading.Thread]) -> None:
-    """What a test has started may still assert something; idle threads of an executor do not end."""
+    """Joins a test's threads, which may still assert something; only briefly: idle executor threads never end."""
     patience = time.monotonic() + _PATIENCE
     for thread in set(threading.enumerate()) - but:
         if not thread.daemon:
@@ -161,12 +161,12 @@ def _wait_for_threads(but: set[threading.Thread]) -> None:
 
 
 def _line(text: str, number: int) -> str:
-    """A line as the parser counts them: a carriage return ends one, a form feed does not."""
+    """Returns a line, counted as the parser counts: a carriage return ends one, a form feed does not."""
     return re.split("\r\n|\r|\n", text)[number - 1].strip()
 
 
 def _last_line(error: BaseException, test: str) -> str:
-    """The line of the test that was executed last when an error was raised."""
+    """Returns the last line of the test that was executed when an error was raised."""
     number, step = 1, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == _TEST:
@@ -176,8 +176,8 @@ def _last_line(error: BaseException, test: str) -> str:
 
 
 def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, str]:
-    """The verdict where a line of a test, or of the set-up, has raised an error."""
-    if isinstance(error, AssertionError):  # the program's, or one of the set-up
+    """Returns the verdict for an error raised by a line of a test or of the set-up."""
+    if isinstance(error, AssertionError):  # raised by the program or by the set-up
         return "wrong", f"{line}{program.last()}"
     if (isinstance(error, AttributeError) and type(error.obj) is _STUB) or _said(error) in _NO_CLASSES:
         return "unsupported_test", f"{_named(error)} in: {line}: what the program defines can only be called"
@@ -193,7 +193,7 @@ def _failed(error: BaseException, line: str, program: "_Program") -> tuple[str, 
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    except BaseException as another:  # of too many digits, or of an object of the program, or with a mistake of its own
+    except BaseException as another:  # too many digits, an object of the program, or a bug in __str__
         return f"its text can not be made, {type(another).__name__}"
 
 
@@ -203,7 +203,7 @@ def _named(error: BaseException) -> str:
 
 
 class _Program:
-    """The other end: asks, and believes only an answer that is in form. Once it is lost, it stays lost."""
+    """The program as the examiner sees it: calls it, accepts only well-formed answers. Once lost, it stays lost."""
 
     def __init__(self, requests: int, replies: int, stateful: bool):
         self._requests = requests
@@ -211,23 +211,23 @@ class _Program:
         self.keeps_objects = stateful
         self._encode = wire.Encoder(self._handle_of, _begun)
         self._decode = wire.Decoder(self._revive)
-        self._one_call = threading.RLock()  # at a time: a test may have threads
+        self._one_call = threading.RLock()  # one call at a time: a test may have threads
         self._call = ""
         self._answer = ""
         self.lost: tuple[str, str] | None = None
         self.first_bad: tuple[str, str] | None = None  # of the current test
-        self.gave_object = False  # in the current test, one that is of no use
+        self.gave_object = False  # in the current test, an opaque one
 
     def begin_test(self) -> None:
         self._call = self._answer = ""
         self.first_bad, self.gave_object = None, False
 
     def note(self, verdict: str, detail: str) -> None:
-        """What the current test has come to, unless it has come to something before."""
+        """Records the current test's verdict unless it already has one."""
         self.first_bad = self.first_bad or (verdict, detail)
 
     def last(self) -> str:
-        """What was asked and answered last, for people."""
+        """Returns the last call and its answer, for people."""
         return f"; {self._call} {self._answer}" if self._answer else ""
 
     def load(self) -> tuple[str, str] | None:
@@ -243,9 +243,9 @@ class _Program:
         return kind, f"the program raises {_named_as(names, arguments)} while it is loaded"
 
     def ask(self, what: dict, args: tuple, named: dict, shown: str) -> Any:
-        """The answer to one call; raises what the program raised, or Ended.
+        """Returns the answer to one call. Raises what the program raised, or Ended.
 
-        Asked for an attribute, it is `METHOD` where that can be called.
+        For an attribute that can be called, the answer is `METHOD`.
         """
         with self._one_call:
             return self._ask(what, args, named, shown)
@@ -280,7 +280,7 @@ class _Program:
         return value
 
     def more(self, number: int, *sent: Any) -> tuple[list, int | None]:
-        """Items of an iterator of the program, and its number if there may be more. `sent`: to a generator."""
+        """Returns items of an iterator of the program, and its number if there may be more. `sent`: for a generator."""
         with self._one_call:
             try:
                 reply = self._exchange({"i": number, "a": self._encode(list(sent)), "k": []})
@@ -301,11 +301,11 @@ class _Program:
             return value.taken()
 
     def opaque(self, why: str = "it is not plain data, and can not be compared") -> NoReturn:
-        """Ends the test because it compares what only the program could compare."""
+        """Ends the test because it compares a value that only the program could compare. Raises Ended."""
         self._end("opaque", f"{self._call} {self._answer}: {why}")
 
     def unsupported(self, why: str) -> NoReturn:
-        """Ends the test because no program could pass it here."""
+        """Ends the test because no program could pass it here. Raises Ended."""
         self._end("unsupported_test", f"the test {why}")
 
     def _exchange(self, request: dict) -> dict:
@@ -338,7 +338,7 @@ class _Program:
             self._lose("protocol", "the program sent bytes that nobody asked for")
 
     def _apply(self, changes: Any, values: list) -> None:
-        """Carries over what a call did to its arguments, as if it had been made here."""
+        """Applies a call's changes to its arguments, as if it had been made in this process."""
         if changes is None:
             return
         try:
@@ -351,7 +351,7 @@ class _Program:
             self._lose("protocol", f"the program sent arguments that were not given: {error}")
 
     def _exception(self, reply: dict) -> tuple[list[str], list]:
-        """The classes that Python itself has, most special first, and the arguments."""
+        """Returns an exception's built-in classes, most specific first, and its arguments."""
         names, arguments = reply["exc"], reply.get("args")
         plain = (str, int, float, bool, type(None))
         if type(names) is not list or type(arguments) is not list or any(type(each) not in plain for each in arguments):
@@ -361,7 +361,7 @@ class _Program:
         return [*known, "Exception"], arguments
 
     def _raise(self, names: list[str], arguments: list, may_stop: bool, own: dict) -> NoReturn:
-        """`own`: the answer, which may have a text that its class makes in its own way."""
+        """Raises the program's exception here, or Ended. `own`: the answer; it may hold the exception's own text."""
         self._answer = f"raised {_named_as(names, arguments)}"
         if names[0] == "StopIteration" and may_stop:
             raise StopIteration
@@ -369,13 +369,13 @@ class _Program:
             self._end("memory", f"{self._call} ran out of memory")
         if names[0] == "SystemExit":
             self._end("exited", f"{self._call} called sys.exit")
-        # StopIteration would end a loop of the test as if it had come to its end
+        # StopIteration would end a loop of the test as if its iterator were exhausted
         if any(name in _NO_ERRORS for name in names):
             self._end("exception", f"{self._call} {self._answer}")
         for name in names:
             try:
                 error = _with_text(getattr(builtins, name), own.get("text"), next(iter(own["exc"]), None))(*arguments)
-            except (TypeError, ValueError):  # UnicodeDecodeError and its kind want more than was sent
+            except (TypeError, ValueError):  # UnicodeDecodeError and its like need more arguments than were sent
                 continue
             raise error
         self._end("exception", f"{self._call} {self._answer}")
@@ -406,7 +406,7 @@ class _Program:
 
 
 def _with_text(kind: type, text: Any, name: Any) -> type:
-    """A class of exceptions whose text and name are the program's, where it has any of its own."""
+    """Returns an exception class with the program's text and name where it has its own, else `kind`."""
     if type(name) is not str or (type(text) is not str and hasattr(builtins, name)):
         return kind
     return type(name[:100], (kind,), {"__str__": lambda _: text} if type(text) is str else {})
@@ -423,7 +423,7 @@ def _is_changeable(value: Any) -> bool:
 
 
 def _begun(iterator: Any) -> tuple[Any, int | None] | None:
-    """An iterator of a test, as an argument; one of the program goes back to where it came from."""
+    """Returns an iterator argument's items, and its number if it is the program's own; None for a `_Remote`."""
     if type(iterator) is _Remote:
         return None
     return iterator.taken() if type(iterator) is _Iterator else (iterator, None)
@@ -434,7 +434,7 @@ def _named_as(names: list[str], arguments: list) -> str:
 
 
 def _take_over(old: Any, new: Any) -> None:
-    """Makes `old`, an argument of a test, what the program has made of it. Broken where that can not be."""
+    """Updates `old`, an argument of a test, to the program's version. Raises Broken if its type or shape changed."""
     kind = next((kind for kind in (list, dict, set, bytearray, deque) if isinstance(old, kind)), None)
     if kind is None and hasattr(old, "__array__") and type(new) is type(old) and new.shape == old.shape:
         old[...] = new
@@ -466,7 +466,7 @@ def _shown_call(name: str, args: tuple, named: dict) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value for people. Its text is not made if that could take long."""
+    """Returns a value's text for people, or a description of the value if its text could take long."""
     if isinstance(value, (str, bytes, bytearray)) and len(value) > 60:
         return repr(value[:57]) + "..."
     if isinstance(value, int) and value.bit_length() > 4096:
@@ -477,7 +477,7 @@ def _short(value: Any) -> str:
     _telling = True
     try:
         text = repr(value)
-    except Exception:  # of too many digits or levels, or of a class of the tests
+    except Exception:  # too many digits or levels, or a class of the tests
         return f"a {type(value).__name__}"
     finally:
         _telling = False
@@ -485,7 +485,7 @@ def _short(value: Any) -> str:
 
 
 class _Uncompared:
-    """What is not plain data can be used, but not compared: only the program could say what is equal to it."""
+    """A value that is not plain data: it can be used but not compared, since only the program knows what equals it."""
 
     _program: _Program
 
@@ -496,7 +496,7 @@ class _Uncompared:
 
 
 class _Opaque(_Uncompared):
-    """An object that stays with the program. A test can do nothing with it but ask for truth, which it has once."""
+    """An object that stays with the program. A test can only ask for its truth value, which was sent along once."""
 
     def __init__(self, program: _Program, truth: bool | None):
         self._program, self._truth = program, truth
@@ -507,14 +507,14 @@ class _Opaque(_Uncompared):
     def __bool__(self) -> bool:
         return self._refuse() if self._truth is None else self._truth
 
-    __str__ = _Uncompared._refuse  # and no other method: what has none is no container, iterator or function
+    __str__ = _Uncompared._refuse  # and no other method, so that it is no container, iterator or function
 
     def __repr__(self) -> str:
         return "<object>"
 
 
 class _Iterator(_Uncompared):
-    """An iterator that the program returned: its items are plain data, here or to be asked for by its number."""
+    """An iterator that the program returned: its items are plain data, held here or fetched by its number."""
 
     def __init__(self, program: _Program, items: list, number: int | None):
         self._program, self._items, self._number = program, deque(items), number
@@ -534,7 +534,7 @@ class _Iterator(_Uncompared):
         return True
 
     def send(self, value: Any) -> Any:
-        """As generators have it."""
+        """Sends a value to the generator and returns the next item, as `generator.send` does."""
         if self._items or self._number is None:
             self._program.unsupported("sends to what is no generator that waits for it")
         items, self._number = self._program.more(self._number, value)
@@ -543,11 +543,11 @@ class _Iterator(_Uncompared):
         return items[0]
 
     def close(self) -> None:
-        """As generators have it; the program's own does not hear of it."""
+        """Drops all items, as `generator.close` does; the program's generator is not told."""
         self._items, self._number = deque(), None
 
     def taken(self) -> tuple[list, int | None]:
-        """What is here of its items, for somebody else, and its number."""
+        """Takes and returns the items held here, and the iterator's number."""
         items = list(self._items)
         self._items.clear()
         return items, self._number
@@ -584,22 +584,22 @@ _NO_VALUE = "an object of the program can not stand in for a value"
 
 
 class _Remote(_Uncompared):
-    """An object that the program keeps, where the data set allows it: all that is done to it is asked for.
+    """An object that the program keeps, if the data set allows it: every operation on it is a call to the program.
 
-    What an operator comes to is the program's word, and it sees the other side: an object that subtracts to 0 or
-    contains everything must not stand in for a number or a list. So it depends on where an object comes from.
-    `_MADE` by a class that the tests call by its capitalised name, it may have operators and an `in` of its own.
-    `_GIVEN` in another answer, where a value may have been expected, or `_COMPUTED` from or with anything but objects
-    that were made, it may only come to another object: plain data from its operators is refused, `in` looks through its
-    items here, and methods that tell truth of plain data, as startswith does, are not asked for.
-    What extends a builtin is compared as that builtin, of which the program is asked for the content alone.
+    The result of an operator is the program's word, and the program sees the other operand: an object that subtracts
+    to 0 or contains everything must not stand in for a number or a list. So it depends on where an object comes from.
+    `_MADE`: by a class that the tests call by its capitalised name. It may have operators and an `in` of its own.
+    `_GIVEN`: in another answer, where a value may have been expected. `_COMPUTED`: from or with anything but objects
+    that were made. For these two, operators may only return another object: plain data is refused, `in` searches the
+    items here, and methods that return a bool on plain data, such as startswith, are not called.
+    An object that extends a builtin is compared as that builtin; only its content is requested from the program.
     """
 
     def __init__(self, program: _Program, number: int, kind: int = _GIVEN):
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_content", _NOTHING)  # of what extends a builtin
+        object.__setattr__(self, "_content", _NOTHING)  # of an object that extends a builtin
 
     def _ask(self, operation: str, name: str, args: tuple = (), named: dict | None = None) -> Any:
         shown = _shown_call(f"<object {self._number}>.{name or operation}", args, named or {})
@@ -608,19 +608,19 @@ class _Remote(_Uncompared):
         return self._program.ask(request, args, named or {}, shown)
 
     def _operated(self, name: str, others: tuple) -> Any:
-        operands = () if name == "__round__" else others  # which is given a number of digits
+        operands = () if name == "__round__" else others  # its argument is a number of digits
         plain = [each for each in operands if type(each) is not _Remote]
         if self._kind != _MADE and not all(isinstance(each, numbers.Number) for each in plain):
             self._program.opaque(f"{name} is asked of it, but {_NO_VALUE}")
         kind = max(each._kind for each in (self, *operands) if type(each) is _Remote)
         if plain or (operands and kind == _GIVEN):
             kind = _COMPUTED
-        # worked out before the program sees the other side, and by the builtin that it extends
+        # worked out before the program sees the other operand, by the builtin that the object extends
         worked_out = self._worked_out(name, others) if kind == _COMPUTED else _NOTHING
         answer = self._ask("call", name, others)
         if type(answer) is _Remote:
             result = _Remote(self._program, answer._number, kind)
-            # beside a number, what is no number itself shows the program nothing that is expected
+            # a number with a result that is no number reveals nothing expected: then the program's content is used
             shown = not all(isinstance(each, numbers.Number) for each in plain)
             shown = shown or isinstance(worked_out, numbers.Number)
             content = worked_out if kind == _COMPUTED and shown else answer._content
@@ -639,7 +639,7 @@ class _Remote(_Uncompared):
         return _NOTHING if result is NotImplemented else result
 
     def _plain(self) -> Any:
-        """The content of what extends a builtin: of what may change asked for anew, where it was made by a test."""
+        """Returns the content of an object that extends a builtin; asks again if it is mutable and made by a test."""
         if self._content is _NOTHING:
             self._refuse()
         if self._kind != _MADE or not _is_changeable(self._content):
@@ -701,7 +701,7 @@ def _compare(name: str) -> None:
     compared = getattr(operator, name)
 
     def compare(self: _Remote, other: Any) -> bool:
-        # of two that are alike in everything, only the one being larger would not hold
+        # ==, <= and >= hold for objects that are all alike, != for objects that all differ: < and > need an order
         if type(other) is _Remote and (name not in ("lt", "gt") or self._content is other._content is _NOTHING):
             self._program.unsupported("compares two objects of the program, which only the program could")
         return compared(self._plain(), _plainly(other))

@@ -18,10 +18,10 @@ import sys
 from collections.abc import Iterable, Iterator
 
 NOBODIES = range(64_000, 65_000)  # users and groups that nothing else should have
-LARGEST_FILE = 1 << 20  # bytes; there is nothing to write to, this is for what was overlooked
+LARGEST_FILE = 1 << 20  # bytes; no file should be writable, this is a backstop
 MOST_FILES = 32  # open descriptors
-MOST_THREADS = 512  # of a user, beyond those that are there when a worker starts
-SPARED_PROCESSES = 256  # of what the machine or the container allows; of little a quarter
+MOST_THREADS = 512  # of a user, beyond those that exist when a worker starts
+SPARED_PROCESSES = 256  # left free below every limit, but at most a quarter of what is left
 MOST_SIGNALS = 64  # queued; timers count
 _CGROUPS, _OWN_CGROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
@@ -45,7 +45,7 @@ def _prctl(option: int, value: int | ctypes.c_void_p = 0, more: int | ctypes.c_v
 
 
 def die_with(parent: int) -> None:
-    """This process is killed when its parent ends. After any change of user: the kernel forgets the wish then."""
+    """Has this process killed when its parent ends. Call it after any change of user, which resets the setting."""
     if _LINUX:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we asked
@@ -53,13 +53,13 @@ def die_with(parent: int) -> None:
 
 
 def hide_memory() -> None:
-    """Nobody of the same user may read this process's memory or take its open files from /proc; children inherit it."""
+    """Keeps processes of the same user from reading this one's memory and open files in /proc; children inherit it."""
     if _LINUX:
         _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def drop_user(user: int) -> None:
-    """From root to a user who owns nothing. Nothing happens to another user, or to a root who may not change."""
+    """Switches from root to a user who owns nothing. Does nothing for another user, or a root who may not switch."""
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             os.setgroups([])
@@ -68,7 +68,7 @@ def drop_user(user: int) -> None:
 
 
 def has_capabilities(numbers: Iterable[int]) -> bool:
-    """Whether this process has all these capabilities of Linux."""
+    """Tells whether this process has all these Linux capabilities."""
     try:
         with open("/proc/self/status") as file:
             effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
@@ -78,9 +78,10 @@ def has_capabilities(numbers: Iterable[int]) -> bool:
 
 
 def set_limits(memory: int, cpu_seconds: float, processes: int) -> None:
-    """Address space beyond what is mapped now, in bytes; CPU time, a backstop behind the zygote's clock; the rest.
+    """Limits address space, CPU time, processes and the rest.
 
-    `processes` counts those of this user, threads included, wherever they come from.
+    `memory`: bytes of address space beyond what is mapped now. `cpu_seconds`: a backstop behind the zygote's clock.
+    `processes`: counts all of this user's, threads included, wherever they were started.
     """
     seconds = math.ceil(cpu_seconds) + 1
     limits = {
@@ -101,11 +102,11 @@ def _lower(kind: int, soft: int, hard: int) -> None:
 
 
 def most_threads(sharers: int) -> int:
-    """How many processes and threads each of so many may have, so that together they can not take the last of any.
+    """Returns how many processes and threads each of `sharers` may have so that together they cannot use up a limit.
 
-    Of this user's, of the container's and of the machine's.
+    The limits are this user's, the container's and the machine's.
     """
-    mine = resource.getrlimit(resource.RLIMIT_NPROC)[0] if os.geteuid() else 0  # does not hold for root
+    mine = resource.getrlimit(resource.RLIMIT_NPROC)[0] if os.geteuid() else 0  # root is exempt
     left = [mine - threads_of(os.geteuid())] if mine > 0 else []
     for folder in _cgroups("pids"):
         left += [_numbers(f"{folder}/pids.max", math.inf)[0] - _numbers(f"{folder}/pids.current", 0)[0]]
@@ -115,7 +116,7 @@ def most_threads(sharers: int) -> int:
 
 
 def cpu_quota() -> float:
-    """How many cores the container may use at a time, infinite without a limit."""
+    """Returns how many cores the container may use at a time, infinity without a limit."""
     quotas = [math.inf]
     for folder in _cgroups("cpu"):
         [quota] = _numbers(f"{folder}/cpu.cfs_quota_us", -1)  # below 0: none
@@ -126,9 +127,9 @@ def cpu_quota() -> float:
 
 
 def _cgroups(controller: str) -> Iterator[str]:
-    """The folders of this process's cgroups that may limit something, from its own upwards.
+    """Yields the folders of this process's cgroups that may set limits, from its own upwards.
 
-    The first version has a tree for each controller, the second one for all.
+    Version 1 has a tree for each controller, version 2 a single one.
     """
     try:
         with open(_OWN_CGROUPS) as file:
@@ -148,7 +149,7 @@ def _cgroups(controller: str) -> Iterator[str]:
 
 
 def _numbers(path: str, *otherwise: float) -> list[float]:
-    """What stands in a file, infinite for "max"; `otherwise` where there is none."""
+    """Returns the numbers in a file, infinity for "max"; `otherwise` if it cannot be read as numbers."""
     try:
         with open(path) as file:
             return [math.inf if word == "max" else float(word) for word in file.read().split()]
@@ -157,17 +158,17 @@ def _numbers(path: str, *otherwise: float) -> list[float]:
 
 
 def counts_from_here(user: int) -> bool:
-    """Whether the limit of processes counts those of this user namespace alone, as since Linux 5.14."""
+    """Tells whether the process limit counts this user namespace's processes only, as since Linux 5.14."""
     return _forks_within(user, 16)
 
 
 def bounds_processes(user: int) -> bool:
-    """Whether the limit of processes holds for `user` here: root is exempt, in a user namespace of its own too."""
+    """Tells whether the process limit applies to `user` here: root is exempt, also in a user namespace of its own."""
     return not _forks_within(user, 1)
 
 
 def _forks_within(user: int, limit: int) -> bool:
-    """Whether `user` can start a process under a limit of so many."""
+    """Tells whether `user` can start a process under a limit of `limit` processes."""
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1] == 0
@@ -182,7 +183,7 @@ def _forks_within(user: int, limit: int) -> bool:
 
 
 def threads_of(user: int) -> int:
-    """Processes and threads of a user, as far as they can be seen here."""
+    """Counts the processes and threads of a user that are visible here."""
     count = 0
     for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
         try:
@@ -194,7 +195,7 @@ def threads_of(user: int) -> int:
 
 
 def mapped_bytes() -> int:
-    """Address space of this process: the interpreter is not the program's, so limits count from here."""
+    """Returns this process's address space in bytes: the interpreter's share is not charged to the program."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * resource.getpagesize()
@@ -210,14 +211,15 @@ _OF_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # rights that
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that the kernel offers, 0 without."""
+    """Returns the version of Landlock that the kernel offers, 0 without it."""
     return max(0, _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)) if _LINUX else 0
 
 
 def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int:
-    """A ruleset, as a file descriptor: read beneath `readable`, read and write /dev/null, nothing else. OSError.
+    """Returns the file descriptor of a ruleset. Raises OSError.
 
-    Of what lies beneath `listed`, names can be seen too.
+    It allows reading below `readable`, seeing names below `listed`, reading /dev/urandom, and reading and writing
+    /dev/null; nothing else.
     """
     abi = landlock_abi()
     rights = (1 << (13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16)) - 1  # every right of that version
@@ -231,7 +233,7 @@ def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int
     for path, allowed in wanted.items():
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # /lib64 or /usr/share/zoneinfo is not everywhere
+        except OSError:  # not every system has /lib64 or /usr/share/zoneinfo
             continue
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             allowed &= _OF_FILES
@@ -242,13 +244,13 @@ def landlock_ruleset(readable: Iterable[str], listed: Iterable[str] = ()) -> int
 
 
 def enter_landlock(ruleset: int) -> None:
-    """Restricts this process to the ruleset. OSError."""
+    """Restricts this process to the ruleset. Raises OSError."""
     no_new_privileges()
     _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
 
 
 def no_new_privileges() -> None:
-    """What this process executes gains nothing; the kernel demands it before any filter."""
+    """Keeps executed programs from gaining privileges; the kernel requires this before any filter."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -278,12 +280,12 @@ readlinkat:267:78 chdir:80:49
 _CONDITIONAL = """
 open:2:- openat:257:56 clone:56:220 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29 prctl:157:167
 """
-_ABSENT = "clone3:435:435 openat2:437:437"  # libraries go on with the older call
+_ABSENT = "clone3:435:435 openat2:437:437"  # libraries fall back to the older call
 
 _ARCHITECTURES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}  # column of numbers, AUDIT_ARCH
 _ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
 _LOAD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_MY_PID = 0x5AFE_C0DE  # stands in the filter for the process's own number, which only the process knows
+_MY_PID = 0x5AFE_C0DE  # placeholder in the filter for the process's own ID, which only the process knows
 
 _O_ACCMODE, _O_TRUNC = 3, 0o1000
 _CLONE_THREAD, _CLONE_NAMESPACES = 0x10000, 0x7E020080
@@ -293,7 +295,7 @@ Condition = tuple[int, int, int, bool]  # offset in seccomp_data, mask, value, w
 
 
 def _low(argument: int) -> int:
-    """Offset of the lower half of an argument: the kernel reads no more of an int."""
+    """Returns the offset of an argument's lower half: the kernel reads no more than that of an int."""
     return 16 + 8 * argument
 
 
@@ -313,10 +315,10 @@ _RULES: dict[str, list[list[Condition]]] = {
 
 
 def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
-    """The allow-list as a BPF program, with a mark where `enter_seccomp` puts the process's number.
+    """Returns the allow-list as a BPF program, with a placeholder for the process ID that `enter_seccomp` fills in.
 
-    `opens_files` False answers every call that takes a path as if nothing were there: for kernels without Landlock.
-    Raises OSError for a machine whose numbers are not known.
+    If `opens_files` is False, every call that takes a path fails with ENOENT: for kernels without Landlock.
+    Raises OSError for a machine whose system call numbers are unknown.
     """
     if machine not in _ARCHITECTURES:
         raise OSError(errno.ENOSYS, f"no system call numbers for {machine}")
@@ -343,7 +345,7 @@ def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
 
 
 def _ranges(actions: dict[int, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
-    """(first number, what to do from there on), in order; what is not named is refused."""
+    """Returns (first number, instructions from there on) in order; calls not in `actions` are refused."""
     refused = [_returned(_error(errno.EPERM))]
     result = [(0, actions.get(0, refused))]
     for number in sorted({number + step for number in actions for step in (0, 1)}):
@@ -353,7 +355,7 @@ def _ranges(actions: dict[int, list[Instruction]]) -> list[tuple[int, list[Instr
 
 
 def _search(ranges: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """A binary search: the kernel simulates each new filter for every call that it knows, so length costs time."""
+    """Returns a binary search: the kernel simulates a new filter for every call that it knows, so length costs time."""
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
@@ -370,7 +372,7 @@ def _error(number: int) -> int:
 
 
 def _alternatives(alternatives: list[list[Condition]]) -> list[Instruction]:
-    """Allow where all conditions of one alternative hold, else EPERM. Jumps go forward, so it grows from its end."""
+    """Returns code that allows a call if one alternative holds fully, else EPERM; built backwards: jumps go forward."""
     program = [_returned(_error(errno.EPERM))]
     for conditions in reversed(alternatives):
         block = [_returned(_ALLOW)]
@@ -383,7 +385,7 @@ def _alternatives(alternatives: list[list[Condition]]) -> list[Instruction]:
 
 
 def enter_seccomp(program: bytes) -> None:
-    """Installs a filter of `seccomp_filter` in this process. OSError."""
+    """Installs a filter of `seccomp_filter` in this process. Raises OSError."""
     program = program.replace(struct.pack("<I", _MY_PID), struct.pack("<I", os.getpid()))
     buffer = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count of instructions, padding, their address

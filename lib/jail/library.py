@@ -17,21 +17,21 @@ from pathlib import Path
 # not for programs: tests, editors, installers, windows
 _LEFT_OUT = {"test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo", "tkinter", "ensurepip", "__pycache__"}
 _NOT_LOADED = re.compile(r"_test|_xx|xx|_ctypes_test|_tkinter|_curses|nis|ossaudiodev|readline|spwd")
-_HEADER = 16  # bytes, of a compiled file: a mark, flags, time and size of its source
+_HEADER = 16  # bytes, of a compiled file: magic number, flags, time and size of its source
 
 
 class Library:
     """A finder and a loader of modules, for `sys.meta_path`."""
 
     def __init__(self, folders: Iterable[str]):
-        """Reads all modules beneath these folders."""
-        self._files: dict[str, tuple[Path, bytes, bool]] = {}  # by module; whether it is compiled
+        """Reads all modules below these folders."""
+        self._files: dict[str, tuple[Path, bytes, bool]] = {}  # by module: path, data, whether it is compiled
         for folder in folders:
             for name, path in _modules(Path(folder)):
                 self._files.setdefault(name, (path, *_read(path)))
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        """As `importlib.abc.MetaPathFinder` has it."""
+        """Returns the spec of a module, None if it is not here, as `importlib.abc.MetaPathFinder` does."""
         if name not in self._files:
             return None
         file = self._files[name][0]
@@ -40,7 +40,7 @@ class Library:
         )
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """A module as usual."""
+        """Returns None, so that the import system creates the module as usual."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Executes the module's code."""
@@ -49,17 +49,17 @@ class Library:
 
 
 def extensions(folders: Iterable[str]) -> list[str]:
-    """The modules in C that lie in these folders."""
+    """Returns the names of the C extension modules in these folders."""
     names = {path.name.partition(".")[0] for folder in folders for path in Path(folder).glob("*.so")}
     return sorted(name for name in names if not _NOT_LOADED.match(name))
 
 
 def keep_time_zones(folder: str) -> None:
-    """Has `zoneinfo` find the zones of a folder in memory where it finds no file."""
-    import zoneinfo._common  # here, since where files can be read it is for those who import it
+    """Makes `zoneinfo` find the zones of a folder in memory where it finds no file."""
+    import zoneinfo._common  # here, since it is needed only where files cannot be read
 
     top = Path(folder)
-    # the names of zones begin with a capital, those of tables and of other countings of the same zones do not
+    # zone names begin with a capital; tables and the alternative trees (posix, right) do not
     paths = (path for pattern in ("[A-Z]*", "[A-Z]*/**/*") for path in top.glob(pattern))
     zones = {path.relative_to(top).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
@@ -72,7 +72,7 @@ def keep_time_zones(folder: str) -> None:
 
 
 def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:
-    """Names of the modules in a folder of the library, and their files."""
+    """Yields the name and file of each module in a folder of the library."""
     for path in sorted(folder.iterdir()):
         if path.suffix == ".py" and path.stem.isidentifier():
             yield (prefix.removesuffix(".") if path.stem == "__init__" else prefix + path.stem), path
@@ -81,7 +81,7 @@ def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """A module, compiled if that is at hand and of this source."""
+    """Returns a module's data and whether it is bytecode, which it is if a cached file matches the source."""
     with contextlib.suppress(OSError, NotImplementedError):
         data, stat = Path(importlib.util.cache_from_source(path)).read_bytes(), path.stat()
         of_source = [stat.st_mtime_ns // 10**9 & 0xFFFFFFFF, stat.st_size & 0xFFFFFFFF]

@@ -12,7 +12,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _attempt(action, *args):
-    """ "refused" where the action raises OSError or returns a negative number, as system calls do."""
+    """Returns "refused" if the action raises OSError or returns a negative number, as system calls do, else "done"."""
     try:
         result = action(*args)
     except OSError:
@@ -97,7 +97,7 @@ def use_time():
 
 
 def use_library():
-    """Not an attempt: modules that are written in C, and one that is rare, must be there."""
+    """Imports C extension modules and a rare module. Not an attempt: this must work."""
     import csv
     import unicodedata
     import zlib

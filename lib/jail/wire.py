@@ -19,15 +19,15 @@ from fractions import Fraction
 from typing import Any
 
 LARGEST_SOURCE = 256 << 10  # bytes, of a program
-LARGEST_VALUE = 4 << 20  # bytes of JSON, about: all arguments of a call, its result, or what it changed
+LARGEST_VALUE = 4 << 20  # bytes of JSON, roughly: all arguments of a call, its result, or the arguments it changed
 LARGEST_FRAME = 16 << 20
 MOST_NODES = 500_000  # numbers, strings and containers in one value
 DEEPEST = 60  # levels of containers
-_EXACT = 1 << 53  # larger integers travel as text, because JSON's numbers are doubles elsewhere
+_EXACT = 1 << 53  # larger integers travel as text, since other JSON readers take numbers as doubles
 
 
 class Broken(Exception):
-    """Bytes that are no frame, or a frame that is no value."""
+    """Bytes that are not a frame, or a frame that is not a value."""
 
 
 class NotPlain(Exception):
@@ -35,20 +35,20 @@ class NotPlain(Exception):
 
 
 def write_frame(fd: int, body: dict) -> None:
-    """Writes one frame, blocking. Raises OSError where nobody reads any more."""
+    """Writes one frame, blocking. Raises OSError if the reader is gone."""
     data = frame(body)
     while data:
         data = data[os.write(fd, data) :]
 
 
 def frame(body: dict) -> bytes:
-    """`body` as the bytes of one frame."""
+    """Returns `body` as the bytes of one frame."""
     data = json.dumps(body, separators=(",", ":")).encode("ascii")
     return len(data).to_bytes(4, "little") + data
 
 
 def read_frame(fd: int, largest: int = LARGEST_FRAME) -> dict:
-    """Reads one frame, blocking. Raises EOFError at the end of the pipe, Broken for what is no frame."""
+    """Reads one frame, blocking. Raises EOFError at the end of the pipe, Broken for an invalid frame."""
     length = int.from_bytes(_read_exactly(fd, 4), "little")
     if length > largest:
         raise Broken(f"a frame of {length} bytes")
@@ -56,7 +56,7 @@ def read_frame(fd: int, largest: int = LARGEST_FRAME) -> dict:
 
 
 def unframed(data: bytes) -> dict:
-    """The object in a frame's body. Raises Broken."""
+    """Returns the object in a frame's body. Raises Broken."""
     try:
         body = json.loads(data.decode("ascii"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -82,10 +82,10 @@ def _read_exactly(fd: int, count: int) -> bytes:
 
 
 class Encoder:
-    """Values to JSON. `keep(value)` makes the tagged object for what is not plain data, or raises NotPlain.
+    """Encodes values as JSON. `keep(value)` makes the tagged object for a value that is not plain, or raises NotPlain.
 
-    `begin(iterator)` has its next items, and a number by which more can be asked for, None if these are all; it is None
-    for what is not to be iterated over.
+    `begin(iterator)` returns its next items, and a number by which more can be requested, None if these are all; it
+    returns None instead of the pair if the iterator must not be iterated over.
     """
 
     def __init__(self, keep: Callable[[Any], dict], begin: Callable[[Any], tuple[Iterable, int | None] | None]):
@@ -94,7 +94,7 @@ class Encoder:
         self._bytes = 0
 
     def __call__(self, value: Any) -> Any:
-        """`value` as JSON. Raises NotPlain where it is too large, too deep, or nothing that can travel."""
+        """Returns `value` as JSON. Raises NotPlain if it is too large, too deep, or cannot be sent."""
         self._nodes, self._bytes = MOST_NODES, LARGEST_VALUE
         return self._encode(value, DEEPEST)
 
@@ -116,7 +116,7 @@ class Encoder:
             self._spend(value.bit_length() // 4)
             return {"int": hex(value)}
         if kind is str:
-            self._spend(len(value) if value.isascii() else 12 * len(value))  # as two escapes, at the worst
+            self._spend(len(value) if value.isascii() else 12 * len(value))  # at worst two escapes of 6 bytes each
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -164,7 +164,7 @@ class Encoder:
             raise NotPlain("more than 4 MB")
 
 
-# How a value of each plain type is rebuilt from an instance of a subclass, with the methods of the plain type alone.
+# Rebuilds a value of each plain type from an instance of a subclass, using only the methods of the plain type.
 _PLAIN: dict[type, Callable] = {
     type(None): lambda value: None,
     bool: bool,
@@ -187,24 +187,24 @@ _PLAIN: dict[type, Callable] = {
     date: lambda value: date.fromisoformat(date.isoformat(value)),
     timedelta: lambda value: timedelta(value.days, value.seconds, value.microseconds),
 }
-_KINDS_OF_ARRAYS = "biufc"  # truth, numbers
+_KINDS_OF_ARRAYS = "biufc"  # bools and numbers
 _KIND_OF_ARRAY = re.compile(f"[<>|=][{_KINDS_OF_ARRAYS}][0-9]{{1,2}}")
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 
 
 class Decoder:
-    """JSON to values. `revive(tag, content)` makes what is no plain builtin, of its content or a handle's number."""
+    """Decodes JSON. `revive(tag, content)` makes a value that is no plain builtin from its content or handle number."""
 
     def __init__(self, revive: Callable[[str, Any], Any]):
         self._revive = revive
         self._nodes = 0
 
     def __call__(self, body: Any) -> Any:
-        """The value that `body` says. Raises Broken."""
+        """Returns the value that `body` encodes. Raises Broken."""
         self._nodes = MOST_NODES
         try:
             return self._decode(body, DEEPEST)
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:  # unhashable keys, no digits
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:  # unhashable keys, invalid digits
             raise Broken(f"{type(error).__name__} in a value") from None
 
     def _decode(self, body: Any, levels: int) -> Any:
@@ -242,7 +242,7 @@ class Decoder:
         raise Broken("an unknown tag")
 
     def _array(self, kind: Any, shape: Any, items: Any, levels: int) -> Any:
-        numpy = sys.modules.get("numpy")  # whoever sends one has it, but one may say so who has not
+        numpy = sys.modules.get("numpy")  # an honest sender has it loaded, but a program may claim an array without it
         if numpy is None or type(kind) is not str or not _KIND_OF_ARRAY.fullmatch(kind):
             raise Broken("an array of nothing known")
         if any(type(size) is not int or size < 0 for size in _list(shape)):
@@ -254,7 +254,7 @@ class Decoder:
 
 
 def extends_plain(value: Any) -> bool:
-    """Whether a value is of a class of its own that extends a plain type."""
+    """Tells whether a value's class is not a plain type but extends one."""
     return type(value) not in _PLAIN and isinstance(value, tuple(_PLAIN))
 
 
@@ -271,7 +271,7 @@ _FROM_ITEMS: dict[str, Callable[[list], Any]] = {
     "deque": deque,
     "complex": lambda parts: complex(*parts),
     "range": lambda parts: range(*parts),
-    "fraction": lambda parts: Fraction(*map(operator.index, parts)),  # of a text it would take any power of ten
+    "fraction": lambda parts: Fraction(*map(operator.index, parts)),  # from text it would accept any power of ten
     "timedelta": lambda parts: timedelta(*parts),
 }
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {

@@ -21,14 +21,14 @@ from collections.abc import Callable
 
 from lib.jail import candidate, examiner, kernel, wire
 
-EXAMINER_MEMORY = 256 << 20  # bytes beside the program's own
-EXAMINER_SECONDS = 0.4  # what is left to the examiner once the program's time is over
+EXAMINER_MEMORY = 256 << 20  # bytes on top of the program's limit
+EXAMINER_SECONDS = 0.4  # time left for the examiner once the program's is over
 THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a program's memory
-WALL_FACTOR = 5  # on a machine so busy that the clock below hardly moves; more where a quota leaves less than a core
+WALL_FACTOR = 5  # wall seconds that count as one where `Clock` hardly moves; more if a quota leaves less than a core
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
-GLANCE = 0.05  # seconds between two looks at that
+GLANCE = 0.05  # seconds between two counts of these threads
 
-# Loaded beforehand: a module here costs every program a little, one that is not costs its importer much more.
+# Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
 COMMON = """
 abc ast bisect cmath collections collections.abc contextlib copy dataclasses datetime decimal enum fractions functools
 heapq io itertools json math numbers operator random re statistics string textwrap time traceback types typing
@@ -42,7 +42,7 @@ def main() -> None:
     os.environ.clear()
     kernel.hide_memory()  # before there is a child that could look
     zygote = Zygote(owner, settings)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors were for the owner
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # until now errors went to the owner
     told = {"bounds_threads": zygote.bounds_threads, "shares_threads": zygote.shares_threads}
     wire.write_frame(owner.fileno(), told)
     with contextlib.suppress(EOFError, ConnectionError):
@@ -58,10 +58,10 @@ class Zygote:
         for name in settings["modules"]:
             importlib.import_module(name)
         if settings["in_memory"]:
-            from lib.jail import library  # here, for what it imports: each module costs every program a little
+            from lib.jail import library  # here because of its imports: each module costs every program a little
 
             for name in library.extensions(settings["path"]):
-                with contextlib.suppress(ImportError):  # of a library that is not installed
+                with contextlib.suppress(ImportError):  # its C library is not installed
                     importlib.import_module(name)
             sys.meta_path.insert(0, library.Library(settings["path"]))
             if settings["zones"]:
@@ -73,7 +73,7 @@ class Zygote:
         self._user = settings["user"]
         _thread.stack_size(THREAD_STACK)
         self.bounds_threads = kernel.bounds_processes(self._user)
-        # the limit counts all of a user's: each worker of root has a user of its own, others a namespace at best
+        # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
         own = os.geteuid() == 0 or (settings["namespace"] and kernel.counts_from_here(self._user))
         self.shares_threads = not own and self.bounds_threads
         self._processes = settings["threads"] + (0 if own else settings["others"])
@@ -87,10 +87,10 @@ class Zygote:
         gc.freeze()  # otherwise the children's collector would copy every page
 
     def serve(self) -> None:
-        """Jobs until the owner's end is closed: EOFError, or ConnectionError."""
+        """Serves jobs until the owner's end is closed, then raises EOFError or ConnectionError."""
         while True:
             job, fds = self._receive()
-            begun, begins = os.pipe()  # which a program closes once it is set up, before its first byte runs
+            begun, begins = os.pipe()  # closed by the program once it is set up, before its first byte runs
             made = self._scripted if job["mode"] == "script" else self._examined
             children = made(job, fds, begins)
             os.close(begins)
@@ -138,7 +138,7 @@ class Zygote:
     def _fork(
         self, job: dict, keep: list[int], work: Callable[[], None], more_memory: int = 0, standard: list[int] = ()
     ) -> "Child":
-        """A child that enters the jail, does its work and ends. `standard` takes the place of the standard streams."""
+        """Forks a child that enters the jail, does its work and exits. `standard` replaces the standard streams."""
         me = os.getpid()
         pid = os.fork()
         if pid:
@@ -146,7 +146,7 @@ class Zygote:
         try:
             self._enter(me, job, keep, more_memory, standard)
             work()
-        except BaseException:  # nobody may learn more than that it ended
+        except BaseException:  # others may learn only that it ended
             os._exit(70)
         os._exit(0)
 
@@ -154,13 +154,13 @@ class Zygote:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # opened anew: what is shared with the next program would keep the flags that this one sets
+        # opened anew: a descriptor shared with the next program would keep the flags that this one sets
         for number, fd in enumerate(standard or [os.open(os.devnull, os.O_RDWR)] * 3):
             os.dup2(fd, number)
         _close_all_but({0, 1, 2, *keep} | ({self._ruleset} if self._ruleset is not None else set()))
         os.chdir("/")
         kernel.drop_user(self._user)
-        kernel.hide_memory()  # a change of user has undone it where the system says so
+        kernel.hide_memory()  # a change of user may have undone it
         kernel.die_with(parent)
         kernel.set_limits(job["memory"] + more_memory, job["cpu"], self._processes)
         seed = job["seed"] + bool(more_memory)  # the examiner draws other numbers than the program
@@ -174,13 +174,13 @@ class Zygote:
             kernel.enter_seccomp(self._filter)
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
-        """Waits until the children have ended, kills who is late, and reports. Time counts from `begun`, a pipe."""
+        """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
         clock = Clock(list(children.values()), self._wall_factor)
         program, last = children["program"], children.get("examiner", children["program"])
         overdue = crowd = False
         poll = select.poll()
         poll.register(self._wakes, select.POLLIN)
-        poll.register(self._owner.fileno(), 0)  # its end alone: the next job comes after the report
+        poll.register(self._owner.fileno(), 0)  # for hang-up only: the next job comes after the report
         poll.register(begun, 0)
         while last.reap() is None:
             program.reap()
@@ -195,10 +195,10 @@ class Zygote:
                 program.kill()
                 crowd = True
             if self._owner.fileno() in ready:
-                raise EOFError  # the owner is gone; our children follow us
+                raise EOFError  # the owner is gone; our children die with us
             if begun in ready:
                 poll.unregister(begun)
-                clock.restart()  # to enter the jail is nobody's time
+                clock.restart()  # entering the jail counts for no one
             self._drain()
         seconds = clock.seconds()
         program.reap()
@@ -234,17 +234,17 @@ def _close_all_but(keep: set[int]) -> None:
 
 
 class Child:
-    """A process that is ours to reap, so that its number can not have been given to another one when it is killed."""
+    """A child process that only we reap, so that its ID cannot belong to another process when it is killed."""
 
     def __init__(self, pid: int):
         self.pid = pid
-        self.status: int | None = None  # as waitpid has it
+        self.status: int | None = None  # as from waitpid
         self.killed = False  # by us
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
 
     def reap(self, wait: bool = False) -> int | None:
-        """Its wait status once it has ended."""
+        """Returns its wait status if it has ended, else None. `wait`: blocks until then."""
         if self.status is None:
             pid, status, usage = os.wait4(self.pid, 0 if wait else os.WNOHANG)
             if pid:
@@ -254,13 +254,13 @@ class Child:
         return self.status
 
     def kill(self) -> None:
-        """Ends it, if it has not ended."""
+        """Kills it if it has not ended."""
         if self.status is None:
             self.killed = True
             os.kill(self.pid, signal.SIGKILL)
 
     def threads(self) -> int:
-        """How many it has, 0 where that is not known."""
+        """Returns its number of threads, 0 if that is unknown."""
         try:
             with open(f"/proc/{self.pid}/stat") as file:
                 return int(file.read().rpartition(")")[2].split()[17])
@@ -269,11 +269,11 @@ class Child:
 
 
 class Clock:
-    """The time that a program takes on a core of its own: what it computes and what it sleeps.
+    """Measures the time that a program takes on a core of its own: computing and sleeping.
 
     Wall time, less the time in which a process could have run but no core was free, is the same on a busy machine and
-    on an idle one. A program can stretch it by keeping its main thread from the cores with other threads, so CPU time
-    of all threads counts too. A machine without these figures has a fifth of the wall time instead, or the CPU time.
+    on an idle one. A program can stretch it by keeping its main thread off the cores with other threads, so CPU time
+    of all threads counts too. On a machine without these figures, a fifth of the wall time counts, or the CPU time.
     """
 
     def __init__(self, children: list[Child], wall_factor: float = WALL_FACTOR):
@@ -286,30 +286,30 @@ class Clock:
         self._before = self._waited[0], 0.0
 
     def restart(self) -> None:
-        """Counts from now on."""
+        """Restarts the count from now."""
         self.seconds()
         self._started = time.monotonic()
         self._before = sum(self._waited.values()), sum(self._computed.values())
 
     def seconds(self) -> float:
-        """Since the start, for all children together."""
+        """Returns the seconds since the start, for all children together."""
         wall = time.monotonic() - self._started
         for child in self._children:
             if child.status is None:
                 self._read(child.pid)
-        self._waited[0] = self._waiting_of("self")  # who looks at the clock may be late itself
+        self._waited[0] = self._waiting_of("self")  # this process may itself have waited for a core
         waited_before, computed_before = self._before
         waited = sum(self._waited.values()) - waited_before if self._knows_waiting else wall
         return max(wall - waited, sum(self._computed.values()) - computed_before, wall / self._wall_factor)
 
     def _read(self, pid: int) -> None:
         with contextlib.suppress(OSError):
-            # the CPU clock of another process, as libc makes it
+            # the clock ID of another process's CPU time, as clock_getcpuclockid computes it
             self._computed[pid] = time.clock_gettime(~pid << 3 | 2)
         self._waited[pid] = self._waiting_of(pid)
 
     def _waiting_of(self, pid: int | str) -> float:
-        """Seconds in which a process could have run, but had no core."""
+        """Returns the seconds in which a process could have run but had no core."""
         try:
             with open(f"/proc/{pid}/schedstat") as file:
                 return int(file.read().split()[1]) / 1e9

@@ -55,30 +55,30 @@ _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
     "prompts", "rows",
 )  # fmt: skip
-MOST_EXPLAINED = 8  # predictions of a step or an evaluation
-_SEARCH_SECONDS = 10.0  # for the sample about which a reward raises
+MOST_EXPLAINED = 8  # predictions per step or evaluation
+_SEARCH_SECONDS = 10.0  # to find the sample for which a reward raises
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
 class Score(NamedTuple):
-    """The verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
+    """Holds the verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
 
     reward: float
     components: dict[str, float]  # sums to `reward`
     match: bool  # well-formed, and the right answer
     answer: str  # extracted from the prediction; "" when nothing was found
     scored: bool = True  # False: the reward could not judge, which is not a reward of 0
-    about: str = ""  # what the reward has to say beside numbers
-    malformed: str = ""  # what keeps the text from having the declared format, in a few words
+    about: str = ""  # a line from the reward, for the log
+    malformed: str = ""  # why the text lacks the declared format, in a few words
 
     @property
     def well_formed(self) -> bool:
-        """Whether the text has the declared format."""
+        """Returns whether the text has the declared format."""
         return not self.malformed
 
 
 def text_of(value: Any) -> str:
-    """The text of a string, a chat (`[{"role", "content"}]`), its content parts, or a list of these, by lines.
+    """Returns the text of a string, a chat (`[{"role", "content"}]`), its content parts, or a list of these, by lines.
 
     In a chat only the assistant's messages count: what a tool or a user wrote is not the model's answer. None is "".
     Raises ConfigError for anything else but a number.
@@ -97,7 +97,7 @@ def text_of(value: Any) -> str:
 
 
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
-    """Starts what the reward of a config with `reward` and `sandbox` needs. Raises ConfigError, SandboxError."""
+    """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
     names = weights_of(config.reward.fn) if config.reward else ()
     starts = {getattr(registry.rewards.get(name), "prepare", None): name for name in names}
@@ -106,12 +106,12 @@ def prepare(config: Any, say: Callable[[str], None] = print) -> None:
             continue
         with blamed_on(f"reward '{name}'", " in its prepare()"):
             note = start()
-        if os.environ.get("RANK", "0") == "0":  # one of all processes tells
+        if os.environ.get("RANK", "0") == "0":  # only one process prints
             say(note)
 
 
 class _Reward:
-    """One reward by name, with its options: what it takes, and what it says, checked."""
+    """Wraps one reward by name, with its options; checks what it takes and what it returns."""
 
     def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
         self.name, self.columns, self.options = name, columns, dict(options)
@@ -119,7 +119,7 @@ class _Reward:
         self.named, self.required, self._takes_all = self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
-        """What it says of each prediction."""
+        """Returns the reward's judgement of each prediction. Raises ConfigError, NumericError, RewardError."""
         absent = [name for name in self.required if name not in lists]
         if absent:
             raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
@@ -139,20 +139,20 @@ class _Reward:
         return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
 
     def begin(self, text: str, row: dict) -> None:
-        """Lets it begin with a prediction, where it can."""
+        """Calls the reward's `begin` with a prediction and its row, if it has one."""
         if begin := getattr(self.function, "begin", None):
             with blamed_on(f"reward '{self.name}'", f" in its begin() for {text[:80]!r}"):
                 begin(text, row)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any]) -> None:
-        """Lets it look at all rows, where it wants to."""
+        """Calls the reward's `check` with all rows, if it has one."""
         if check := getattr(self.function, "check", None):
             takes = {"places": places} if "places" in inspect.signature(check).parameters else {}
             with blamed_on(f"reward '{self.name}'", " in its check()"):
                 check(rows, **takes)
 
     def option_mistakes(self, key: str) -> list[str]:
-        """What is wrong with its options, which stand at `key` of the config."""
+        """Returns the mistakes in the reward's options, which stand at `key` of the config."""
         parameters = inspect.signature(self.function).parameters
         known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
         mistakes = []
@@ -166,7 +166,7 @@ class _Reward:
         return mistakes
 
     def _read_signature(self) -> tuple[set[str], list[str], bool]:
-        """The reward's parameters, those of them without a default, and whether `**kwargs` takes every column."""
+        """Returns the parameters, those of them without a default, and whether `**kwargs` takes every column."""
         parameters = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
         named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
@@ -185,7 +185,7 @@ class _Reward:
         return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
-        """For which sample a reward that has raised raises too when it is asked about that one alone."""
+        """Names the sample for which a reward that raised raises again when called with that sample alone."""
         index, end = 0, time.monotonic() + _SEARCH_SECONDS
         while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
             one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
@@ -219,12 +219,12 @@ class _Reward:
 
 
 class Judge:
-    """A reward, a format, extractors and an equality by name, checked against the columns of a data set.
+    """Joins rewards, a format, extractors and an equality by name, checked against the columns of a data set.
 
-    `reward` may be several by name, each with its weight. The keys of `reward` in YAML say what each of them is
-    (lib/config.py); `target_field` is the column of the right answers, if there is one. Raises ConfigError at
-    construction for an unknown name, a parameter of the reward that nothing can fill, an option that it does not have,
-    or a package that the equality lacks.
+    `reward` may be several names, each with its weight. The keys of `reward` in YAML are documented in lib/config.py;
+    `target_field` is the column of the right answers, if there is one. Raises ConfigError at construction for an
+    unknown name, a parameter of the reward that nothing can fill, an option that it does not have, or a package that
+    the equality lacks.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class Judge:
         self._rewards = [_Reward(name, self.columns, _own(options, name)) for name in self._weights]
         self._check_format()
         self._check_options(options, isinstance(reward, Mapping))
-        self._match("x + 1", "1 + x")  # so that a missing package is found now, not at the first answer
+        self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
 
     def __call__(
         self,
@@ -264,10 +264,10 @@ class Judge:
         columns: Mapping[str, Sequence[Any]],
         prompts: Sequence[Any] | None = None,
     ) -> list[Score]:
-        """One `Score` per prediction. Predictions and targets are anything that `text_of` reads.
+        """Returns one `Score` per prediction. Predictions and targets are anything that `text_of` reads.
 
-        Raises ConfigError for a column that is missing or for returns of the wrong number or type, NumericError for a
-        reward that is not finite, RewardError where reward, extractor or equality raises, or takes too long.
+        Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
+        reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
         """
         try:
             with self._overtime.watched():
@@ -276,7 +276,7 @@ class Judge:
             raise RewardError(f"{error} for {len(predictions)} samples") from error
 
     def verdicts(self, texts: list[str], rows: list[dict[str, Any]], prompts: list[Any]) -> list[Score]:
-        """The same for texts that were written for rows of the data set, each for the one at its place."""
+        """Returns the scores of texts, each written for the row of the data set at the same index."""
         if not texts:
             return []
         columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -311,23 +311,25 @@ class Judge:
             "target_answers": gold_answers,
             "match": self._match,
         }
-        same: list[bool | None] = [None] * len(texts)  # None: nobody has asked yet, and formulae cost time
+        same: list[bool | None] = [None] * len(texts)  # None: not compared yet, since formulae cost time
         if "right" in named:
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
         said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
         return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
-        """The right answer of a row, as it is compared."""
+        """Returns the right answer of a row, as extracted for comparison."""
         return self._target_answer(text_of(self._target_of(row)), 0)
 
     def secrets(self, row: Mapping[str, Any]) -> list[str]:
-        """The right answer of a row, as it stands there and as it is compared; none where tests decide."""
+        """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
         return [text_of(self._target_of(row)), self.answer_of(row)] if self.target_field else []
 
     def tells(self, text: str, row: Mapping[str, Any]) -> bool:
-        """Whether somebody who reads `text` knows the right answer of a row, in whatever form: as a whole, or by what
-        it ends in. Never where tests decide."""
+        """Tells whether `text` gives away the right answer of a row, as a whole or by what extractors find in it.
+
+        Always False where tests decide.
+        """
         if not self.target_field:
             return False
         answer = self.answer_of(row)
@@ -336,7 +338,7 @@ class Judge:
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
-        """Lets the reward begin with a prediction and its row before it is asked about them; None if it can not."""
+        """Returns a function that lets rewards begin judging a prediction and its row early; None if none can."""
         able = [reward for reward in self._rewards if hasattr(reward.function, "begin")]
 
         def begin(text: str, row: dict) -> None:
@@ -346,7 +348,10 @@ class Judge:
         return begin if able else None
 
     def explain(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """What the rewards tell people about wrong predictions; {} where they tell nothing, and from some number on."""
+        """Returns what the rewards tell people about wrong predictions; {} where they tell nothing.
+
+        Only the first MOST_EXPLAINED predictions are explained.
+        """
         told: list[dict[str, Any]] = [{} for _ in texts]
         some = slice(MOST_EXPLAINED)
         for reward in self._rewards:
@@ -358,27 +363,28 @@ class Judge:
 
     @property
     def functions(self) -> list[Callable]:
-        """What it calls: the rewards, both extractors, the equality."""
+        """Returns all callables in use: the rewards, both extractors, the equality."""
         return [*(reward.function for reward in self._rewards), self._extractor, self._target_extractor, self._matcher]
 
     @property
     def needs_targets(self) -> bool:
-        """Whether a reward compares with right answers."""
+        """Returns whether a reward compares with right answers."""
         return any(not _NEEDS_TARGETS.isdisjoint(reward.required) for reward in self._rewards)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any] = ()) -> None:
-        """Lets the reward look at all rows before anything is trained. Raises its ConfigError, or RewardError.
+        """Lets the rewards check all rows before training starts. Raises their ConfigError, or RewardError.
 
-        `places` are where the rows stand, for people; () counts them from 1.
+        `places` says where each row stands, for messages; () counts rows from 1.
         """
         for check, reward in {getattr(each.function, "check", None): each for each in self._rewards}.items():
             if check is not None:
                 reward.check(rows, places or _numbered(rows))
 
     def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
-        """Why no prediction could ever match the target of a row; "" where one could. Raises ConfigError, RewardError.
+        """Returns why no prediction could ever match the target of a row; "" where one could.
 
-        With `compares` false it is enough that there is a target. `place` is where the row stands, for people.
+        With `compares` false any target will do. `place` says where the row stands, for messages. Raises ConfigError,
+        RewardError.
         """
         field = self.target_field
         if row.get(field) is None:
@@ -406,7 +412,10 @@ class Judge:
                 )
 
     def _check_options(self, options: Mapping[str, Any], by_name: bool) -> None:
-        """All mistakes in `reward.options`; of its own ones a reward complains when it is asked about nothing."""
+        """Raises ConfigError with all mistakes in `reward.options`.
+
+        Rewards check the values of their options themselves: they are called with empty lists.
+        """
         mistakes = []
         for name, own in options.items():
             if name not in self._weights:
@@ -426,12 +435,12 @@ class Judge:
                 reward(nothing, {}, [])
 
     def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Score:
-        """What all rewards said of a prediction, as one verdict."""
+        """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
         refusals = [each.malformed for each in said if each.malformed is not None]
-        if refusals:  # of a single reward what it says counts, and not the format; of several anybody's refusal
+        if refusals:  # a single reward overrules the format; of several, any refusal counts
             malformed = next(filter(None, refusals if len(said) == 1 else [malformed, *refusals]), "")
-            answer = "" if malformed else answer  # as of what the format refuses: it has no vote
+            answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
         about = "; ".join(filter(None, (each.about for each in said)))
         if not all(each.scored for each in said):
             return Score(0.0, {}, False, answer, False, about, malformed)
@@ -444,13 +453,13 @@ class Judge:
         return Score(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
     def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
-        """What a reward says, times its weight."""
+        """Returns the components of one reward, times its weight."""
         return {part: self._weights[name] * value for part, value in judged.components.items()}
 
     def _summed(self, said: Sequence[Judged], malformed: str) -> dict[str, float]:
-        """The weighted parts of several rewards, by reward; of a malformed text those alone that are below zero.
+        """Returns the weighted components of several rewards, by reward; for a malformed text only those below zero.
 
-        One reward may know nothing of the form that another asks for: what it pays must not make up for that.
+        A reward may not check the format that another requires: what it pays must not make up for a violation.
         """
         parts = {
             name if part == name else f"{name}/{part}": value
@@ -466,7 +475,7 @@ class Judge:
             return bool(self._matcher(prediction, target))
 
     def _read(self, text: str, index: int) -> tuple[str, str]:
-        """The answer in a prediction, and why the text is malformed; one of the two is blank."""
+        """Returns the answer in a prediction, and why the text is malformed; at least one of the two is blank."""
         inside, problem = answer_place(self.format, text)
         if problem:
             return "", problem
@@ -477,7 +486,7 @@ class Judge:
         return self._extract(self._target_extractor, self._target_extractor_name, gold, whose)
 
     def _extract(self, extractor: Callable[[str], str], name: str, text: str, whose: Any) -> str:
-        """What an extractor finds in a text of `whose`: a sample by its number, or the place of a row."""
+        """Returns what an extractor finds in a text of `whose`: a sample's number, or the place of a row."""
         whose = f"sample {whose}" if isinstance(whose, int) else whose
         with blamed_on(f"extractor '{name}'", f" for {whose} ({text[:80]!r})"):
             answer = extractor(text)
@@ -490,14 +499,14 @@ class Judge:
 
 
 def _own(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The options of one reward; what is none is told later, with the others."""
+    """Returns the options of one reward; {} for anything that is not a mapping, which is reported later."""
     return options[name] if isinstance(options.get(name), Mapping) else {}
 
 
 def _is_finite(number: Real) -> bool:
     try:
         return isfinite(number)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 
@@ -510,14 +519,14 @@ def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, An
 
 
 def _is_alike(value: Any, default: Any) -> bool:
-    """Whether an option's value has the type of its default; a whole number will do for any number."""
+    """Tells whether an option's value has the type of its default; an integer passes for a float, anything for None."""
     if isinstance(default, float):
         return isinstance(value, Real) and not isinstance(value, bool)
     return default is None or type(value) is type(default)
 
 
 def judge_of(reward: Reward, columns: Sequence[str], target_field: str | None = None) -> Judge:
-    """The judge that the section `reward` of a config describes. Raises ConfigError."""
+    """Returns the judge that the section `reward` of a config describes. Raises ConfigError."""
     return Judge(
         reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
         format=reward.format, target_extractor=reward.target_extractor, target_field=target_field,
@@ -526,9 +535,9 @@ def judge_of(reward: Reward, columns: Sequence[str], target_field: str | None = 
 
 
 def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: bool = True) -> tuple[Judge, Splits]:
-    """The same for the rows of a data set, and those of them that have a right answer in the column `target`.
+    """Returns the judge for a data set, and those of its rows that have a right answer in the column `target`.
 
-    `compares`: one that can be compared with, also where the reward does not ask for it. Raises ConfigError.
+    With `compares`, the answer must be comparable even if no reward compares with it. Raises ConfigError, RewardError.
     """
     whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
     judge = judge_of(reward, list(whole), target)
@@ -544,7 +553,7 @@ def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: 
 
 
 def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float | None]]:
-    """`judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
+    """Returns `judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
 
     Raises ConfigError if `target_column` is no column of the judge's data set.
     """

@@ -18,11 +18,11 @@ from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.registry import Judged, register_extractor, register_reward
 from lib.sandbox import Program, Verdict, shared, shown
 
-SHORT, LONG = 200, 500  # words: up to the first a solution is short, from the second on it is not short at all
+SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _MARKER = ("required", "rewarded", "ignored")
-MOST_SHOWN = 400  # characters of each stream of a program that failed
-LONGEST_SHOWN = 0.5  # seconds that such a program is run again
-# A program and a test as modules are, not as a script: what stands under `if __name__ == "__main__"` does not run.
+MOST_SHOWN = 400  # characters of each output stream of a failed program
+LONGEST_SHOWN = 0.5  # seconds; time limit when a failed program is run again
+# Runs program and test as modules, not as a script: code under `if __name__ == "__main__"` does not run.
 _SHOWING = """
 import sys, types
 module = sys.modules["solution"] = types.ModuleType("solution")
@@ -33,13 +33,13 @@ for name, text in {}.items():
 
 @register_extractor("code")
 def submitted(text: str) -> str:
-    """The last block of Python; a text without any block is a program as a whole."""
+    """Returns the last block of Python; a text without any block is a program as a whole."""
     return last_code(text)
 
 
 @register_reward("code_tests")
 def code_tests(completions, rows) -> list[Judged]:
-    """The share of the tests that the last block of Python passes, whatever stands around it."""
+    """Returns the share of the tests that the last block of Python passes, regardless of the text around it."""
     verdicts = shared().judge(
         [_task(row).program(last_code(text)) for text, row in zip(completions, rows, strict=True)]
     )
@@ -57,15 +57,15 @@ def code(
     format_penalty=0.02,
     timeout_penalty=0.05,
 ) -> list[Judged]:
-    """The share of tests passed and a bonus for short solutions, behind a gate of format; 1 at most.
+    """Returns the share of tests passed and a bonus for short solutions, behind a format gate; 1 at most.
 
-    The gate: thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is "required",
-    "final answer:" or a quoted `final_answer` behind it. Who fails it is malformed and earns `-format_penalty -
-    timeout_penalty`, less than any program; who passes it earns
+    The gate requires, thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is
+    "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate is malformed and earns
+    `-format_penalty - timeout_penalty`, less than any program; a text that passes it earns
 
         tests        the share of the tests that pass, times what the two bonuses leave of 1
-        conciseness  this much if all pass and there are at most 200 words, thinking aside; nothing from 500 words on
-        style        this much for the marker, where `final_answer` is "rewarded"; else there is no such part
+        conciseness  this much if all pass and there are at most 200 words, thinking aside; falls to 0 at 500 words
+        style        this much for the marker, where `final_answer` is "rewarded"; otherwise there is no such part
         timeout      `-timeout_penalty` if a test ran out of time
     """
     if final_answer not in _MARKER:
@@ -92,20 +92,20 @@ def code(
 
 
 def _shortness(text: str) -> float:
-    """1 up to 200 words, 0 from 500 on, linear between them."""
+    """Returns 1 up to 200 words, 0 from 500 on, linear in between."""
     words = len(without_thinking(text).split())
     return min(1.0, max(0.0, (LONG - words) / (LONG - SHORT)))
 
 
 def _about(verdict: Verdict) -> str:
-    """For the log: the rung of the sandbox, the verdict on each test, and why the first did not pass."""
+    """Returns a log line: the rung of the sandbox, the verdict on each test, and why the first failing test failed."""
     names = " ".join(test.verdict for test in verdict.tests)
     reason = next((test.detail for test in verdict.tests if test.verdict != "pass"), "")
     return f"{verdict.rung}: {names}{f' ({reason})' if reason else ''}"
 
 
 def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], None]:
-    """A reward's `begin`: the program goes to the sandbox, whose verdict the reward finds there later."""
+    """Builds a reward's `begin`, which submits the program to the sandbox; the reward later finds its verdict there."""
 
     def begin(text: str, row: dict) -> None:
         source = source_of(text)
@@ -116,16 +116,16 @@ def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], Non
 
 
 def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str], Sequence[dict]], list[dict]]:
-    """A reward's `explain`: the first test that a program failed, and what it prints when that is run once more.
+    """Builds a reward's `explain`: the first test that a program failed, and the output when that test is run again.
 
-    By then all is judged. This run shows the program its test, as no judgement does: it is not asked for a verdict.
+    By then everything is judged. This run shows the program its test, as no judging run does, so it gives no verdict.
     """
 
     def explain(texts: Sequence[str], rows: Sequence[dict]) -> list[dict]:
         sources = [source_of(text) for text in texts]
         tasks = [_task(row) for row in rows]
         programs = [task.program(source) for task, source in zip(tasks, sources, strict=True) if source is not None]
-        verdicts = shared().judge(programs)  # which are known
+        verdicts = shared().judge(programs)  # cached: all of them are judged already
         with ThreadPoolExecutor(shared().size) as several:
             told = several.map(_first_failure, programs, verdicts)
             return [{} if source is None else next(told) for source in sources]
@@ -133,9 +133,9 @@ def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str]
     return explain
 
 
-@lru_cache(maxsize=1000)  # a policy fails in the same way again and again
+@lru_cache(maxsize=1000)  # a policy repeats its failures
 def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
-    """The first test that did not pass, why, and what the program and that test print as a script; {} where none is."""
+    """Returns a program's first failed test, the reason, and the output of running both again; {} if none failed."""
     number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
     if number is None or not verdict.scored:
         return {}
@@ -150,12 +150,12 @@ def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
         "verdict": kind,
         "why": _trimmed(why),
         "stdout": _trimmed(run.stdout),
-        "stderr": _trimmed(run.stderr[-MOST_SHOWN:]),  # a traceback ends with what matters
+        "stderr": _trimmed(run.stderr[-MOST_SHOWN:]),  # the end of a traceback is what matters
     }
 
 
 def _trimmed(text: str) -> str:
-    """At most MOST_SHOWN characters, without what a terminal would obey."""
+    """Returns at most MOST_SHOWN characters, without terminal control characters."""
     return "\n".join(map(shown, text[:MOST_SHOWN].split("\n")))
 
 
@@ -165,11 +165,11 @@ code.explain = _explains(lambda text: well_formed_code(text, needs_marker=False)
 
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
-    """Raises ConfigError for the first row that is no task, and for rows whose tests can not tell right from wrong."""
+    """Raises ConfigError for the first row that is no task, and for rows whose tests cannot tell right from wrong."""
     found = []
     for row, place in zip(rows, places, strict=True):
         task = _task(row, place)
-        # what is not used in training may be anything
+        # fields that training does not use are not checked
         judging = task.model_copy(update={"prompt": task.prompt or "-", "solution": "", "wrong": []})
         if sentences := static_problems(judging):
             found.append(f"{sentences[0]} ({place})")
@@ -191,9 +191,9 @@ code_tests.check = code.check = _check
 
 
 def _task(row: dict, place: object = "a row") -> Task:
-    """The task of a row. Raises ConfigError where it is none, or where nobody can tell what the program must define."""
+    """Returns the task of a row. Raises ConfigError where it is none, or where its entry points cannot be inferred."""
     keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
-    if not isinstance(keys.get("prompt", ""), str):  # a chat; it only helps to guess the entry point
+    if not isinstance(keys.get("prompt", ""), str):  # a chat; a text prompt only helps to infer the entry point
         del keys["prompt"]
     text = json.dumps(keys, sort_keys=True, default=str)
     task, mistakes = _read_task(text)

@@ -21,10 +21,10 @@ from lib.parsing import as_number, is_name, last_boxed, peel, quantity, same_ans
 from lib.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.registry import register_extractor, register_matcher, register_reward
 
-_LONGEST_READ = 20_000  # characters at the end of a text: more than any honest one has behind its answer
+_LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
 _FINAL_ANSWER = re.compile(r"final answer is:?\s*", re.IGNORECASE)
 _DOLLARS = re.compile(r"\$\$?(?!\s)((?:\\.|[^$\\\n])+)(?<!\s)\$(?![0-9])")  # pandoc's rule keeps "$18, not $20" apart
-_SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # a point inside 3.14 ends no sentence
+_SENTENCE = re.compile(r"(.*?)(?:\.(?=\s|$)|\n|$)")  # the point in 3.14 does not end a sentence
 
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf)\{[^{}]*\}|\\[A-Za-z]+")
 _PROSE = re.compile(r"[A-Za-z]{3}|[A-Za-z]{2}\s+[A-Za-z]")
@@ -38,7 +38,7 @@ _UNIT_BEHIND = re.compile(
     r"(.*[^\s])\s*(?:\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}(\^\{?[23]\}?)?|(?<=[\s])([A-Za-z/]{2,}(?:\^\{?[23]\}?)?))",
     re.DOTALL,
 )
-_LITERAL = re.compile(r"[0-9.:/+*^()\s-]*[0-9][0-9.:/+*^()\s-]*")  # ratio, time, date, range, or a sum left to do
+_LITERAL = re.compile(r"[0-9.:/+*^()\s-]*[0-9][0-9.:/+*^()\s-]*")  # ratio, time, date, range, or unevaluated arithmetic
 _BASE = re.compile(r"([0-9A-F]+)\s*\)?\s*_\s*\{?\s*(\w+)")
 _BASES = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
           "ten": "10", "twelve": "12", "sixteen": "16"}  # fmt: skip
@@ -63,7 +63,7 @@ _DECIMAL = re.compile(r"(?<![0-9.])(?<![0-9],)([0-9]*)\.([0-9]+)(?![0-9.])")
 _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
 
 _CPU_SECONDS = 2  # honest answers take 0.002 to 0.4 s; CPU time, so that a busy machine does not change a verdict
-_PLACES = 50  # what differs by less counts as equal
+_PLACES = 50  # decimal places; smaller differences count as equal
 _MEMORY = 4 << 30  # bytes
 _LONGEST_FORMULA = 500  # characters; the parser needs seconds for longer ones
 _WORDS = re.compile(r"[A-Za-z\s]{3,}")
@@ -71,24 +71,26 @@ _WORDS = re.compile(r"[A-Za-z\s]{3,}")
 
 @register_reward("exact_match")
 def exact_match(right) -> list[float]:
-    """1 where the answer stands in its place and matches the target's, else 0."""
+    """Returns 1 where the answer stands in its required place and matches the target's, else 0."""
     return [float(is_right) for is_right in right]
 
 
 @register_extractor("identity")
 def identity(text: str) -> str:
-    """The text itself."""
+    """Returns the text unchanged."""
     return text
 
 
 @register_extractor("last_number")
 @register_extractor("gsm8k_hash")
 def gsm8k_hash(text: str) -> str:
-    r"""The last `<answer>`; else the number behind the last `####`; else the last one, but a boxed or bold one first.
+    r"""Returns the last `<answer>`; else the number behind the last `####`; else a boxed or bold one; else the last.
 
-    A number is read as everywhere (lib/quantities.py), without commas, currency and unit, and never in part. What
-    stands behind `####` but is not one number, such as `2 + 3`, `5:30` or `18 or 19`, comes as it is. Among several in
-    a line counts the one that is boxed or bold, as in `**18** for 2 days`; behind `####` also the first before words.
+    Numbers are read as everywhere (lib/quantities.py), without commas, currency and unit, and never in part. Text
+    behind `####` that is not one number, such as `2 + 3`, `5:30` or `18 or 19`, is returned unchanged. Among several
+    numbers in a line, the boxed or bold one counts, as in `**18** for 2 days`; behind `####`, also the first one before
+    words.
+
     For targets; on predictions, as `last_number`, it pays for the right number anywhere in the last 20,000 characters.
     """
     blocks = tag_blocks(text, "answer")
@@ -107,7 +109,7 @@ def gsm8k_hash(text: str) -> str:
 
 
 def _stated_number(statement: str) -> str:
-    """The number that a line states, or the line as it is."""
+    """Returns the number that a line states, or the line unchanged."""
     if marked := marked_number(statement):
         return _digits(marked)
     first, *others = numerals(statement)
@@ -123,11 +125,12 @@ def _digits(numeral: Numeral) -> str:
 @register_extractor("last_formula")
 @register_extractor("math_final_answer")
 def math_final_answer(text: str) -> str:
-    r"""The last `<answer>`; else the last `\boxed{}`; else what follows the last "final answer is"; without wrappers.
+    r"""Returns the last `<answer>`; else the last `\boxed{}`; else what follows the last "final answer is"; unwrapped.
 
-    After the phrase counts what stands between dollars, or else the rest of the sentence. A text that is nothing but a
-    formula, as a data set's answer column may hold, is its own answer. For targets; on predictions, as `last_formula`,
-    it pays for the right answer anywhere.
+    After the phrase, it takes the text between dollars, or else the rest of the sentence. A text that is nothing but a
+    formula, as a data set's answer column may hold, is its own answer.
+
+    For targets; on predictions, as `last_formula`, it pays for the right answer anywhere.
     """
     blocks = tag_blocks(text, "answer")
     if blocks:
@@ -149,23 +152,23 @@ def _is_bare_formula(text: str) -> bool:
 
 @register_matcher("exact")
 def exact(prediction: str, target: str) -> bool:
-    """Equal but for letter case, or equal as numbers: `lib.parsing.same_answer`."""
+    """Tells whether two answers are equal but for letter case, or equal as numbers: `lib.parsing.same_answer`."""
     return same_answer(prediction, target)
 
 
 @register_matcher("math")
 def math(prediction: str, target: str) -> bool:
-    r"""`exact`, else equal as formulae according to math-verify: `2\sqrt{3}` is `\sqrt{12}`.
+    r"""Tells whether `exact` holds, or math-verify finds the formulae equal: `2\sqrt{3}` is `\sqrt{12}`.
 
-    Where one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
-    question, are no answer of 5, while `x = 5` is. Lists, tuples and matrices are compared one by one. Formulae need
-    not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
-    binomial, a product or power of numbers, a sum of constants is no answer where the target has none. Decimals are
-    exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal; nothing but its own text equals a ratio,
-    a time, a date, a range or a numeral of another base.
+    If one of the two states a number, the other must state it, too: `2 + 3` and `\sqrt{25}`, which may stand in the
+    question, do not match 5, while `x = 5` does. Lists, tuples and matrices are compared element by element. Formulae
+    need not be simplified, but the prediction must be worked out as far as the target is: an integral, a sum over k, a
+    binomial, a product or power of numbers, or a sum of constants does not match where the target has none. Decimals
+    are exact: `0.3333333x` is not `\frac{x}{3}`. Different units are not equal. A ratio, a time, a date, a range or a
+    numeral of another base equals only its own text.
 
-    Not equal are formulae of more than 500 characters and those that exceed the child's limits. Letters alone are
-    words and compared as such: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
+    Formulae of more than 500 characters and those that exceed the child's limits are not equal. Letters alone are
+    compared as words: as products of symbols, east would equal seat. Raises ConfigError without math-verify.
     """
     if same_answer(prediction, target):
         return True
@@ -180,7 +183,7 @@ def _same_formula(answer: str, gold: str) -> bool:
     numbers = [found and not found.is_letter for found in (quantity(answer), quantity(gold))]
     if any(numbers):
         return all(numbers) and same_answer(answer, gold)
-    if any("boxed" in text or "$" in text for text in (answer, gold)):  # math-verify would pick one from among others
+    if any("boxed" in text or "$" in text for text in (answer, gold)):  # math-verify would pick one part of the text
         return False
     if _ALTERNATIVE.search(answer) and not _ALTERNATIVE.search(gold):
         return False
@@ -196,7 +199,7 @@ def _same_formula(answer: str, gold: str) -> bool:
     if (bare, bare_gold) != (answer, gold):
         return same_unit(unit, gold_unit) and math(bare, bare_gold)
     if _TEXT_WITHIN.search(answer) and not _TEXT_WITHIN.search(gold) and "," not in gold:
-        return False  # it would read up to these words
+        return False  # math-verify would read only up to these words
     if any(not text or _WORDS.fullmatch(text) for text in (answer, gold)):
         return False
     plain_texts = plain(answer), plain(gold)
@@ -208,7 +211,7 @@ def _same_formula(answer: str, gold: str) -> bool:
 
 
 def _elements(text: str) -> tuple[str, list[str]] | None:
-    """The kind of a list ("()", "[)", "{}", "" without brackets, "2x3" for a matrix) and what is in it, or None."""
+    """Returns a list's kind ("()", "[)", "{}", "" without brackets, "2x3" for a matrix) and its elements, or None."""
     text = _SIZES.sub("", text).strip()
     if matrix := _MATRIX.fullmatch(text):
         rows = [row.split("&") for row in matrix[2].strip().removesuffix(r"\\").split(r"\\")]
@@ -228,7 +231,7 @@ def _elements(text: str) -> tuple[str, list[str]] | None:
 
 
 def _closes_last(text: str) -> bool:
-    """Whether the bracket that opens `text` is closed at its end, not before."""
+    """Tells whether the bracket that opens `text` is closed at its end, not before."""
     depth = 0
     for bracket in _BRACKET.finditer(text):
         depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
@@ -259,12 +262,12 @@ def _without_unit(text: str) -> tuple[str, str]:
 
 
 def _bases(text: str) -> list[tuple[str, str]]:
-    """Numerals with the base they are written in: math-verify leaves it out."""
+    """Returns the numerals with their explicit bases, which math-verify ignores."""
     return [(digits, _BASES.get(base, base)) for digits, base in _BASE.findall(text)]
 
 
 def _is_less_done(answer: str, gold: str) -> bool:
-    """Whether there is more left to work out in `answer` than in `gold`, as in what restates the question."""
+    """Tells whether `answer` leaves more to work out than `gold`, as one that restates the question does."""
     if not {*_OPERATOR.findall(answer)} <= {*_OPERATOR.findall(gold)}:
         return True
     counted = [_PRODUCT, _POWER]
@@ -286,7 +289,7 @@ def _letters(text: str) -> int:
 
 
 def _has_whole_quotient(text: str) -> bool:
-    r"""Whether a division of whole numbers is left that comes out even, as in `\frac{6x}{2}`."""
+    r"""Tells whether an exact division of integers is left to do, as in `\frac{6x}{2}`."""
     quotients = ((int(top), int(bottom)) for top, bottom in _QUOTIENT.findall(text))
     return any(bottom and top % bottom == 0 for top, bottom in quotients)
 
@@ -301,7 +304,7 @@ def _equivalent(prediction: str, target: str) -> bool:
 
 
 class _Child:
-    """The process that runs math-verify: started at the first question, started again after one that killed it."""
+    """Manages the process that runs math-verify: starts it at the first question, and again after it dies."""
 
     def __init__(self):
         self._process: subprocess.Popen | None = None
@@ -349,14 +352,14 @@ _child = _Child()
 
 
 def _serve() -> None:
-    """In the child: one JSON pair per line in, 1 or 0 out."""
+    """Runs in the child: reads one JSON pair per line, writes 1 or 0."""
     import logging
     import resource
     import signal
 
     from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
 
-    # It takes any final s, t, h, ab, per and more for units, and leaves them out: 2t would be 2.
+    # With units on, math-verify drops any final s, t, h, ab, per and more as a unit: 2t would be 2.
     normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
     reading = [LatexExtractionConfig(normalization_config=normalization)]
 
@@ -370,11 +373,11 @@ def _serve() -> None:
     replies, sys.stdout = sys.stdout, sys.stderr
     if not equal("x + 1", "1 + x"):
         raise RuntimeError("math-verify finds x + 1 and 1 + x different: is its version the pinned one?")
-    with contextlib.suppress(ValueError, OSError):  # some systems know no such limit
+    with contextlib.suppress(ValueError, OSError):  # some systems have no such limit
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     print("ready", file=replies, flush=True)
     for line in sys.stdin:
-        signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # unhandled on purpose: the kernel ends us, even inside C
+        signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # unhandled on purpose: the kernel kills us, even inside C
         verdict = equal(*json.loads(line))
         signal.setitimer(signal.ITIMER_PROF, 0)
         print(int(verdict), file=replies, flush=True)

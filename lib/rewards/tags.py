@@ -6,7 +6,7 @@ from lib.registry import register_reward
 
 @register_reward("format_and_match")
 def format_and_match(predictions, well_formed, right) -> list[dict[str, float]]:
-    """0.3 for the declared format and 0.5 for a match; on the way there 0.1 each for one closed think and answer pair.
+    """Pays 0.3 for the declared format, 0.5 for a match, and 0.1 each for exactly one closed think and answer pair.
 
     A malformed text earns 0.2 at most, a well-formed one 0.3 at least, and with both pairs and the right answer 1.
     """
@@ -23,7 +23,7 @@ def format_and_match(predictions, well_formed, right) -> list[dict[str, float]]:
 
 @register_reward("strict_format_and_match")
 def strict_format_and_match(well_formed, right) -> list[dict[str, float]]:
-    """0.5 for the declared format, 0.5 for a match; a malformed text earns nothing."""
+    """Pays 0.5 for the declared format and 0.5 for a match; a malformed text earns nothing."""
     return [
         {"format": 0.5 * is_well_formed, "match": 0.5 * is_right}
         for is_well_formed, is_right in zip(well_formed, right, strict=True)

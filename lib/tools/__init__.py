@@ -30,12 +30,12 @@ from lib.tools import python  # noqa: F401  (it registers itself)
 
 
 def wire_name(name: str) -> str:
-    """A tool's name in native calls, where servers accept no dots."""
+    """Returns a tool's name in native calls, where servers accept no dots."""
     return name.replace(".", "_")
 
 
 class Tool:
-    """One function and the schema of its arguments. ConfigError where a parameter has no type."""
+    """One function and the schema of its arguments. Raises ConfigError where a parameter has no type."""
 
     def __init__(self, name: str, function: Callable[..., Any]):
         self.name, self._function = name, function
@@ -66,25 +66,25 @@ class Tool:
             ) from error
 
     def prepare(self) -> None:
-        """Starts what the function needs."""
+        """Calls the function's own `prepare()`, if it has one."""
         getattr(self._function, "prepare", lambda: None)()
 
     def turns(self) -> contextlib.AbstractAsyncContextManager:
-        """What a call of the running loop must hold while it runs."""
+        """Returns the context that each call must hold while it runs: a semaphore of the running loop, or nothing."""
         at_once = getattr(self._function, "at_once", None)
         return asyncio.Semaphore(at_once()) if at_once else contextlib.nullcontext()
 
     def schema(self) -> dict[str, Any]:
-        """As the chat completions API and chat templates have it; a new one each time."""
+        """Returns a new copy of the schema, in the format of the chat completions API and of chat templates."""
         parameters = _without_titles(self._arguments.model_json_schema())
         about = {"name": self.name, "description": self.description, "parameters": parameters}
         return {"type": "function", "function": about}
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        """What the function returns. Raises ValueError with a sentence for wrong arguments, else what it raises."""
+        """Returns the function's result. Raises ValueError with a sentence for wrong arguments, else what it raises."""
         try:
             text = json.dumps(dict(arguments), ensure_ascii=False).encode("utf-8", "replace")
-            checked = self._arguments.model_validate_json(text)  # as JSON, where a list may be meant for a tuple
+            checked = self._arguments.model_validate_json(text)  # in JSON mode, where a list may stand for a tuple
         except ValidationError as error:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
@@ -96,10 +96,10 @@ class Tool:
             with _no_exits():
                 return self._function(**values)
 
-        return await asyncio.wrap_future(aside(run))  # a thread that nobody waits for: a tool may hang for ever
+        return await asyncio.wrap_future(aside(run))  # a thread that nobody joins: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
-        """All that is wrong with the arguments, in the words that a model can act on."""
+        """Describes up to five mistakes in the arguments, so that a model can correct them."""
         known = list(self._arguments.model_fields)
         told = []
         for problem in error.errors()[:5]:
@@ -115,10 +115,10 @@ class Tool:
 
 
 class Toolbox:
-    """The tools of a config by name. ConfigError for a name that is unknown, or a tool that lacks a package."""
+    """The tools of a config by name. Raises ConfigError for an unknown name, or a tool that lacks a package."""
 
     def __init__(self, settings: Tools, recorded: Replies | None):
-        """`recorded` keeps what the web said; None where nothing will be called."""
+        """Builds the tools. `recorded` keeps the web's answers; None where no tool will be called."""
         self.settings = settings
         self._web = _web(settings, recorded)
         functions = {"web.search": self._web.search, "web.fetch": self._web.fetch} if self._web else {}
@@ -130,7 +130,7 @@ class Toolbox:
             raise ConfigError(f"tools.names: several tools would be called '{alike[0]}'; rename or remove one")
 
     def prepare(self) -> None:
-        """Starts what tools need. Raises what they raise, a UserError mostly."""
+        """Prepares every tool. Raises what a tool raises, mostly a UserError."""
         for tool in self.tools.values():
             tool.prepare()
 
@@ -138,18 +138,18 @@ class Toolbox:
         return bool(self.tools)
 
     async def aclose(self) -> None:
-        """Lets go of connections."""
+        """Closes connections."""
         if self._web:
             await self._web.close()
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Every tool's schema."""
+        """Returns every tool's schema."""
         return [tool.schema() for tool in self.tools.values()]
 
     async def call(self, name: str, arguments: Any, seconds: float) -> dict[str, Any]:
-        """What came of a call: `{"result": ...}`, or `{"error": ...}` in a sentence, and the `seconds` it took.
+        """Returns `{"result": ...}`, or `{"error": ...}` with a sentence, and the `seconds` that the call took.
 
-        Raises a UserError alone.
+        Raises only UserErrors.
         """
         turns = contextlib.nullcontext()
         if name in self.tools:
@@ -166,7 +166,7 @@ class Toolbox:
             return {"error": f"wrong arguments: expected a JSON object, got {_kind(arguments)}"}
         task = asyncio.ensure_future(self.tools[name].call(arguments))
         try:
-            done, _ = await asyncio.wait({task}, timeout=seconds)  # wait_for would wait for who ignores a cancellation
+            done, _ = await asyncio.wait({task}, timeout=seconds)  # wait_for would wait for one that ignores cancelling
         finally:
             task.cancel()
         if not done:
@@ -175,15 +175,15 @@ class Toolbox:
             result = read_json(json.dumps(task.result()))  # a copy, and plain data
         except UserError:
             raise
-        except (Exception, asyncio.CancelledError) as error:  # a tool's own mistakes are answers to the model, too
-            cancelled = error.__context__ if isinstance(error, asyncio.CancelledError) else None  # 3.10: its text
+        except (Exception, asyncio.CancelledError) as error:  # a tool's own bugs are told to the model, too
+            cancelled = error.__context__ if isinstance(error, asyncio.CancelledError) else None  # 3.10: has the text
             return {"error": str(error) or str(cancelled or "") or type(error).__name__}
         is_error = isinstance(result, dict) and list(result) == ["error"]
         return result if is_error else {"result": result}
 
 
 def _web(settings: Tools, recorded: Replies | None) -> Any:
-    """The web tools, if the config asks for them: what they need is imported only then."""
+    """Returns the web tools, if the config asks for them; their packages are imported only then."""
     if not settings.uses_web:
         return None
     from lib.tools.web import Web
@@ -193,7 +193,7 @@ def _web(settings: Tools, recorded: Replies | None) -> Any:
 
 @contextlib.contextmanager
 def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
-    """Where a tool wants to end the program, an error instead; `meant` are not the tool's doing."""
+    """Raises RuntimeError where a tool tries to end the program; `meant` are not the tool's doing, and pass."""
     try:
         yield
     except (Exception, *meant):
@@ -203,10 +203,10 @@ def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """A JSON schema without the titles that pydantic adds: they tell a model nothing."""
+    """Returns a JSON schema without the titles that pydantic adds: they tell a model nothing."""
     if isinstance(schema, dict):
         kept = {key: value for key, value in schema.items() if key != "title" or isinstance(value, dict)}
-        return {key: _without_titles(value) for key, value in kept.items()}  # a dict is a parameter of that name
+        return {key: _without_titles(value) for key, value in kept.items()}  # a dict is a parameter called title
     return [_without_titles(value) for value in schema] if isinstance(schema, list) else schema
 
 

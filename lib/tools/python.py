@@ -23,5 +23,5 @@ def run(
     return answer if done.ending in ("finished", "exception") else {**answer, "ended_by": done.ending}
 
 
-run.at_once = lambda: sandbox.shared().size  # others wait for their turn, and the time of a call begins with it
-run.prepare = sandbox.shared  # before torch is imported, and so that a machine without protection is known at once
+run.at_once = lambda: sandbox.shared().size  # others wait for their turn, which does not count as a call's time
+run.prepare = sandbox.shared  # before torch is imported, and so that a machine without protection is noticed at once

@@ -19,7 +19,7 @@ CLOSE_SECONDS = 2.0
 
 
 class Web:
-    """The two tools, as the config allows them, every answer recorded. ConfigError where they cannot work."""
+    """The two tools, as the config allows them, every answer recorded. Raises ConfigError where they cannot work."""
 
     def __init__(self, settings: lib.config.Web, recorded: Replies):
         self._settings, self._recorded = settings, recorded
@@ -41,20 +41,20 @@ class Web:
         max_bytes: Annotated[int, Field(ge=1024, le=2_000_000)] = 800_000,
     ) -> dict[str, Any]:
         """Gives the text of a page or document. `cut` says that it goes on after the end of the text."""
-        key = key_of("web.fetch", url)  # one request, however much of it is asked for
+        key = key_of("web.fetch", url)  # one request, whatever `max_bytes`
         found = await self._recorded.once(key, lambda: self._within_deadline(self._source.fetch(url)))
         return shortened(found, max_bytes)
 
     async def close(self) -> None:
-        """Stops what is still under way, and closes what connections there are."""
+        """Cancels requests in flight, and closes connections."""
         for task in self._tasks:
             task.cancel()
-        if self._tasks:  # a name that is being resolved can not be stopped, nor is it waited for
+        if self._tasks:  # a name lookup cannot be stopped: it is not waited for any longer
             await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
         await self._source.close()
 
     async def _within_deadline(self, work: Coroutine) -> dict[str, Any]:
-        """The outcome within the deadline; past it, work is told to stop and not waited for."""
+        """Returns the outcome within the deadline; past it, cancels the work without waiting for it."""
         deadline = self._settings.timeout_s
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -70,4 +70,4 @@ class Web:
     def _over(self, task: asyncio.Task) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # past the deadline nobody else asks for it, and asyncio would complain
+            task.exception()  # past the deadline nobody else retrieves it, and asyncio would complain
