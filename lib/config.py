@@ -28,7 +28,7 @@ Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Conflict = tuple[tuple[str, ...], str]  # the dotted keys involved, and the sentence
-RENAMED = {  # what earlier versions had elsewhere under another name
+RENAMED = {  # keys of earlier versions, with their present names
     "dataset.input_field": "prompts.user",
     "model.model_id": "model.name",
     "lora_r": "lora.r",
@@ -40,14 +40,14 @@ RENAMED = {  # what earlier versions had elsewhere under another name
     "wandb_project": "project",
     "report_to": "backend",
 }
-SMOKE_TOKENS = 32  # of an answer; a small batch costs by its longest answer, not by its prompts
-SMOKE_REPLY_TOKENS = 256  # of a reply that nothing is trained on: room for a short solution
+SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
+SMOKE_REPLY_TOKENS = 256  # per reply that is not trained on: room for a short solution
 
 
 def _smoke_batch(examples: int) -> int:
-    """How many of a smoke run's examples make a step: two, for two minibatches, or a quarter.
+    """Returns the number of a smoke run's examples per step: a quarter, but at least two, for two minibatches.
 
-    A quarter of the held-out ones is chosen by, too: four examples for each process let all of them take part.
+    A quarter of the held-out rows is used for selection, too: four examples per process give every process a part.
     """
     return min(examples, max(2, examples // 4))
 
@@ -61,9 +61,9 @@ class Section(BaseModel):
 class FromScratch(Section):
     """A model that is built instead of loaded: random weights and a tokenizer of single characters."""
 
-    architecture: dict[str, Any]  # transformers config fields; `model_type` names the class
-    characters: Name  # every character becomes one token
-    special_tokens: list[str] = []  # multi-character tokens: tags, turn markers
+    architecture: dict[str, Any]  # fields of the transformers config; `model_type` names the class
+    characters: Name  # each of these characters becomes one token
+    special_tokens: list[str] = []  # tokens of several characters, such as tags and turn markers
     eos_token: Name = "<|im_end|>"
     pad_token: Name = "<|pad|>"
 
@@ -71,26 +71,26 @@ class FromScratch(Section):
 class Model(Section):
     """What is trained, and how it is loaded."""
 
-    name: Name  # hub id or local folder
+    name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None
-    adapter: Name | None = None  # folder of a saved LoRA adapter that becomes part of the frozen base (lib/merging.py)
-    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth where it is installed and a GPU is there
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that has it, else float32
+    adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/merging.py)
+    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth if it is installed and there is a GPU
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
     load_in_4bit: bool = False
     max_seq_length: Count = 2048
-    chat_template: str = ""  # Jinja text or the path of a file; "" = the tokenizer's own
-    chat_template_kwargs: dict[str, Any] = {}  # for example {enable_thinking: false}
+    chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template
+    chat_template_kwargs: dict[str, Any] = {}  # variables for the chat template, such as {enable_thinking: false}
     gradient_checkpointing: bool = False
     attn_implementation: str | None = None
     trust_remote_code: bool = False
 
     @property
     def full_name(self) -> str | None:
-        """Its name, with the adapter that is part of it."""
+        """Returns the name of the model, with its merged adapter if it has one."""
         return f"{self.name} + {self.adapter}" if self.adapter else self.name
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values of the section that do not fit together."""
+        """Yields the values of the section that do not fit together."""
         if self.adapter and self.load_in_4bit:
             yield (
                 ("model.adapter", "model.load_in_4bit"),
@@ -115,12 +115,13 @@ class Dataset(Section):
     name: Name
     config_name: str | None = None
     revision: str | None = None
-    split: str | None = None  # given: `test_split_size` rows drawn from it are held out, the rest is train
+    split: str | None = None  # if given, `test_split_size` rows drawn from it are held out; the others are for training
     target_field: Name = "answer"
-    test_split_size: Count = 200  # drawn by a hash of what they ask; of a test split, the first ones
-    family_field: Name | None = None  # column: rows that share its value are either held out or trained on
-    spill_test_into_train: bool = False  # true trains on the unused rows of the official test split
-    max_train_rows: Count | None = None  # the first ones of those that are left
+    test_split_size: Count = 200
+    # number of held-out rows: drawn by a hash of the prompt (or family); if there is a test split, its first rows
+    family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
+    spill_test_into_train: bool = False  # true: also train on the rows of the official test split that are not held out
+    max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
 
 
 class Prompts(Section):
@@ -128,14 +129,14 @@ class Prompts(Section):
 
     system: str = ""
     user: Name = "Question:\n{question}"
-    self_correction: Name
+    self_correction: Name  # the user message after attempt 1 that asks for attempt 2
     history: Literal["full", "plain_text", "answer_only"] = "full"
-    # full: attempt 2 continues the very tokens that were sampled; plain_text: think tags out, text kept;
-    # answer_only: the think block is left out
+    # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
+    # with the text between them; answer_only: without the think block
 
 
 def weights_of(fn: Any) -> dict[str, float]:
-    """The rewards that `reward.fn` names, each with its weight. ConfigError with every mistake in it."""
+    """Returns the weight of each reward that `reward.fn` names. Raises ConfigError with every mistake in it."""
     if isinstance(fn, str) and fn:
         rewards.get(fn)
         return {fn: 1.0}
@@ -162,17 +163,20 @@ def weights_of(fn: Any) -> dict[str, float]:
 class Reward(Section):
     """How a completion is judged. Names come from the registry; dotted paths work."""
 
-    fn: Name | dict[Name, Weight] = "exact_match"  # one, or the weights of several: {exact_match: 1, code: 0.5}, summed
+    fn: Name | dict[Name, Weight] = "exact_match"
+    # name of one reward, or several with weights, which are summed: {exact_match: 1, code: 0.5}
     format: Literal["free", "answer", "think_answer", "boxed"] = "free"
-    # what a text must look like, and where in it the answer stands (lib/formats.py); elsewhere it is never right:
-    # answer: one <answer> block, at the end; think_answer: that and one <think> block before it, nothing else;
-    # boxed: one \\boxed{}, at the end; free: anything, the extractor decides
-    answer_extractor: Name = "identity"  # reads what a prediction has in that place
-    target_extractor: Name | None = None  # reads targets; null: identity, in free texts the same as answer_extractor
-    match: Name = "exact"  # what "accuracy" and the bonus count as the same answer:
-    # exact: the same text or the same number; math: besides, equivalent formulae, worked out as far as the target
-    options: dict[str, Any] = {}  # keyword parameters of the reward; of several {reward: {parameter: value}}
-    timeout_s: Annotated[float, Field(gt=0)] | None = None  # for one batch of answers; beyond it the run ends
+    # the required form of a completion, and the place of its answer (lib/formats.py); elsewhere, no answer is right.
+    # answer: one `<answer>` block, at the end; think_answer: one `<think>` block, one `<answer>` block, nothing else;
+    # boxed: one `\boxed{}`, at the end; free: any text, in which the extractor finds the answer
+    answer_extractor: Name = "identity"  # extracts the answer from the place that `format` declares
+    target_extractor: Name | None = None
+    # extracts the answer from a target; null: identity, or the same as answer_extractor if the format is free
+    match: Name = "exact"  # when an answer counts as equal to the target, for accuracy and for the bonus.
+    # exact: same text or same number; math: also an equivalent formula, worked out as far as the target
+    options: dict[str, Any] = {}  # keyword arguments of the reward; with several rewards {reward: {argument: value}}
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    # seconds for judging one batch of answers; if it takes longer, the run stops
 
     @field_validator("fn", mode="before")
     @classmethod
@@ -196,7 +200,7 @@ class Reward(Section):
         return name
 
     def conflicts(self) -> Iterator[Conflict]:
-        """A reward for a format without one."""
+        """Yields a conflict if a reward pays for a format and none is declared."""
         paying = [name for name in weights_of(self.fn) if getattr(rewards.get(name), "pays_format", False)]
         if self.format == "free" and paying:
             keys = ("reward.format", "reward.fn")
@@ -206,10 +210,10 @@ class Reward(Section):
 class Sandbox(Section):
     """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
 
-    workers: Count | None = None  # programs at once; null: one per core, shared by the processes of this run
-    allow_unsafe: bool = False  # true: where nothing protects this machine, run programs all the same
-    numpy: bool = False  # programs may import it
-    max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # what a row asks beyond is cut
+    workers: Count | None = None  # programs run at once; null: one per core, shared by the processes of this run
+    allow_unsafe: bool = False  # true: run programs even if nothing protects this machine
+    numpy: bool = False  # true: programs may import numpy
+    max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # upper bound on the time limit that a row asks for
     max_memory_mb: Annotated[int, Field(ge=64)] = 1024
 
 
@@ -220,7 +224,7 @@ class TrainedSampling(Section):
     """Sampling whose log-probs are trained, at this very temperature."""
 
     temperature: Annotated[float, Field(gt=0)] = 1.0
-    batch_size: Count | None = None  # completions decoded at once, at most; null: as many as memory allows
+    batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
 
     @model_validator(mode="before")
     @classmethod
@@ -237,8 +241,8 @@ class TrainedSampling(Section):
 class Generation(TrainedSampling):
     """Sampling of two attempts and its budgets, in tokens."""
 
-    max_prompt_length_attempt1: Count = 384  # longer first prompts are left out, and counted
-    max_prompt_length_attempt2: Count = 1024  # longer contexts lose the middle of attempt 1, never the instruction
+    max_prompt_length_attempt1: Count = 384  # rows with a longer first prompt are left out, and counted
+    max_prompt_length_attempt2: Count = 1024  # if too long, the middle of attempt 1 is cut out, never the instruction
     max_new_tokens_attempt1: Count = 512
     max_new_tokens_attempt2: Count = 512
 
@@ -246,9 +250,9 @@ class Generation(TrainedSampling):
 class AdaptiveBeta2(Section):
     """Holds KL(attempt 1) near `target` by moving beta2 (proportional controller, Ziegler et al. 2019)."""
 
-    target: Annotated[float, Field(gt=0)]  # nats per token
-    rate: Annotated[float, Field(gt=0, le=1)] = 0.1
-    max_error: Annotated[float, Field(gt=0)] = 0.2
+    target: Annotated[float, Field(gt=0)]  # KL of attempt 1, in nats per token
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.1  # each step of stage I multiplies beta2 by 1 + rate * error
+    max_error: Annotated[float, Field(gt=0)] = 0.2  # the error is KL / target - 1, clipped to this size
 
 
 class Optimizer(Section):
@@ -266,55 +270,67 @@ class Optimizer(Section):
 class TrainLoop(Section):
     """What both RL scripts say of their optimizer steps."""
 
-    micro_batch_tokens: Count = 16_384  # tokens per forward, padding included; changes memory, never the update
+    micro_batch_tokens: Count = 16_384  # tokens per forward pass, padding included; affects memory, never the update
     checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end, and of each stage
-    keep_checkpoints: Annotated[int, Field(ge=2)] = 2  # the newest of each stage
-    keep_best: bool = True  # the best by held-out accuracy stays too: stage<N>/best
-    on_non_finite: Literal["stop", "skip"] = "stop"  # skip: drop the step, stop after three in a row
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2  # how many checkpoints of each stage are kept: the newest
+    keep_best: bool = True  # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`
+    on_non_finite: Literal["stop", "skip"] = "stop"
+    # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
+    # in a row ends the run
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
-    # what lib/watch.py calls a collapse ends the run (exit code 3), or takes it back to its best checkpoint
-    overlong_buffer: Annotated[int, Field(ge=0)] = 0  # last tokens of the budget that cost up to 1 (DAPO, eq. 13)
-    mask_truncated: bool = False  # true: answers, or attempts, that were cut off are not trained
-    resample_rounds: Annotated[int, Field(ge=0)] = 0  # DAPO's dynamic sampling: as often, at most, others are drawn for
-    # prompts whose answers all earn the same, or, of two attempts, none of whose attempts has an advantage
-    identical_rewards_warning: Count = 20  # steps in a row
+    # what happens on a collapse (defined in lib/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # restore: the run goes back to its best checkpoint, at half the learning rate
+    overlong_buffer: Annotated[int, Field(ge=0)] = 0
+    # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty
+    mask_truncated: bool = False  # true: completions cut off by the token limit are not trained on
+    resample_rounds: Annotated[int, Field(ge=0)] = 0
+    # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
+    # because all answers earn the same reward or, in train.py, no attempt has an advantage
+    identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
     stop_on_identical_rewards: bool = False
 
 
-KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for value and gradient of each
+KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for the value and the gradient of each
 
 
 class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
 
-    stage1_steps: Annotated[int, Field(ge=0)] | None = None  # null: stage1_epochs decides
+    stage1_steps: Annotated[int, Field(ge=0)] | None = None  # optimizer steps of stage I; null: stage1_epochs decides
     stage2_steps: Annotated[int, Field(ge=0)] | None = None
     stage1_epochs: Weight = 1.0
     stage2_epochs: Weight = 1.0
-    stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes
+    stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes together
     stage2_batch_size: Count = 16
-    attempts_per_prompt: Count = 4  # K1 first attempts of each prompt
-    revisions_per_attempt: Count = 2  # K2 second attempts of each first attempt
-    alpha: Weight = 1.0  # bonus alpha * (r2 - r1), on attempt 2 alone; the paper's 10 is for one revision an attempt.
-    # Several are compared with each other, which removes r1: attempt 2's reward counts 1 + alpha times, and no more
+    attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
+    revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
+    alpha: Weight = 1.0
+    # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
+    # comparing several revisions cancels r1, so that the bonus only makes attempt 2's reward count 1 + alpha times
     beta1: Weight = 0.01  # KL weight of both attempts
-    beta2: Weight = 0.1  # stage I's extra KL weight of attempt 1
-    beta1_in_stage1: bool = True  # the paper keeps the small beta1 term in stage I
+    beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
+    beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
     adaptive_beta2: AdaptiveBeta2 | None = None
-    bonus_on: Literal["match", "reward"] = "match"  # match: a format point is no self-correction
+    bonus_on: Literal["match", "reward"] = "match"
+    # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
+    # the rewards
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
-    # none: raw non-negative rewards, which can only push sampled text up
+    # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
+    # rewards that are never negative can only make sampled text more likely
     kl: KlKind = "k3"
-    kl_sample: Annotated[float, Field(gt=0, le=1)] = 1.0  # of first attempts without an advantage, in them or in their
-    # revisions, this share is drawn, whose KL counts 1 / kl_sample times; the others need no forward: unbiased, noisier
+    kl_sample: Annotated[float, Field(gt=0, le=1)] = 1.0
+    # share of the first attempts without an advantage (their own or a revision's) that is drawn for the KL, where it
+    # counts 1 / kl_sample times; the others need no forward pass. Unbiased, but noisier
     length_norm: Literal["sequence", "constant", "budget", "token"] = "sequence"
-    # sequence: 1/|y|, makes long wrong answers cheap; constant: 1/max_new_tokens (Dr.GRPO), of two budgets the longer:
-    # a token of either attempt weighs the same; budget: 1/max_new_tokens of its own attempt; token: mean over tokens
-    base_first_attempts: Fraction = 0.0  # share of prompts whose first attempts the base model writes (context only)
+    # weight of each token of an attempt y. sequence: 1/|y|, which makes long wrong answers cheap; constant:
+    # 1/max_new_tokens (Dr. GRPO), using the larger of the two limits, so that tokens of both attempts weigh the same;
+    # budget: 1/max_new_tokens of its own attempt; token: a mean over all tokens of the step
+    base_first_attempts: Fraction = 0.0
+    # share of prompts whose first attempts are sampled from the base model, as context only
     fresh_optimizer_per_stage: bool = True
 
     def has_steps(self, stage: int) -> bool:
-        """Whether anything is trained in a stage."""
+        """Tells whether a stage trains anything."""
         steps = getattr(self, f"stage{stage}_steps")
         return (getattr(self, f"stage{stage}_epochs") if steps is None else steps) > 0
 
@@ -322,27 +338,30 @@ class ScoreTrain(TrainLoop):
 class Eval(Section):
     """Held-out accuracy. Questions that are reported and questions to choose by, a checkpoint for one, never mix."""
 
-    rows: tuple[Annotated[int, Field(ge=0)], Count] | None = None  # [first, end]: those of the held-out rows that this
-    # run looks at, counted from 0, the end left out; null: all. What is beyond stays unseen: evaluate.py --rows
-    max_examples: Count = 200  # reported: the first so many of those that are not chosen by
-    step_examples: Count | None = None  # the same in the middle of a stage (every_steps); null: max_examples
-    selection_examples: Annotated[int, Field(ge=0)] = 200  # to choose by, at most a quarter of the rows; 0: none
-    temperature: Weight = 0.0  # 0 = greedy
-    greedy_too: bool = False  # true: before training and after each stage a greedy evaluation beside a sampled one
-    samples_per_prompt: Count = 1  # of 2 or more, a revision is held against a fresh first attempt
-    every_steps: Annotated[int, Field(ge=0)] = 0  # 0 = only before training and at the end, or after each stage
+    rows: tuple[Annotated[int, Field(ge=0)], Count] | None = None
+    # [first, end]: the held-out rows that this run uses, counted from 0, without `end`; null: all. The other rows stay
+    # unseen, for a later evaluate.py --rows
+    max_examples: Count = 200  # maximum number of questions reported: the first that are not for selection
+    step_examples: Count | None = None  # the same for evaluations within a stage (every_steps); null: max_examples
+    selection_examples: Annotated[int, Field(ge=0)] = 200
+    # maximum number of questions kept apart to choose a checkpoint, at most a quarter of the held-out rows; 0: none
+    temperature: Weight = 0.0  # sampling temperature; 0: greedy decoding
+    greedy_too: bool = False  # true: if answers are sampled, also evaluate greedily, before training and after stages
+    samples_per_prompt: Count = 1  # with 2 or more, a revision is compared with a fresh first attempt
+    every_steps: Annotated[int, Field(ge=0)] = 0
+    # training steps between evaluations; 0: evaluate only before training and at the end, or after each stage
     seed: int = 0
 
     def within(self, held_out: int) -> tuple[int, int]:
-        """First row and end of the part of so many held-out rows that this run looks at."""
+        """Returns the first row and the end of the part of `held_out` rows that this run uses."""
         return self.rows or (0, held_out)
 
     def examples(self, when: str) -> int:
-        """How many questions an evaluation reports, at most."""
+        """Returns the most questions that an evaluation reports."""
         return self.step_examples or self.max_examples if when == "step" else self.max_examples
 
     def passes(self, when: str) -> list["Eval"]:
-        """This evaluation, and the greedy one beside it, if there is one: greedy answers are equal, so one is drawn."""
+        """Returns this evaluation, and the greedy one if there is one: one sample, since greedy answers are equal."""
         if when == "step" or not self.greedy_too or self.temperature == 0:
             return [self]
         return [self, self.model_copy(update={"temperature": 0.0, "samples_per_prompt": 1})]
@@ -353,14 +372,15 @@ class Tracking(Section):
 
     backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"
     project: Name = "rematch"
-    # of W&B, unless its own variable says so (WANDB_MODE, WANDB_ENTITY, WANDB_NAME, WANDB_RUN_GROUP, ...)
-    mode: Literal["auto", "offline", "online"] = "auto"  # auto: online where W&B finds a key
+    # the project in the dashboard. With W&B, its environment variables (WANDB_PROJECT, WANDB_MODE, WANDB_ENTITY,
+    # WANDB_NAME, WANDB_RUN_GROUP, ...) take precedence over this section
+    mode: Literal["auto", "offline", "online"] = "auto"  # for W&B; auto: online if it finds an API key, else offline
     entity: Name | None = None
-    name: Name | None = None  # null: run_name
+    name: Name | None = None  # name of the run in the dashboard; null: run_name
     group: Name | None = None
     tags: list[Name] = []
     notes: Name | None = None
-    samples: Annotated[int, Field(ge=0)] = 8  # texts in the table of an evaluation
+    samples: Annotated[int, Field(ge=0)] = 8  # maximum number of texts in a table of samples
 
 
 class Outputs(Section):
@@ -371,11 +391,11 @@ class Outputs(Section):
 
     @property
     def run_dir(self) -> Path:
-        """`outputs/<run_name>`."""
+        """Returns the run directory, `<output_dir>/<run_name>`."""
         return Path(self.output_dir) / self.run_name
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         return iter(())
 
 
@@ -386,7 +406,7 @@ class RunConfig(Outputs):
     tracking: Tracking = Tracking()
 
     def smoke(self, examples: int) -> "RunConfig":
-        """This config, cut down to a run of a minute or three that touches every part of the loop."""
+        """Returns this config, reduced to a run of one to three minutes that uses every part of the loop."""
         raise NotImplementedError
 
 
@@ -405,7 +425,7 @@ class ScoreConfig(RunConfig):
     eval: Eval = Eval()
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         gen, train, limit = self.generation, self.train, self.model.max_seq_length
         yield from self.model.conflicts()
         for attempt in (1, 2):
@@ -468,9 +488,9 @@ class ScoreConfig(RunConfig):
         yield from _conflicts_of_rows(self)
 
     def smoke(self, examples: int) -> "ScoreConfig":
-        """At most `examples` rows, a few steps of small groups and short answers, with evaluations and checkpoints.
+        """Returns a config of at most `examples` rows, a few steps, small groups, short answers and evaluations.
 
-        The first stage that has steps gets two, with an evaluation between them, the other one.
+        The first stage that has steps gets two, with an evaluation between them; the other gets one.
         """
         train, gen, ev = self.train, self.generation, self.eval
         batch = _smoke_batch(examples)
@@ -513,34 +533,36 @@ class Endpoint(Section):
     What openai's client reads in the environment holds, such as OPENAI_ORG_ID, HTTPS_PROXY and OPENAI_CUSTOM_HEADERS.
     """
 
-    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL, and without it OpenAI itself
-    model: Name  # as the server calls it
-    api: Literal["chat", "responses"] = "chat"  # /chat/completions or /responses
-    api_key_env: Name | None = None  # the environment variable that holds the key, never the key
-    # null: no key; but OPENAI_API_KEY where base_url is null too
-    azure_api_version: Name | None = None  # such as 2024-10-21: base_url, or AZURE_OPENAI_ENDPOINT, is then that of an
-    # Azure resource, https://RESOURCE.openai.azure.com, model a deployment, AZURE_OPENAI_API_KEY the key by default
-    headers: dict[Name, str] = {}  # sent with every request, and kept in config.yaml: none that is secret
-    max_concurrency: Count = 32  # requests at once
-    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one reply, all its retries included
-    max_retries: Annotated[int, Field(ge=0)] = 5  # after 408, 409, 429, 5xx, malformed answers and broken connections
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = (
-        "max_tokens"  # OpenAI's new models want the latter
-    )
-    extra_body: dict[str, Any] = {}  # sent as it is, such as {reasoning: {effort: low}}; {seed: null} sends no seed
-    input_price: Weight = 0.0  # per million tokens, in your currency: what a run costs is told as it goes
+    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL if that is set, else OpenAI itself
+    model: Name  # the model's name on the server
+    api: Literal["chat", "responses"] = "chat"  # which API to call: /chat/completions or /responses
+    api_key_env: Name | None = None  # name of the environment variable that holds the key, not the key itself;
+    # null: no key, or OPENAI_API_KEY if base_url is null too
+    azure_api_version: Name | None = None
+    # such as 2024-10-21, for Azure: base_url (or AZURE_OPENAI_ENDPOINT) is then the resource's address,
+    # https://RESOURCE.openai.azure.com, `model` is a deployment, and the key is in AZURE_OPENAI_API_KEY by default
+    headers: dict[Name, str] = {}  # sent with every request and saved in config.yaml, so put no secrets here
+    max_concurrency: Count = 32  # maximum number of requests at once
+    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # seconds for one reply, including all retries
+    max_retries: Annotated[int, Field(ge=0)] = 5
+    # retries of a request after status 408, 409, 429 or 5xx, a malformed reply or a broken connection
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    # name of the request field for the token limit; OpenAI's new models need max_completion_tokens
+    extra_body: dict[str, Any] = {}
+    # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed
+    input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
     output_price: Weight = 0.0
 
     def cost(self, read: int, written: int) -> float:
-        """What so many tokens cost."""
+        """Returns the cost of `read` input tokens and `written` output tokens."""
         return (read * self.input_price + written * self.output_price) / 1e6
 
 
 class Thinking(Section):
     """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
 
-    enabled: bool | None = None  # told to the chat template as `enable_thinking`; null leaves that to the template
-    budget_tokens: Annotated[int, Field(ge=0)] = 0  # on top of max_new_tokens
+    enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
+    budget_tokens: Annotated[int, Field(ge=0)] = 0  # tokens for reasoning, on top of max_new_tokens
     open_tag: Name = "<think>"
     close_tag: Name = "</think>"
 
@@ -548,59 +570,61 @@ class Thinking(Section):
 class KeptThinking(Thinking):
     """Reasoning of rollouts."""
 
-    keep: bool = True  # rows carry it, between the tags, for SFT to learn
+    keep: bool = True  # true: rows include the reasoning between its tags, so that SFT trains on it
 
 
 class ChatSampling(Section):
     """How chats are answered, and budgets in tokens. Nothing is trained on these log-probs, so top_p is allowed."""
 
     samples_per_prompt: Count = 1
-    temperature: Weight = 1.0  # 0 is greedy
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # of an endpoint only
-    max_new_tokens: Count = 1024  # of one reply
+    temperature: Weight = 1.0  # 0: greedy decoding
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # for endpoints only
+    max_new_tokens: Count = 1024  # maximum tokens of one reply; thinking.budget_tokens come on top
     thinking: KeptThinking = KeptThinking()
-    batch_size: Count = 64  # of a local model: replies decoded at once, at most
+    batch_size: Count = 64  # maximum number of replies that a local model decodes at once
 
     @property
     def most_tokens(self) -> int:
-        """Of one reply, reasoning included."""
+        """Returns the token limit of one reply, reasoning included."""
         return self.max_new_tokens + self.thinking.budget_tokens
 
 
 class Web(Section):
     """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
 
-    enabled: bool = False  # true: may reach public addresses, and no others
-    folder: str | None = None  # documents (.txt .md .html) that are searched and fetched instead; no network at all
-    timeout_s: Annotated[float, Field(gt=0, le=120)] = (
-        15.0  # of one call: name, connection, redirects and body together
-    )
-    max_characters: Count = 20_000  # of a page's text
+    enabled: bool = False  # true: the tools may reach public internet addresses, and no others
+    folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
+    timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
+    # seconds for one call: name resolution, connection, redirects and body together
+    max_characters: Count = 20_000  # maximum length of a page's text; the rest is cut
     ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]
-    allowed_domains: list[Name] = []  # with their subdomains; empty: every public one
-    blocked_hosts: list[Name] = []  # your own public ones: names, with their subdomains, addresses, networks
-    per_host_per_minute: Count = 300  # a hundred rollouts may ask one encyclopedia at once; others wait, or fail
+    allowed_domains: list[Name] = []  # domains that may be fetched, with their subdomains; empty: all public ones
+    blocked_hosts: list[Name] = []
+    # hosts never to fetch from, such as your own public ones: names (with their subdomains), addresses, networks
+    per_host_per_minute: Count = 300
+    # maximum requests to one host per minute; more must wait, or fail if that takes too long. All rollouts share the
+    # limit, so it is high: a hundred of them may ask one encyclopedia at once
     user_agent: Name = "Rematch/0.1 (research)"
 
 
 class Tools(Section):
     """What the model may call while it answers. Outputs of tools are never trained on."""
 
-    names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of a function of yours
+    names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of your own function
     protocol: Literal["auto", "native", "json"] = "auto"
-    # native: the chat template's, or the endpoint's, own tool calls; json: one JSON object at the end of a message;
-    # auto: native, unless the model is local and its template knows no tools
-    max_turns: Count = 6  # messages of the model in one episode
+    # how the model calls a tool. native: by the tool calls of the chat template or the endpoint; json: by one JSON
+    # object at the end of a message; auto: native, unless the model is local and its template does not support tools
+    max_turns: Count = 6  # maximum number of messages of the model in one episode
     max_calls_per_turn: Count = 1
     call_timeout_s: Annotated[float, Field(gt=0)] = 60.0
-    total_timeout_s: Annotated[float, Field(gt=0)] = 300.0  # of all calls of an episode
-    max_total_tokens: Count = 16_384  # that the model writes in one episode
-    max_result_characters: Count = 8_000  # what the model sees of a result
+    total_timeout_s: Annotated[float, Field(gt=0)] = 300.0  # seconds for all calls of an episode together
+    max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
+    max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
     web: Web = Web()
 
     @property
     def uses_web(self) -> bool:
-        """Whether a web tool is among them."""
+        """Tells whether any of the tools is a web tool."""
         return any(name.startswith("web.") for name in self.names)
 
 
@@ -608,16 +632,16 @@ class Collection(Section):
     """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
 
     min_reward: float | None = None
-    only_matches: bool | None = None  # right answers alone; null: where a `reward` is given
-    best_of: Count | None = None  # the best so many of each prompt, by reward, then by length
-    distinct: bool = True  # of equal completions of a prompt the first
-    truncated: bool = False  # true keeps answers that were cut off by a budget
+    only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
+    best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
+    distinct: bool = True  # true: of equal completions of a prompt, only the first
+    truncated: bool = False  # true: also completions that were cut off by a limit
 
 
 class Upload(Section):
     """Where the selected rows go, beside the run directory."""
 
-    repo_id: Name  # a data set on the model hub
+    repo_id: Name  # id of a dataset on the Hugging Face Hub
     private: bool = True
 
 
@@ -627,9 +651,9 @@ class RolloutDataset(Section):
     name: Name
     config_name: str | None = None
     revision: str | None = None
-    split: str | None = None  # such as train or train[:2000]; needed where a source has several
-    target_field: Name | None = None  # the column with the right answer, for rewards that compare
-    max_rows: Count | None = None  # the first ones
+    split: str | None = None  # such as train or train[:2000]; required if there are several splits
+    target_field: Name | None = None  # the column with the right answer, for rewards that compare with it
+    max_rows: Count | None = None  # use at most this many rows, the first ones
 
 
 class ChatPrompts(Section):
@@ -637,27 +661,27 @@ class ChatPrompts(Section):
 
     system: str = ""
     user: str = "{prompt}"
-    messages_field: Name | None = None  # a column that holds a chat already, in place of `user`; `system` stands before
-    # chats that have no system message of their own
+    messages_field: Name | None = None
+    # a column that holds a whole chat, used in place of `user`; `system` is put before chats without a system message
 
 
 class CollectConfig(RunConfig):
     """collect_rollouts.py"""
 
-    endpoint: Endpoint | None = None  # who answers: a server,
-    model: Model | None = None  # or a model in this process,
-    adapter: str | None = None  # with an adapter on it
+    endpoint: Endpoint | None = None  # the server that answers; give either this or `model`
+    model: Model | None = None  # the model that answers, loaded in this process; give either this or `endpoint`
+    adapter: str | None = None  # a LoRA adapter for the local `model`
     dataset: RolloutDataset
     prompts: ChatPrompts = ChatPrompts()
     generation: ChatSampling = ChatSampling()
     tools: Tools = Tools()
-    reward: Reward | None = None  # null: nothing is judged
+    reward: Reward | None = None  # how answers are judged; null: not at all
     sandbox: Sandbox = Sandbox()
     select: Collection = Collection()
     upload: Upload | None = None
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         if (self.endpoint is None) == (self.model is None):
             yield ("endpoint", "model"), "give one of the two: a server to ask, or a model to load"
         if self.model:
@@ -692,12 +716,12 @@ class CollectConfig(RunConfig):
 
     @property
     def selection(self) -> Collection:
-        """What is kept, `only_matches` decided."""
+        """Returns `select` with a value for `only_matches`."""
         chosen = self.select.only_matches
         return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
 
     def smoke(self, examples: int) -> "CollectConfig":
-        """At most `examples` rows, two short samples each, with tools a call and the answer."""
+        """Returns a config of at most `examples` rows and two short samples of each, with one round of tools."""
         generation, tools = self.generation, self.tools
         budget = min(generation.thinking.budget_tokens, SMOKE_REPLY_TOKENS)
         return self.model_copy(
@@ -720,7 +744,7 @@ class CollectConfig(RunConfig):
 def _conflicts_of_endpoint(
     section: str, endpoint: Endpoint, thinking: Thinking, thinking_key: str = ""
 ) -> Iterator[Conflict]:
-    """What is wrong with the server of `section` ("" for the config's own)."""
+    """Yields what is wrong with the server of `section` ("" for the config's own)."""
     key = f"{section}.endpoint".removeprefix(".")
     if endpoint.api == "responses" and thinking.enabled is not None:
         yield (
@@ -740,7 +764,7 @@ def _conflicts_of_endpoint(
 
 
 def wrong_address(url: str) -> str:
-    """What is wrong with a server's address, "" if nothing is."""
+    """Returns what is wrong with a server's address, "" if nothing is."""
     if not re.match(r"https?://[^\s/]+", url):
         return f"no address: {url!r}; write http://HOST:PORT/v1"
     try:
@@ -756,43 +780,45 @@ def wrong_address(url: str) -> str:
 class SelfPlayDataset(Dataset):
     """Where rows come from; programming tasks need no column with the right answer."""
 
-    target_field: Name | None = None  # for rewards that compare, and for the leak test of hints
+    target_field: Name | None = None  # the column with the right answer: for rewards, and to drop hints that reveal it
 
 
 class SelfPlayPrompts(ChatPrompts):
     """What the policy and its opponent are asked, and how the policy is shown a hint."""
 
-    hinted: str = "{question}\n\nHint: {hint}"  # the last message of a retry; {question} is what it was before
+    hinted: str = "{question}\n\nHint: {hint}"  # last message of a retry; {question}: what it was without the hint
 
 
 class SelfPlayGeneration(TrainedSampling):
     """The policy's answers; budgets in tokens."""
 
-    max_prompt_length: Count = 1024  # longer prompts are left out, and counted; a hint comes on top of it
+    max_prompt_length: Count = 1024  # longer prompts are left out, and counted; hints come on top of this limit
     max_new_tokens: Count = 1024
     thinking: Thinking = Thinking()
 
     @property
     def most_tokens(self) -> int:
-        """Of one answer, reasoning included."""
+        """Returns the token limit of one answer, reasoning included."""
         return self.max_new_tokens + self.thinking.budget_tokens
 
 
 class Snapshots(Section):
     """An opponent on the same base: adapters that the policy had before. On held-out rows it is the first of all."""
 
-    every_steps: Annotated[int, Field(ge=0)] = 0  # steps between two snapshots; 0: the policy as it began, for ever
-    keep: Count = 4  # the pool's size; the oldest goes first
-    pick: Literal["latest", "uniform"] = "uniform"  # which of them plays a step; fixed opponents are overfitted
+    every_steps: Annotated[int, Field(ge=0)] = 0  # steps between snapshots; 0: only the initial policy
+    keep: Count = 4  # size of the pool; the oldest snapshot is dropped first
+    pick: Literal["latest", "uniform"] = "uniform"
+    # which snapshot plays a step; uniform: a random one, because the policy would overfit to a fixed opponent
 
 
 class Curriculum(Section):
     """How likely a prompt is drawn, by how much its group is likely to differ: 4 p (1 - p), p its pass rate."""
 
-    floor: Fraction = 0.1  # weight of a prompt whose answers all earn the same, where one solved half the time has 1
-    opponent: Weight = 1.0  # weighs a prompt that the opponent solves and the policy does not 1 + this times as much
-    memory: Fraction = 0.3  # how much of what was known of p the next outcome leaves
-    forget_after: Annotated[float, Field(gt=0)] = 4.0  # epochs in which what is known fades to 1/e, p to one half
+    floor: Fraction = 0.1  # weight of a prompt that is always or never solved; one solved half the time has weight 1
+    opponent: Weight = 1.0  # a prompt solved by the opponent and never by the policy weighs 1 + this times as much
+    memory: Fraction = 0.3  # weight of the old estimate of p when a new outcome updates it
+    forget_after: Annotated[float, Field(gt=0)] = 4.0
+    # epochs after which, without new outcomes, the distance of p from one half has decayed to 1/e
 
 
 class Opponent(Section):
@@ -801,18 +827,21 @@ class Opponent(Section):
     endpoint: Endpoint | None = None
     snapshots: Snapshots | None = None
     use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
-    # scoreboard: is counted, no more; win: a win is paid 1, a tie and a loss less, answer by answer (below);
-    # curriculum: who solved a prompt decides how often it comes; additive: reward - opponent's reward, the same for a
-    # whole group, so that the baseline removes it (lib/selfplay.py)
-    weight: Fraction = 0.2  # of win, in (1 - weight) * reward + weight * score; of additive
-    tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # between two right answers alone
-    both_wrong: Fraction = 0.5  # the score where neither is right and the rewards are equal
+    # what games change. scoreboard: nothing, they are only counted; win: the reward of each answer, by a score of 1 for
+    # a win and less for a tie or a loss (see below); curriculum: how often a prompt is drawn, by who solved it;
+    # additive: the reward, by its distance from the opponent's reward, which is the same for the whole group, so that
+    # the baseline removes it (lib/selfplay.py)
+    weight: Fraction = 0.2
+    # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
+    tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
+    both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
     curriculum: Curriculum = Curriculum()
     temperature: Weight = 0.7
-    max_new_tokens: Count | None = None  # null: as many as the policy
+    max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
     thinking: Thinking = Thinking()
-    outage: Literal["mask", "stop"] = "mask"  # of a server that has answered before
-    # mask: games count as ties, and on no scoreboard; stop: the run ends, to be resumed
+    outage: Literal["mask", "stop"] = "mask"
+    # what happens if a server that has answered before fails. mask: its games count as ties, and on no scoreboard;
+    # stop: the run stops, and can be resumed
 
 
 HINT_REQUEST = """You help a student with the problem below, and you have seen them fail. Write a single concrete \
@@ -834,22 +863,24 @@ class Hint(Section):
     A request may name {question}, {attempt} and any column of the row: what it does not name, the teacher does not see.
     """
 
-    neither: Fraction = 0.15  # probability where the whole group failed, and the opponent too or could not be had
-    opponent_only: Fraction = 0.1  # where the group failed and the opponent did not
+    neither: Fraction = 0.15
+    # probability of asking for a hint if the whole group failed and so did the opponent, or the request to it
+    opponent_only: Fraction = 0.1  # the same probability if the whole group failed but the opponent did not
     train: Literal["on_policy", "off_policy", "collect"] = "collect"
-    # on_policy: the retries are a group of their own, trained under the hinted prompt; off_policy: under the plain one,
-    # with a truncated importance weight; collect: those that are right go to sft.jsonl
-    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)  # one is drawn for each prompt
+    # what becomes of the retries. on_policy: trained as a group of their own, under the hinted prompt; off_policy:
+    # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl
+    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
+    # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
     hint_request: str = HINT_REQUEST
     critique_request: str = CRITIQUE_REQUEST
-    retries: Count | None = None  # answers under the hint; null: as many as in any group
-    max_characters: Count = 300  # of a hint, which is cut at a space
+    retries: Count | None = None  # answers sampled under the hint; null: train.group_size
+    max_characters: Count = 300  # maximum length of a hint; a longer one is cut at a space
 
 
 class Solve(Section):
     """Solutions by the teacher: judged, and kept for SFT alone."""
 
-    probability: Fraction = 0.0  # where the whole group failed
+    probability: Fraction = 0.0  # probability of asking for a solution if the whole group failed
     request: str = "{question}"
 
 
@@ -860,46 +891,46 @@ class Teacher(Section):
     hint: Hint = Hint()
     solve: Solve = Solve()
     temperature: Weight = 0.6
-    max_new_tokens: Count = 256  # of a hint; a solution may have as many as an answer of the policy
+    max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
     thinking: Thinking = Thinking()
-    outage: Literal["mask", "stop"] = "mask"  # mask: go on without help; stop: the run ends, to be resumed
+    outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
 
 
 class SamplerCorrection(Section):
     """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
 
-    level: Literal["sequence", "token"] = "sequence"  # only the first is unbiased
+    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
     cap: Annotated[float, Field(ge=1)] = 2.0
-    beyond: Literal["truncate", "mask"] = "truncate"  # mask: what exceeds the cap is left out
+    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
 
 
 class GspoTrain(TrainLoop):
     """GSPO (Zheng et al. 2025, arXiv 2507.18071) and its relatives; null takes what belongs to `loss`."""
 
-    steps: Count | None = None  # null: epochs decides
+    steps: Count | None = None  # number of steps; null: epochs decides
     epochs: Annotated[float, Field(gt=0)] = 1.0
-    batch_size: Count = 32  # prompts per step, over all processes
-    group_size: Annotated[int, Field(ge=2)] = 8  # answers to each
-    minibatches: Count = 4  # optimizer steps per step, each on its part of the prompts
-    passes: Count = 1  # over the same answers
+    batch_size: Count = 32  # prompts per step, over all processes together
+    group_size: Annotated[int, Field(ge=2)] = 8  # answers to each prompt
+    minibatches: Count = 4  # parts into which a step's prompts are split, with one optimizer step each
+    passes: Count = 1  # how often a step goes over the same answers
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
-    clip: tuple[Weight, Weight] | None = None  # two numbers: the ratio stays within 1 - first and 1 + second
+    clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
     advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/losses.py
-    length_norm: Literal["sequence", "constant", "token"] | None = None  # as in SCoRe
-    beta: Weight = 0.0  # KL weight; 0 needs no reference
+    length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
+    beta: Weight = 0.0  # KL weight; with 0, no reference model is run
     kl: KlKind = "k3"
     sampler_correction: SamplerCorrection | None = None
 
 
 def _conflicts_of_collapse(train: TrainLoop) -> Iterator[Conflict]:
-    """A return to what is not kept."""
+    """Yields a conflict if the run is to go back to a best checkpoint that is not kept."""
     if train.on_collapse == "restore" and not train.keep_best:
         keys = ("train.on_collapse", "train.keep_best")
         yield keys, "there is no best checkpoint to go back to: set keep_best: true, or on_collapse: stop"
 
 
 def _conflicts_of_rows(config: "ScoreConfig | SelfPlayConfig") -> Iterator[Conflict]:
-    """Held-out rows that are none."""
+    """Yields a conflict if `eval.rows` has no row, or rows beyond those held out."""
     first, end = config.eval.rows or (0, 1)
     keys = ("eval.rows", "dataset.test_split_size")
     if first >= end:
@@ -926,7 +957,7 @@ class SelfPlayConfig(RunConfig):
     eval: Eval = Eval()
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         gen, train, limit = self.generation, self.train, self.model.max_seq_length
         yield from self.model.conflicts()
         need = gen.max_prompt_length + gen.most_tokens
@@ -969,7 +1000,7 @@ class SelfPlayConfig(RunConfig):
         yield from _conflicts_of_collapse(train)
 
     def smoke(self, examples: int) -> "SelfPlayConfig":
-        """At most `examples` rows, 2 steps, small groups and budgets, both evaluation and checkpoints on."""
+        """Returns a config of at most `examples` rows, 2 steps, small groups, short answers and evaluations."""
         train, gen, opponent, teacher = self.train, self.generation, self.opponent, self.teacher
         batch = _smoke_batch(examples)
         thinking = gen.thinking.model_copy(update={"budget_tokens": min(gen.thinking.budget_tokens, SMOKE_TOKENS)})
@@ -1026,49 +1057,51 @@ class SFTDataset(Section):
     config_name: str | None = None
     revision: str | None = None
     split: str | None = None
-    test_split_size: Annotated[int, Field(ge=0)] = 200  # drawn or first ones, as in train.py
+    test_split_size: Annotated[int, Field(ge=0)] = 200  # number of held-out rows, chosen as in Dataset
     family_field: Name | None = None
-    max_train_rows: Count | None = None  # the first ones, counted last: chosen by the next two, not held out, distinct
-    min_reward: float | None = None  # of the column `reward`, as rollouts have it
-    only_matches: bool = False  # rows whose column `match` is true alone
-    distinct: bool = True  # of equal chats the first
+    max_train_rows: Count | None = None
+    # train on at most this many rows: the first that are not held out and pass the three filters below
+    min_reward: float | None = None  # lowest value in the column `reward`, which rollouts have
+    only_matches: bool = False  # true: only rows in which the column `match` is true
+    distinct: bool = True  # true: of equal chats, only the first
 
 
 class SFTPrompts(Section):
     """What stands before the rows' own turns."""
 
-    system: str = ""  # before chats that have no system message of their own
+    system: str = ""  # system message for chats that have none of their own
 
 
 class SFTTrain(Section):
     """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/chats.py finds them."""
 
-    steps: Count | None = None  # null: epochs decides
+    steps: Count | None = None  # optimizer steps; null: epochs decides
     epochs: Annotated[float, Field(gt=0)] = 1.0
-    batch_size: Count = 16  # sequences per forward and process
+    batch_size: Count = 16  # sequences per forward pass and process
     gradient_accumulation: Count = 1
-    max_length: Count = 1024  # tokens of a sequence
+    max_length: Count = 1024  # maximum tokens of a sequence
     truncation: Literal["drop", "cut"] = "drop"
-    # drop: turns whose end lies beyond max_length are not trained; cut: their beginning is, which teaches no end
-    packing: bool = False  # true: sequences are filled up with several chats, which do not see each other
-    shuffle: bool = True  # false: rows in the order of the file, a curriculum
+    # for a turn that ends beyond max_length. drop: it is not trained; cut: its beginning is trained, without an end
+    packing: bool = False  # true: several chats share a sequence, without attending to each other
+    shuffle: bool = True  # false: rows are used in the order of the file, as a curriculum
     checkpoint_every: Annotated[int, Field(ge=0)] = 0
-    on_collapse: Literal["warn", "stop"] = "stop"  # as in train.py
-    eval_every: Annotated[int, Field(ge=0)] = 0  # its loss is the mean of batches, so compare equal batch sizes
+    on_collapse: Literal["warn", "stop"] = "stop"  # warn: only report a collapse (lib/watch.py); stop: end the run
+    eval_every: Annotated[int, Field(ge=0)] = 0
+    # steps between evaluations; 0: none. Their loss is a mean over batches, so compare only runs of equal batch size
 
 
 class SFTConfig(RunConfig):
     """sft_train.py"""
 
     model: SFTModel
-    lora: Lora | None = None  # null: all weights are trained
+    lora: Lora | None = None  # null: no adapter, all weights are trained
     dataset: SFTDataset
     prompts: SFTPrompts = SFTPrompts()
     optimizer: Optimizer = Optimizer()
     train: SFTTrain = SFTTrain()
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         yield from self.model.conflicts()
         if self.train.max_length > self.model.max_seq_length:
             yield (
@@ -1089,7 +1122,7 @@ class SFTConfig(RunConfig):
             yield keys, "packing puts rows together by length, whatever their order: set one of the two the other way"
 
     def smoke(self, examples: int) -> "SFTConfig":
-        """At most `examples` rows and 4 steps of few, with an evaluation between them."""
+        """Returns a config of at most `examples` rows and 4 small steps, with evaluations."""
         train = self.train
         return self.model_copy(
             update={
@@ -1116,34 +1149,37 @@ class SweepConfig(Outputs):
     """sweep.py"""
 
     stages: Annotated[dict[Annotated[str, Field(pattern=r"^[a-z]\w*$")], Name], Field(min_length=1)]
-    # commands in order, as they are typed; a word ending in .py at the start is run by this Python. {seed}, {variant}
-    # and {threads} are those of the run, {dir} is a folder of the stage's own, {run} makes it the script's run
-    # directory, {name} is the folder of an earlier stage. Double other braces. The last stage is what is measured.
+    # {name: command}, run in this order; the last stage is measured. A command that begins with a .py file is run by
+    # this Python. In it, {seed}, {variant} and {threads} are those of the run, {dir} is the stage's own folder, {run}
+    # makes that the script's run directory, and the name of an earlier stage in braces is its folder. Double all other
+    # braces.
     variants: Annotated[
         dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], list[Name] | dict[str, list[Name]]], Field(min_length=1)
     ] = {"default": []}
-    # words behind the last stage's command, or {stage: words}; what no variant changes is run once per seed
-    seeds: Count | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 5  # 5: seeds 0 to 4
-    threads: Annotated[list[Count], Field(min_length=1)] = [1]  # OMP_NUM_THREADS; seed n gets the (n mod length)th
-    parallel: Count | None = None  # commands at once; null: as many as there are cores for their threads
-    figures: dict[str, Name] = {}  # of a last stage that is no script: {moment.key: regular expression with one group}
-    # for its screen output, whose last match is the figure
-    require: list[str] = []  # conditions on every run, see lib/conditions.py
+    # words to append to the last stage's command, or {stage: words}; stages that no variant changes run once per seed
+    seeds: Count | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 5
+    # a list of seeds, or their number: 5 is seeds 0 to 4
+    threads: Annotated[list[Count], Field(min_length=1)] = [1]  # OMP_NUM_THREADS; seed n uses entry n mod length
+    parallel: Count | None = None  # number of commands run at once; null: as many as have cores for their threads
+    figures: dict[str, Name] = {}
+    # for a last stage that is not a script of this repository: {moment.key: regular expression with one group}; the
+    # figure is the last match in its screen output
+    require: list[str] = []  # conditions that every run must meet (lib/conditions.py)
 
     @property
     def all_seeds(self) -> list[int]:
-        """Every seed, in order."""
+        """Returns all seeds, in order."""
         return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
     def extra_words(self, variant: str, stage: str) -> list[str]:
-        """What a variant puts behind the command of a stage."""
+        """Returns the words that a variant appends to the command of a stage."""
         words = self.variants[variant]
         if isinstance(words, list):
             words = {list(self.stages)[-1]: words}
         return words.get(stage, [])
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Values that do not fit together, each with the keys involved and the cure."""
+        """Yields values that do not fit together: the keys involved, and a sentence that ends with the fix."""
         known = list(PLACEHOLDERS)
         for stage, command in self.stages.items():
             if stage in PLACEHOLDERS:
@@ -1189,7 +1225,7 @@ Config = TypeVar("Config", bound=Outputs)
 
 
 def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.ArgumentParser:
-    """The command line that all scripts share: `--config FILE`, `--smoke N` and `section.key=value` overrides."""
+    """Returns the parser that all scripts share: `--config FILE`, `--smoke N` and `section.key=value` overrides."""
     result = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--config", required=required, type=Path, metavar="FILE", help="the YAML file of the task")
     if smoke:
@@ -1201,7 +1237,7 @@ def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.Argu
 
 
 def resuming_parser(doc: str) -> argparse.ArgumentParser:
-    """The same with the verbs of the scripts that save checkpoints."""
+    """Returns `parser` with the options of the scripts that save checkpoints."""
     result = parser(doc)
     result.add_argument(
         "--resume", nargs="?", const=True, default=False, type=Path, metavar="DIR",
@@ -1212,7 +1248,7 @@ def resuming_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def training_parser(doc: str) -> argparse.ArgumentParser:
-    """The same with the verbs of the scripts that train by reinforcement."""
+    """Returns `resuming_parser` with the options of the scripts that train by reinforcement learning."""
     result = resuming_parser(doc)
     result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
     result.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
@@ -1221,7 +1257,7 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """The command line of a script that saves checkpoints; overrides may stand anywhere, behind --resume too."""
+    """Parses the command line of a script that saves checkpoints; overrides may be anywhere, even after --resume."""
     words = sys.argv[1:]
     for i, (word, following) in enumerate(pairwise(words)):
         if word == "--resume" and re.match(r"[\w.]+=", following):  # no folder: the newest checkpoint is meant
@@ -1231,7 +1267,7 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def positive(text: str) -> int:
-    """The number that an option of a script gives."""
+    """Reads the value of an option, an integer of at least 1. Raises ArgumentTypeError for anything else."""
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
     return int(text)
@@ -1247,11 +1283,11 @@ def load(
     smoke: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Config:
-    """The validated config of `path`, with overrides and then `--smoke` applied, which says what it changes.
+    """Returns the validated config of `path`, with overrides and then `--smoke` applied; says what the latter changes.
 
-    Of several kinds it is the one that knows most of the file's keys, and of equals the first. Raises ConfigError: one
-    line per mistake, with file and line, dotted key, what was got and what to do; or one for the config of a script
-    that is not meant.
+    Of several `kinds`, takes the one with the fewest unknown keys in the file, the first if tied. Raises ConfigError:
+    one line per mistake, with file and line, dotted key, what was got and what to do; or one line if the file is the
+    config of another script.
     """
     tree, lines, mistakes = _read(path)
     kind = _kind_of(tree, kinds if isinstance(kinds, tuple) else (kinds,), path)
@@ -1273,7 +1309,7 @@ def load(
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The dotted keys whose values differ in two trees, each with `before -> now`."""
+    """Yields the dotted keys whose values differ between two trees, each with `before -> now`."""
     old, new = (dict(_flat(tree)) for tree in (before, now))
     for key in {**old, **new}:
         pair = old.get(key, "absent"), new.get(key, "absent")
@@ -1290,7 +1326,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def dump(config: Outputs) -> str:
-    """The resolved config as YAML that `load` reads back."""
+    """Returns the resolved config as YAML that `load` reads back."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -1308,20 +1344,20 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|nan)$"),
     list("-+.0123456789"),
 )
-MERGE = "tag:yaml.org,2002:merge"  # `<<: *name` in a section: the keys of another one, but for those it has itself
+MERGE = "tag:yaml.org,2002:merge"  # `<<: *name` copies another section's keys, except those given here
 _Loader.add_implicit_resolver(MERGE, re.compile(r"^<<$"), ["<"])
 _Loader.add_constructor("tag:rematch:int", lambda loader, node: int(node.value))
-MOST_VALUES = 10_000  # of a config, what it repeats by `*name` included
-DEEPEST = 50  # levels
+MOST_VALUES = 10_000  # in a config, repetitions by `*name` included
+DEEPEST = 50  # levels of nesting
 
 
 def read_tree(path: Path) -> dict:
-    """The values of a YAML file by key, whatever the keys. ConfigError where it can not be read."""
+    """Returns the values of a YAML file by key, whatever the keys. Raises ConfigError if it cannot be read."""
     return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[dict, dict[str, Any], list[tuple[Any, str]]]:
-    """The tree of a YAML file, the line of every dotted key, and the duplicate keys found."""
+    """Reads a YAML file: its tree, the line of every dotted key, and the duplicate keys. Raises ConfigError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -1350,10 +1386,10 @@ class _Knot(yaml.MarkedYAMLError):
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """The YAML of a text, not yet made values. Raises a YAMLError: _Knot where it nests, repeats or holds itself."""
+    """Parses YAML into nodes. Raises YAMLError: _Knot if it is too deep, has too many values or contains itself."""
     too_deep = f"more than {DEEPEST} levels within each other; check brackets and indentation"
     depth = count = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):  # what comes after this calls itself for each level
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):  # everything after this loop recurses, once per level
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
@@ -1389,9 +1425,10 @@ def _constructed(root: yaml.Node | None) -> Any:
 
 
 def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Config]:
-    """Which of `kinds` a file is. ConfigError where each has unknown keys, and the config of another script has none.
+    """Returns the one of `kinds` that a file is: the one with the fewest unknown keys.
 
-    So a typo stays a typo. What is missing does not count: that is told by its name.
+    Raises ConfigError if that has unknown keys and the config of another script has none, so a typo stays a typo.
+    Missing keys do not count: they are reported by name.
     """
     kind = min(kinds, key=lambda each: _strangers(each, tree))
     owner = next((each for each in KINDS if not _strangers(each, tree)), kind)
@@ -1405,7 +1442,7 @@ def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Co
 
 
 def _strangers(kind: type[BaseModel], tree: dict) -> int:
-    """How many keys of a tree a section does not know, those of its sections included."""
+    """Counts the keys of a tree that a section does not know, including those of its own sections."""
     count = 0
     for key, value in tree.items():
         if key not in kind.model_fields:
@@ -1416,7 +1453,7 @@ def _strangers(kind: type[BaseModel], tree: dict) -> int:
 
 
 def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicates: list[tuple[Any, str]]) -> None:
-    """Notes the line of every dotted key of a section; what `<<` brings in gives way to the section's own keys."""
+    """Notes the line of every dotted key of a section; keys merged by `<<` give way to the section's own."""
     for key_node, value_node in node.value:
         if key_node.tag == MERGE:
             continue
@@ -1439,7 +1476,7 @@ def _index(node: yaml.MappingNode, prefix: str, lines: dict[str, Any], duplicate
 
 
 def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
-    """Sets one `section.key=value` in the tree; returns the mistake, if it is one."""
+    """Sets one `section.key=value` in the tree; returns the mistake in it, if there is one."""
     where = f"override '{text}'"
     key, equals, value = text.partition("=")
     if not equals or not key:
@@ -1462,11 +1499,11 @@ def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, s
 
 
 def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
-    """The config, or every mistake in it: pydantic's first, then the conflicts among the fields that are sound."""
+    """Returns the config and every mistake in it: pydantic's first, then the conflicts among its valid fields."""
     found: list[tuple[str, str]] = []
-    stubs: list[str] = []  # keys whose value is ours: what is wrong with it, or below it, has been told
+    stubs: list[str] = []  # keys whose value was replaced: mistakes in it, or below it, are already reported
     config = None
-    for _ in range(3):  # what is wrong is taken out, so that the remaining fields can still be checked together
+    for _ in range(3):  # wrong values are taken out, so that the other fields can still be checked together
         try:
             config = kind.model_validate(tree)
             break
@@ -1483,7 +1520,7 @@ def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple
 def _explain(
     kind: type[BaseModel], tree: dict, error: ValidationError
 ) -> tuple[dict, list[tuple[str, str]], list[str]]:
-    """The tree with wrong values replaced, pydantic's errors as (dotted key, sentence), and the keys of stubs."""
+    """Returns the tree with wrong values replaced, the errors as (dotted key, sentence), and the replaced keys."""
     found: dict[str, str] = {}
     stubs: list[str] = []
     tree = _copy(tree)
@@ -1517,7 +1554,7 @@ def _explain(
 
 
 def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[str], Any]:
-    """The dotted path of a pydantic location, without its union and list parts, and the field it names."""
+    """Returns the dotted path of a pydantic location, without its union and list parts, and the field it names."""
     path: list[str] = []
     owner: Any = kind
     field = None
@@ -1531,7 +1568,7 @@ def _locate(kind: type[BaseModel], location: tuple, tree: dict) -> tuple[list[st
 
 
 def _meant(kind: type[BaseModel], path: list[str]) -> str:
-    """Where a key that is unknown in its place stands instead, or which one it resembles, or what is known there."""
+    """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
     name = path[-1]
     owner = _owner(kind, path)
     known = list(owner.model_fields) if owner else []
@@ -1542,7 +1579,7 @@ def _meant(kind: type[BaseModel], path: list[str]) -> str:
 
 
 def _keys(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Every dotted key of a config, the sections' own names left out."""
+    """Yields every dotted key of a config, without the names of sections."""
     for name, field in kind.model_fields.items():
         section = _section_of(field)
         if section is None:
@@ -1559,7 +1596,7 @@ def _owner(kind: type[BaseModel], path: list[str]) -> type[BaseModel] | None:
 
 
 def _section_of(field: Any) -> type[BaseModel] | None:
-    """The Section class that a field holds, also behind `| None`."""
+    """Returns the Section class that a field holds, also behind `| None`; None if it holds none."""
     for option in (field.annotation, *getattr(field.annotation, "__args__", ())):
         if get_origin(option) is None and isinstance(option, type) and issubclass(option, BaseModel):  # Python 3.10
             return option
@@ -1571,7 +1608,7 @@ def _is_section(field: Any) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    """A copy in which every key is text, so that a key such as `1` is unknown like any other."""
+    """Copies nested dicts and makes every key text, so that a key such as `1` is reported as unknown."""
     return {str(key): _copy(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
