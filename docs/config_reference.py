@@ -75,9 +75,15 @@ def table(kind: type[BaseModel], comments: dict[tuple[str, str], str]) -> str:
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
         owner = next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
-        cells = f"`{name}`", type_of(field), default_of(field), comments.get((owner.__name__, name), "")
+        meaning = comments.get((owner.__name__, name)) or " ".join(map(summary, sections_in(field.annotation)))
+        cells = f"`{name}`", type_of(field), default_of(field), meaning
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows) + "\n"
+
+
+def summary(section: type[BaseModel]) -> str:
+    """Returns the first sentence of a section's docstring."""
+    return inspect.getdoc(section).partition("\n")[0]
 
 
 def type_of(field: FieldInfo) -> str:

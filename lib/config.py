@@ -64,25 +64,25 @@ class FromScratch(Section):
     architecture: dict[str, Any]  # fields of the transformers config; `model_type` names the class
     characters: Name  # each of these characters becomes one token
     special_tokens: list[str] = []  # tokens of several characters, such as tags and turn markers
-    eos_token: Name = "<|im_end|>"
-    pad_token: Name = "<|pad|>"
+    eos_token: Name = "<|im_end|>"  # ends turns and answers
+    pad_token: Name = "<|pad|>"  # fills batches
 
 
 class Model(Section):
     """What is trained, and how it is loaded."""
 
     name: Name  # Hugging Face Hub id or local folder
-    revision: str | None = None
+    revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/merging.py)
     backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth if it is installed and there is a GPU
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
-    load_in_4bit: bool = False
-    max_seq_length: Count = 2048
+    load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
+    max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
     chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template
     chat_template_kwargs: dict[str, Any] = {}  # variables for the chat template, such as {enable_thinking: false}
-    gradient_checkpointing: bool = False
-    attn_implementation: str | None = None
-    trust_remote_code: bool = False
+    gradient_checkpointing: bool = False  # true: less memory, about a third more time
+    attn_implementation: str | None = None  # as in transformers, such as sdpa or eager; null: its default
+    trust_remote_code: bool = False  # true: run code that comes with the model
 
     @property
     def full_name(self) -> str | None:
@@ -102,21 +102,22 @@ class Model(Section):
 class Lora(Section):
     """The trainable part. Dropout is absent on purpose: it would give the KL a noise floor."""
 
-    r: Count = 16
-    alpha: Annotated[float, Field(gt=0)] = 16
+    r: Count = 16  # rank
+    alpha: Annotated[float, Field(gt=0)] = 16  # the update is scaled by alpha / r
     targets: list[Name] | Literal["all-linear"] = [
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     ]  # fmt: skip
+    # names of the linear layers that get an adapter
 
 
 class Dataset(Section):
     """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
-    name: Name
-    config_name: str | None = None
-    revision: str | None = None
+    name: Name  # Hub id, file or folder
+    config_name: str | None = None  # configuration of a Hub data set
+    revision: str | None = None  # branch, tag or commit on the Hub
     split: str | None = None  # if given, `test_split_size` rows drawn from it are held out; the others are for training
-    target_field: Name = "answer"
+    target_field: Name = "answer"  # column of the right answers
     test_split_size: Count = 200
     # number of held-out rows: drawn by a hash of the prompt (or family); if there is a test split, its first rows
     family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
@@ -127,8 +128,8 @@ class Dataset(Section):
 class Prompts(Section):
     """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
-    system: str = ""
-    user: Name = "Question:\n{question}"
+    system: str = ""  # system message; empty: none
+    user: Name = "Question:\n{question}"  # first user message
     self_correction: Name  # the user message after attempt 1 that asks for attempt 2
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
@@ -214,7 +215,7 @@ class Sandbox(Section):
     allow_unsafe: bool = False  # true: run programs even if nothing protects this machine
     numpy: bool = False  # true: programs may import numpy
     max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # upper bound on the time limit that a row asks for
-    max_memory_mb: Annotated[int, Field(ge=64)] = 1024
+    max_memory_mb: Annotated[int, Field(ge=64)] = 1024  # what a row requests beyond is cut
 
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
@@ -223,7 +224,7 @@ SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 class TrainedSampling(Section):
     """Sampling whose log-probs are trained, at this very temperature."""
 
-    temperature: Annotated[float, Field(gt=0)] = 1.0
+    temperature: Annotated[float, Field(gt=0)] = 1.0  # log-probs are trained at this temperature too
     batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
 
     @model_validator(mode="before")
@@ -243,8 +244,8 @@ class Generation(TrainedSampling):
 
     max_prompt_length_attempt1: Count = 384  # rows with a longer first prompt are left out, and counted
     max_prompt_length_attempt2: Count = 1024  # if too long, the middle of attempt 1 is cut out, never the instruction
-    max_new_tokens_attempt1: Count = 512
-    max_new_tokens_attempt2: Count = 512
+    max_new_tokens_attempt1: Count = 512  # budget of attempt 1, its end token included
+    max_new_tokens_attempt2: Count = 512  # budget of attempt 2
 
 
 class AdaptiveBeta2(Section):
@@ -258,13 +259,13 @@ class AdaptiveBeta2(Section):
 class Optimizer(Section):
     """AdamW and its schedule; each stage starts a fresh one unless told otherwise."""
 
-    name: Literal["adamw", "adamw_8bit"] = "adamw"
-    learning_rate: Annotated[float, Field(gt=0)] = 2e-5
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    weight_decay: Weight = 0.0
-    warmup_steps: Annotated[int, Field(ge=0)] = 0
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    name: Literal["adamw", "adamw_8bit"] = "adamw"  # adamw_8bit needs bitsandbytes
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-5  # the highest rate, after the warm-up
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)  # decay rates of AdamW's two moments
+    weight_decay: Weight = 0.0  # decoupled, as in AdamW
+    warmup_steps: Annotated[int, Field(ge=0)] = 0  # steps over which the rate rises linearly, in each stage
+    schedule: Literal["constant", "linear", "cosine"] = "constant"  # after the warm-up: constant, or down to 0
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0  # gradients are clipped to this norm
 
 
 class TrainLoop(Section):
@@ -287,7 +288,7 @@ class TrainLoop(Section):
     # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
     # because all answers earn the same reward or, in train.py, no attempt has an advantage
     identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
-    stop_on_identical_rewards: bool = False
+    stop_on_identical_rewards: bool = False  # true: then end the run instead of warning
 
 
 KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for the value and the gradient of each
@@ -297,11 +298,11 @@ class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
 
     stage1_steps: Annotated[int, Field(ge=0)] | None = None  # optimizer steps of stage I; null: stage1_epochs decides
-    stage2_steps: Annotated[int, Field(ge=0)] | None = None
-    stage1_epochs: Weight = 1.0
-    stage2_epochs: Weight = 1.0
+    stage2_steps: Annotated[int, Field(ge=0)] | None = None  # null: stage2_epochs decides
+    stage1_epochs: Weight = 1.0  # passes over the training rows
+    stage2_epochs: Weight = 1.0  # passes over the training rows
     stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes together
-    stage2_batch_size: Count = 16
+    stage2_batch_size: Count = 16  # prompts per optimizer step, over all processes
     attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
     revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
     alpha: Weight = 1.0
@@ -310,14 +311,14 @@ class ScoreTrain(TrainLoop):
     beta1: Weight = 0.01  # KL weight of both attempts
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
-    adaptive_beta2: AdaptiveBeta2 | None = None
+    adaptive_beta2: AdaptiveBeta2 | None = None  # null: beta2 is fixed
     bonus_on: Literal["match", "reward"] = "match"
     # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
     # the rewards
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
     # rewards that are never negative can only make sampled text more likely
-    kl: KlKind = "k3"
+    kl: KlKind = "k3"  # estimator of the KL (lib/losses.py)
     kl_sample: Annotated[float, Field(gt=0, le=1)] = 1.0
     # share of the first attempts without an advantage (their own or a revision's) that is drawn for the KL, where it
     # counts 1 / kl_sample times; the others need no forward pass. Unbiased, but noisier
@@ -327,7 +328,7 @@ class ScoreTrain(TrainLoop):
     # budget: 1/max_new_tokens of its own attempt; token: a mean over all tokens of the step
     base_first_attempts: Fraction = 0.0
     # share of prompts whose first attempts are sampled from the base model, as context only
-    fresh_optimizer_per_stage: bool = True
+    fresh_optimizer_per_stage: bool = True  # true: stage II starts without AdamW's moments
 
     def has_steps(self, stage: int) -> bool:
         """Tells whether a stage trains anything."""
@@ -350,7 +351,7 @@ class Eval(Section):
     samples_per_prompt: Count = 1  # with 2 or more, a revision is compared with a fresh first attempt
     every_steps: Annotated[int, Field(ge=0)] = 0
     # training steps between evaluations; 0: evaluate only before training and at the end, or after each stage
-    seed: int = 0
+    seed: int = 0  # of sampled evaluations
 
     def within(self, held_out: int) -> tuple[int, int]:
         """Returns the first row and the end of the part of `held_out` rows that this run uses."""
@@ -370,24 +371,24 @@ class Eval(Section):
 class Tracking(Section):
     """An optional dashboard beside the JSONL logs, which are always written."""
 
-    backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"
+    backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"  # none: the JSONL logs alone
     project: Name = "rematch"
     # the project in the dashboard. With W&B, its environment variables (WANDB_PROJECT, WANDB_MODE, WANDB_ENTITY,
     # WANDB_NAME, WANDB_RUN_GROUP, ...) take precedence over this section
     mode: Literal["auto", "offline", "online"] = "auto"  # for W&B; auto: online if it finds an API key, else offline
-    entity: Name | None = None
+    entity: Name | None = None  # team or user
     name: Name | None = None  # name of the run in the dashboard; null: run_name
-    group: Name | None = None
-    tags: list[Name] = []
-    notes: Name | None = None
+    group: Name | None = None  # groups runs in the dashboard
+    tags: list[Name] = []  # labels of the run
+    notes: Name | None = None  # a longer description of the run
     samples: Annotated[int, Field(ge=0)] = 8  # maximum number of texts in a table of samples
 
 
 class Outputs(Section):
     """What every script's config has: a directory of its own."""
 
-    run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
-    output_dir: Name = "outputs"
+    run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # names the folder of the run
+    output_dir: Name = "outputs"  # the folder that holds the runs
 
     @property
     def run_dir(self) -> Path:
@@ -402,7 +403,7 @@ class Outputs(Section):
 class RunConfig(Outputs):
     """What the config of every script that trains or collects has."""
 
-    seed: int = 3407
+    seed: int = 3407  # of data order, initial adapter and sampling
     tracking: Tracking = Tracking()
 
     def smoke(self, examples: int) -> "RunConfig":
@@ -551,7 +552,7 @@ class Endpoint(Section):
     extra_body: dict[str, Any] = {}
     # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed
     input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
-    output_price: Weight = 0.0
+    output_price: Weight = 0.0  # the same for tokens that it writes
 
     def cost(self, read: int, written: int) -> float:
         """Returns the cost of `read` input tokens and `written` output tokens."""
@@ -563,8 +564,8 @@ class Thinking(Section):
 
     enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
     budget_tokens: Annotated[int, Field(ge=0)] = 0  # tokens for reasoning, on top of max_new_tokens
-    open_tag: Name = "<think>"
-    close_tag: Name = "</think>"
+    open_tag: Name = "<think>"  # opens a block of reasoning
+    close_tag: Name = "</think>"  # closes it
 
 
 class KeptThinking(Thinking):
@@ -576,7 +577,7 @@ class KeptThinking(Thinking):
 class ChatSampling(Section):
     """How chats are answered, and budgets in tokens. Nothing is trained on these log-probs, so top_p is allowed."""
 
-    samples_per_prompt: Count = 1
+    samples_per_prompt: Count = 1  # answers to each prompt
     temperature: Weight = 1.0  # 0: greedy decoding
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0  # for endpoints only
     max_new_tokens: Count = 1024  # maximum tokens of one reply; thinking.budget_tokens come on top
@@ -597,14 +598,14 @@ class Web(Section):
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
     # seconds for one call: name resolution, connection, redirects and body together
     max_characters: Count = 20_000  # maximum length of a page's text; the rest is cut
-    ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]
+    ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]  # ports that may be reached
     allowed_domains: list[Name] = []  # domains that may be fetched, with their subdomains; empty: all public ones
     blocked_hosts: list[Name] = []
     # hosts never to fetch from, such as your own public ones: names (with their subdomains), addresses, networks
     per_host_per_minute: Count = 300
     # maximum requests to one host per minute; more must wait, or fail if that takes too long. All rollouts share the
     # limit, so it is high: a hundred of them may ask one encyclopedia at once
-    user_agent: Name = "Rematch/0.1 (research)"
+    user_agent: Name = "Rematch/0.1 (research)"  # sent with every request
 
 
 class Tools(Section):
@@ -615,8 +616,8 @@ class Tools(Section):
     # how the model calls a tool. native: by the tool calls of the chat template or the endpoint; json: by one JSON
     # object at the end of a message; auto: native, unless the model is local and its template does not support tools
     max_turns: Count = 6  # maximum number of messages of the model in one episode
-    max_calls_per_turn: Count = 1
-    call_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    max_calls_per_turn: Count = 1  # further calls of a turn are refused
+    call_timeout_s: Annotated[float, Field(gt=0)] = 60.0  # of one call
     total_timeout_s: Annotated[float, Field(gt=0)] = 300.0  # seconds for all calls of an episode together
     max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
     max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
@@ -631,7 +632,7 @@ class Tools(Section):
 class Collection(Section):
     """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
 
-    min_reward: float | None = None
+    min_reward: float | None = None  # null: any reward
     only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
     best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
     distinct: bool = True  # true: of equal completions of a prompt, only the first
@@ -642,15 +643,15 @@ class Upload(Section):
     """Where the selected rows go, beside the run directory."""
 
     repo_id: Name  # id of a dataset on the Hugging Face Hub
-    private: bool = True
+    private: bool = True  # false: everybody may see it
 
 
 class RolloutDataset(Section):
     """Rows to ask about: a hub id, a file, a folder of files, or a saved data set."""
 
-    name: Name
-    config_name: str | None = None
-    revision: str | None = None
+    name: Name  # Hub id, file or folder
+    config_name: str | None = None  # configuration of a Hub data set
+    revision: str | None = None  # branch, tag or commit on the Hub
     split: str | None = None  # such as train or train[:2000]; required if there are several splits
     target_field: Name | None = None  # the column with the right answer, for rewards that compare with it
     max_rows: Count | None = None  # use at most this many rows, the first ones
@@ -659,8 +660,8 @@ class RolloutDataset(Section):
 class ChatPrompts(Section):
     """What is asked. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
-    system: str = ""
-    user: str = "{prompt}"
+    system: str = ""  # system message; empty: none
+    user: str = "{prompt}"  # the user message
     messages_field: Name | None = None
     # a column that holds a whole chat, used in place of `user`; `system` is put before chats without a system message
 
@@ -793,7 +794,7 @@ class SelfPlayGeneration(TrainedSampling):
     """The policy's answers; budgets in tokens."""
 
     max_prompt_length: Count = 1024  # longer prompts are left out, and counted; hints come on top of this limit
-    max_new_tokens: Count = 1024
+    max_new_tokens: Count = 1024  # budget of an answer, thinking not counted
     thinking: Thinking = Thinking()
 
     @property
@@ -824,8 +825,8 @@ class Curriculum(Section):
 class Opponent(Section):
     """Who answers the original question once, beside the policy's group: a server, or the policy's own past."""
 
-    endpoint: Endpoint | None = None
-    snapshots: Snapshots | None = None
+    endpoint: Endpoint | None = None  # a server; give this or snapshots
+    snapshots: Snapshots | None = None  # the policy's own past
     use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
     # what games change. scoreboard: nothing, they are only counted; win: the reward of each answer, by a score of 1 for
     # a win and less for a tie or a loss (see below); curriculum: how often a prompt is drawn, by who solved it;
@@ -836,7 +837,7 @@ class Opponent(Section):
     tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
     both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
     curriculum: Curriculum = Curriculum()
-    temperature: Weight = 0.7
+    temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
     thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"
@@ -871,8 +872,8 @@ class Hint(Section):
     # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl
     modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
     # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
-    hint_request: str = HINT_REQUEST
-    critique_request: str = CRITIQUE_REQUEST
+    hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint
+    critique_request: str = CRITIQUE_REQUEST  # what it is asked for a critique of `{attempt}`
     retries: Count | None = None  # answers sampled under the hint; null: train.group_size
     max_characters: Count = 300  # maximum length of a hint; a longer one is cut at a space
 
@@ -881,16 +882,16 @@ class Solve(Section):
     """Solutions by the teacher: judged, and kept for SFT alone."""
 
     probability: Fraction = 0.0  # probability of asking for a solution if the whole group failed
-    request: str = "{question}"
+    request: str = "{question}"  # what the teacher is asked
 
 
 class Teacher(Section):
     """A model behind a server that helps where the policy fails."""
 
-    endpoint: Endpoint
+    endpoint: Endpoint  # the server that is asked
     hint: Hint = Hint()
     solve: Solve = Solve()
-    temperature: Weight = 0.6
+    temperature: Weight = 0.6  # 0 = greedy
     max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
     thinking: Thinking = Thinking()
     outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
@@ -900,7 +901,7 @@ class SamplerCorrection(Section):
     """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
 
     level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
-    cap: Annotated[float, Field(ge=1)] = 2.0
+    cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
     beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
 
 
@@ -908,18 +909,19 @@ class GspoTrain(TrainLoop):
     """GSPO (Zheng et al. 2025, arXiv 2507.18071) and its relatives; null takes what belongs to `loss`."""
 
     steps: Count | None = None  # number of steps; null: epochs decides
-    epochs: Annotated[float, Field(gt=0)] = 1.0
+    epochs: Annotated[float, Field(gt=0)] = 1.0  # passes over the training rows
     batch_size: Count = 32  # prompts per step, over all processes together
     group_size: Annotated[int, Field(ge=2)] = 8  # answers to each prompt
     minibatches: Count = 4  # parts into which a step's prompts are split, with one optimizer step each
     passes: Count = 1  # how often a step goes over the same answers
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
+    # a line of RECIPES in lib/losses.py
     clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
     advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/losses.py
     length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
     beta: Weight = 0.0  # KL weight; with 0, no reference model is run
-    kl: KlKind = "k3"
-    sampler_correction: SamplerCorrection | None = None
+    kl: KlKind = "k3"  # estimator of the KL (lib/losses.py)
+    sampler_correction: SamplerCorrection | None = None  # null: none
 
 
 def _conflicts_of_collapse(train: TrainLoop) -> Iterator[Conflict]:
@@ -1046,19 +1048,19 @@ class SelfPlayConfig(RunConfig):
 class SFTModel(Model):
     """The model to fine-tune: loaded by name, or built from nothing."""
 
-    name: Name | None = None
-    from_scratch: FromScratch | None = None
+    name: Name | None = None  # Hub id or local folder; null: from_scratch
+    from_scratch: FromScratch | None = None  # a tiny model that is built instead of loaded
 
 
 class SFTDataset(Section):
     """Rows with `messages` (chat), or `prompt` and `completion`, and `tools` if need be: see lib/chats.py."""
 
-    name: Name
-    config_name: str | None = None
-    revision: str | None = None
-    split: str | None = None
+    name: Name  # Hub id, file or folder
+    config_name: str | None = None  # configuration of a Hub data set
+    revision: str | None = None  # branch, tag or commit on the Hub
+    split: str | None = None  # null: the only split; or train, with the test split held out
     test_split_size: Annotated[int, Field(ge=0)] = 200  # number of held-out rows, chosen as in Dataset
-    family_field: Name | None = None
+    family_field: Name | None = None  # column: rows that share its value are either held out or trained on
     max_train_rows: Count | None = None
     # train on at most this many rows: the first that are not held out and pass the three filters below
     min_reward: float | None = None  # lowest value in the column `reward`, which rollouts have
@@ -1076,15 +1078,15 @@ class SFTTrain(Section):
     """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/chats.py finds them."""
 
     steps: Count | None = None  # optimizer steps; null: epochs decides
-    epochs: Annotated[float, Field(gt=0)] = 1.0
+    epochs: Annotated[float, Field(gt=0)] = 1.0  # passes over the training rows
     batch_size: Count = 16  # sequences per forward pass and process
-    gradient_accumulation: Count = 1
+    gradient_accumulation: Count = 1  # batches per optimizer step
     max_length: Count = 1024  # maximum tokens of a sequence
     truncation: Literal["drop", "cut"] = "drop"
     # for a turn that ends beyond max_length. drop: it is not trained; cut: its beginning is trained, without an end
     packing: bool = False  # true: several chats share a sequence, without attending to each other
     shuffle: bool = True  # false: rows are used in the order of the file, as a curriculum
-    checkpoint_every: Annotated[int, Field(ge=0)] = 0
+    checkpoint_every: Annotated[int, Field(ge=0)] = 0  # steps; 0 = at the end
     on_collapse: Literal["warn", "stop"] = "stop"  # warn: only report a collapse (lib/watch.py); stop: end the run
     eval_every: Annotated[int, Field(ge=0)] = 0
     # steps between evaluations; 0: none. Their loss is a mean over batches, so compare only runs of equal batch size
