@@ -5,8 +5,8 @@ base weights    a local folder: its weights, config.json, generation_config.json
 tokenizer       a local folder: the files of its tokenizer, but for the chat template in them
 adapter in it   of model.adapter: its weights and settings, and which tokens end an answer
 chat template   the text in use
-reward          the source of reward, extractors and equality, and of the modules of yours that it imports, comments
-                and layout aside; of Rematch's own rewards, that of the file each stands in
+reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
+                docstrings, comments and layout aside; of Rematch's own rewards, that of the file each stands in
 A model of the hub is known by the commit that was loaded.
 """
 
@@ -78,12 +78,21 @@ def _add(module: ModuleType, found: dict[str, str]) -> None:
     path = Path(getattr(module, "__file__", None) or "")
     if module.__name__ in found or path.suffix != ".py":
         return
-    tree = ast.parse(path.read_bytes())
+    tree = _without_docstrings(ast.parse(path.read_bytes()))
     found[module.__name__] = _hash(ast.dump(tree).encode())
     if not path.resolve().is_relative_to(LIBRARY):
         for name in _imported(tree, module):
             if name in sys.modules and _is_own(sys.modules[name]):
                 _add(sys.modules[name], found)
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """Removes the docstrings from a tree: a reworded one judges nothing differently."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(tree):
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return tree
 
 
 def _imported(tree: ast.Module, module: ModuleType) -> Iterator[str]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 
@@ -71,8 +72,9 @@ def commands(out: Path) -> Iterator[list[str]]:
     yield train(play, "tiny_code", "play-pool", *in_sandbox, *of_train(*PLAY, "loss=cispo", "beta=0.05"),
                 "opponent.snapshots={every_steps: 2}", "opponent.use=curriculum")  # fmt: skip
     judged = "reward={fn: exact_match, format: think_answer}", "prompts.user='{question}'"
-    yield train(play, "tiny_code", "play-sums", *on_base, *judged, "model.max_seq_length=128",
-                "generation.max_new_tokens=32", *of_train(*PLAY, "loss=grpo", "passes=2"))  # fmt: skip
+    yield train(play, "tiny_code", "play-sums", *on_base, *judged, "dataset.target_field=answer",
+                "model.max_seq_length=128", "generation.max_new_tokens=32",
+                *of_train(*PLAY, "loss=grpo", "passes=2"))  # fmt: skip
 
     answers = f"model.name={base}", f"dataset.name={sums}/test.jsonl", "dataset.max_rows=40"
     yield train("collect_rollouts.py", "tiny_answers", "answers", *answers, "generation.samples_per_prompt=2")
@@ -135,24 +137,27 @@ def content(path: Path, folder: Path) -> Any:
     data = path.read_bytes()
     if path.suffix not in (".json", ".jsonl"):
         return data
+    if path.name == "adapter_config.json":  # PEFT writes sets as lists, in any order
+        return {key: sorted(each) if isinstance(each, list) else each for key, each in json.loads(data).items()}
     lines = data.decode().replace(str(folder.resolve()), "OUT").splitlines()
     return [without_times(json.loads(line)) for line in (lines if path.suffix == ".jsonl" else ["".join(lines)])]
 
 
 def without_times(value: Any) -> Any:
-    """A row; PEFT writes sets as lists, in any order."""
+    """Returns a row without its times."""
     if isinstance(value, dict):
         return {key: without_times(each) for key, each in value.items() if not TIMES.fullmatch(key)}
     if isinstance(value, list):
-        kept = [without_times(each) for each in value]
-        return sorted(kept) if all(isinstance(each, str) for each in kept) else kept
+        return [without_times(each) for each in value]
     return value
 
 
 def distance(one: Any, other: Any, where: str = "") -> str:
     """What differs first, and by how much; nothing where both are equal."""
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.shape == other.shape:
-        if torch.equal(one, other):
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            return f"{where}: {one.dtype} {list(one.shape)} and {other.dtype} {list(other.shape)}"
+        if torch.equal(one.nan_to_num(12345), other.nan_to_num(12345)):
             return ""
         return f"{where}: by up to {(one.double() - other.double()).abs().max().item():.3g}"
     if isinstance(one, dict) and isinstance(other, dict):
@@ -169,8 +174,11 @@ def distance(one: Any, other: Any, where: str = "") -> str:
 
 def same(one: Any, other: Any) -> bool:
     """Equal, arrays of numpy included."""
-    equal = one == other
-    return type(one) is type(other) and bool(equal.all() if hasattr(equal, "all") else equal)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return one == other or (one != one and other != other)
 
 
 def short(value: Any) -> str:

@@ -143,6 +143,7 @@ def code(tmp_path, monkeypatch):
         ("late.py", "LATE = 1", "LATE = 2", True),  # imported in a function
         ("unused.py", "UNUSED = 1", "UNUSED = 2", False),
         ("judge.py", "import json\n", "import json  # for nothing\n\n\n", False),
+        ("judge.py", "import json\n", '"""Pays."""\nimport json\n', False),
     ],
 )
 def test_a_rewards_code_is_known_with_what_it_imports(code, name, old, new, is_seen):

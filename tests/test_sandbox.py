@@ -614,6 +614,13 @@ import threading
 def catch(check):
     threading.Timer(0, check).start()
 """
+A_THREAD = "from {} import {} as Thread\nt = Thread(target=f, args=('a',))\nt.start()\nt.join()\nassert f(1) == 2"
+
+
+@pytest.mark.parametrize("kind", [("threading", "Thread"), ("multiprocessing.dummy", "Process")])
+def test_what_a_thread_of_a_test_raises_is_noted(names, kind):
+    assert names(F, A_THREAD.format(*kind)) == ["exception"]
+    assert names(F, A_THREAD.format(*kind).replace("'a'", "1")) == ["pass"]
 
 
 @pytest.mark.parametrize("catch", CATCHES.split("---\n"))

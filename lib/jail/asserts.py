@@ -41,7 +41,7 @@ def noting(text: str, name: str) -> Code:
     tree = ast.parse(text, name)
     if all(map(_is_straight, tree.body)):  # as in most tests: nothing to note
         asserts = sum(isinstance(node, ast.Assert) for node in tree.body)
-        return Code(text, asserts, False, True, compile(tree, name, "exec", dont_inherit=True))
+        return Code(text, asserts, False, True, compile(tree, name, "exec", dont_inherit=True, optimize=0))
     nodes = list(ast.walk(tree))
     asserts = [node for node in nodes if isinstance(node, ast.Assert) or _fails(node)]
     expects_only = bool(asserts) and all(map(_fails, asserts))

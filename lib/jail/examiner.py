@@ -129,7 +129,7 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
         return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
     namespace |= {name: _stub(program, name) for name in entry_points}
     threads = _threads()
-    if "hread" in test + setup.text:
+    if re.search("hread|dummy", test + setup.text):  # multiprocessing.dummy has them by another name
         import threading  # here: loaded beforehand, it would cost every program a little
 
         threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
