@@ -298,7 +298,7 @@ class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
 
     stage1_steps: Annotated[int, Field(ge=0)] | None = None  # optimizer steps of stage I; null: stage1_epochs decides
-    stage2_steps: Annotated[int, Field(ge=0)] | None = None  # null: stage2_epochs decides
+    stage2_steps: Annotated[int, Field(ge=0)] | None = None  # optimizer steps of stage II; null: stage2_epochs decides
     stage1_epochs: Weight = 1.0  # passes over the training rows
     stage2_epochs: Weight = 1.0  # passes over the training rows
     stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes together
@@ -307,7 +307,7 @@ class ScoreTrain(TrainLoop):
     revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
-    # comparing several revisions cancels r1, so that the bonus only makes attempt 2's reward count 1 + alpha times
+    # comparing several revisions cancels r1, so that the bonus only adds alpha times what attempt 2 earns in bonus_on
     beta1: Weight = 0.01  # KL weight of both attempts
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
@@ -617,7 +617,7 @@ class Tools(Section):
     # object at the end of a message; auto: native, unless the model is local and its template does not support tools
     max_turns: Count = 6  # maximum number of messages of the model in one episode
     max_calls_per_turn: Count = 1  # further calls of a turn are refused
-    call_timeout_s: Annotated[float, Field(gt=0)] = 60.0  # of one call
+    call_timeout_s: Annotated[float, Field(gt=0)] = 60.0  # seconds of one call
     total_timeout_s: Annotated[float, Field(gt=0)] = 300.0  # seconds for all calls of an episode together
     max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
     max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
