@@ -16,6 +16,7 @@ import os
 import socket
 import stat
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -150,7 +151,7 @@ def _end(status: int) -> NoReturn:
     Waits for threads and runs atexit functions first, then frees the script's objects, whose finalizers may still
     write to unflushed streams.
     """
-    for step in (lambda: sys.modules["threading"]._shutdown(), atexit._run_exitfuncs):  # or there are no threads
+    for step in (threading._shutdown, atexit._run_exitfuncs):
         with contextlib.suppress(BaseException):
             step()
     if not _flush(sys.stdout):
@@ -179,8 +180,7 @@ def _execute(source: str, name: str) -> dict[str, Any]:
     sys.modules[name] = module
     lines = (len(source), None, source.splitlines(True), _FILE)  # for inspect.getsource
     linecache.cache.update({"<string>": lines, _FILE: lines})
-    for each in {"_thread", "threading"} & sys.modules.keys():  # the latter, if it comes, takes it from the former
-        sys.modules[each].stack_size = _stack_size
+    _thread.stack_size = threading.stack_size = _stack_size
     socket.socketpair = _pair
     # a frame named <string> has no source file, so a traceback does not search for one
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)

@@ -4,7 +4,6 @@ A test is a piece of Python with asserts in it. Of the program it sees the decla
 their arguments over; comparing, counting and catching happen here, where no byte of the program has run.
 """
 
-import _thread
 import builtins
 import numbers
 import operator
@@ -12,6 +11,7 @@ import os
 import re
 import select
 import sys
+import threading
 import time
 import types
 from collections import deque
@@ -128,11 +128,8 @@ def _examine_one(test: str, setup: asserts.Code, entry_points: list[str], progra
     if twice:
         return "unsupported_test", f"setup_code defines {twice[0]}, which is the program's to define"
     namespace |= {name: _stub(program, name) for name in entry_points}
-    threads = _threads()
-    if re.search("hread|dummy", test + setup.text):  # multiprocessing.dummy has them by another name
-        import threading  # here: loaded beforehand, it would cost every program a little
-
-        threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
+    threads = set(threading.enumerate())
+    threading.excepthook = lambda ended: program.note(*_failed(ended.exc_value, "a thread of the test", program))
     try:
         exec(code.code, namespace)
         held.extend([True] * (code.asserts if code.straight else 0))
@@ -155,16 +152,10 @@ def unittest_context() -> type | None:
     return getattr(sys.modules.get("unittest.case"), "_AssertRaisesContext", None)
 
 
-def _threads() -> set:
-    """Returns the threads that run beside the main one; nobody who has none has imported their module."""
-    threading = sys.modules.get("threading")
-    return set(threading.enumerate()) - {threading.main_thread()} if threading else set()
-
-
-def _wait_for_threads(but: set) -> None:
-    """Waits a little for threads that the test started: they may still assert. An executor's idle threads never end."""
+def _wait_for_threads(but: set[threading.Thread]) -> None:
+    """Joins a test's threads, which may still assert something; only briefly: idle executor threads never end."""
     patience = time.monotonic() + _PATIENCE
-    for thread in _threads() - but:
+    for thread in set(threading.enumerate()) - but:
         if not thread.daemon:
             thread.join(max(0.0, patience - time.monotonic()))
 
@@ -220,7 +211,7 @@ class _Program:
         self.keeps_objects = stateful
         self._encode = wire.Encoder(self._handle_of, _begun)
         self._decode = wire.Decoder(self._revive)
-        self._one_call = _thread.RLock()  # one call at a time: a test may have threads
+        self._one_call = threading.RLock()  # one call at a time: a test may have threads
         self._call = ""
         self._answer = ""
         self.lost: tuple[str, str] | None = None
