@@ -78,8 +78,6 @@ def commands(out: Path) -> Iterator[list[str]]:
 
     answers = f"model.name={base}", f"dataset.name={sums}/test.jsonl", "dataset.max_rows=40"
     yield train("collect_rollouts.py", "tiny_answers", "answers", *answers, "generation.samples_per_prompt=2")
-    with_tools = "tools={names: [python.run], max_turns: 2, protocol: json}", "sandbox.allow_unsafe=true"
-    yield train("collect_rollouts.py", "tiny_answers", "episodes", *answers, *with_tools, "dataset.max_rows=12")
     yield ["evaluate.py", "--config", f"{out}/score/config.yaml", "--run", f"{out}/score", "--temperature", "0", "1",
            "--samples", "2", "--swap-attempts", "--output", f"{out}/evaluated.jsonl"]  # fmt: skip
 
