@@ -1,6 +1,8 @@
 """Writes docs/config.md: every key of every config, its type, default and meaning, as lib/config.py has them.
 
-python docs/config_reference.py            # a test holds the file and the classes together
+    python docs/config_reference.py
+
+A test holds the file and the classes together.
 """
 
 import ast
@@ -24,10 +26,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import config
 
 TARGET = Path(__file__).with_name("config.md")
-SCRIPTS = {
-    config.ScoreConfig: "train.py", config.SelfPlayConfig: "rl_train_gspo_selfplay.py",
-    config.CollectConfig: "collect_rollouts.py", config.SFTConfig: "sft_train.py", config.SweepConfig: "sweep.py",
-}  # fmt: skip
 NAMES = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", type(None): "null"}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 HEAD = """# Config reference
@@ -47,8 +45,8 @@ def reference() -> str:
     """Returns the whole page: the sections of each script, then the keys of each section, once."""
     comments = comments_by_field(inspect.getsource(config))
     parts, classes = [HEAD], {}
-    for kind, script in SCRIPTS.items():
-        parts += [f"## {script}\n", table(kind, comments)]
+    for kind in config.KINDS:  # each is named for its script
+        parts += [f"## {kind.__doc__}\n", table(kind, comments)]
         classes |= dict.fromkeys(sections_of(kind))
     for section in classes:
         parts += [f"## {section.__name__}\n", f"{inspect.getdoc(section)}\n", table(section, comments)]
