@@ -110,15 +110,15 @@ def both_attempts(
     from lib.evaluation import evaluate, majority_votes, pass_at_k, summarise
 
     config, samples = task.config, settings.samples_per_prompt
-    answers, rollouts = evaluate(
+    answers, trees = evaluate(
         task.policy, task.prompts, rows, task.judge,
-        task.sampling(settings.temperature, samples), settings.seed, accelerator, on_progress,
+        task.sampling(settings.temperature, (samples, 1)), settings.seed, accelerator, on_progress,
     )  # fmt: skip
     row = summarise(answers, settings.temperature)
     if samples > 1:
         row["pass_at_k"] = pass_at_k(answers, samples)
     if samples > 1 and majority:
-        row["majority"] = majority_votes(answers, rollouts, samples, matchers.get(config.reward.match), accelerator)
+        row["majority"] = majority_votes(answers, trees, samples, matchers.get(config.reward.match), accelerator)
     return row
 
 
@@ -129,7 +129,7 @@ def swapped_attempts(
     from lib.evaluation import evaluate
     from lib.swaps import swap_attempts
 
-    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
+    sampling = task.sampling(settings.temperature, (settings.samples_per_prompt, 1))
     about = task.policy, task.prompts
     _, own = evaluate(*about, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
     return swap_attempts(*about, own, task.judge, sampling, settings.seed, accelerator)
@@ -139,8 +139,9 @@ def single_answers(
     task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
-    from lib.evaluation import evaluate_groups, in_parts
     from lib.groups import answer_all
+
+    from lib.evaluation import evaluate_groups, in_parts
     from lib.ledger import numbers_of
     from lib.replies import key_of
 

@@ -100,29 +100,32 @@ def spread(values: list[float]) -> dict:
 
 
 def sample(task: object, count: int, seed: int) -> list:
-    """Samples one pair of attempts at each of `count` random training rows."""
+    """Samples one pair of attempts at each of `count` random training rows, and returns the paths."""
     import torch
 
-    from lib.rollout import two_attempts
+    from lib import tree
 
     rows = random.Random(seed).sample(task.train, min(count, len(task.train)))
     generator = torch.Generator(task.policy.device).manual_seed(seed)
     sampling = task.sampling(task.config.generation.temperature)
-    return two_attempts(task.policy, task.prompts, rows, task.judge, sampling, generator)
+    prompts = [task.prompts.prompt(row) for row in rows]
+    trees = tree.sample(task.policy, task.prompts, prompts, task.judge, sampling, generator)
+    return [path for grown in trees for path in tree.paths(grown)]
 
 
 def measure(task: object, rollouts: list, number: int) -> dict:
     """Measures what one of the two attempts costs and earns, over all rollouts."""
-    completions = [getattr(rollout, f"y{number}") for rollout in rollouts]
-    scores = [getattr(rollout, f"score{number}") for rollout in rollouts]
-    contexts = [rollout.prompt1 if number == 1 else rollout.prompt2.ids for rollout in rollouts]
+    own = [rollout[number - 1] for rollout in rollouts]
+    prompts, answers = [group.prompt for group, _ in own], [answer for _, answer in own]
+    completions = [answer.completion for answer in answers]
+    scores = [answer.verdict for answer in answers]
     thinking = [think_tokens(task.tokenizer, completion.ids) for completion in completions]
     lengths = [len(completion.ids) for completion in completions]
     parts = {name for score in scores for name in score.components}
     return {
-        "prompt": spread([len(ids) for ids in contexts]),
+        "prompt": spread([len(prompt.ids) for prompt in prompts]),
         "prompt_budget": getattr(task.config.generation, f"max_prompt_length_attempt{number}"),
-        "prompt_cut": sum(rollout.prompt2.cut for rollout in rollouts) if number == 2 else 0,
+        "prompt_cut": sum(prompt.cut for prompt in prompts),
         "tokens": spread(lengths),
         "think_tokens": spread(thinking),
         "post_think_tokens": spread([n - think for n, think in zip(lengths, thinking, strict=True)]),
@@ -211,14 +214,16 @@ def memory(task: object) -> list[str]:
     return needs_of_tree(skeleton, task.config, task.prompts, lengths, len(task.test)).lines()
 
 
-def texts_of(rollout: object, target_field: str) -> dict:
-    """Converts a rollout to plain values."""
-    shown = {"row": rollout.row, "target": rollout.row[target_field]}
-    for number in (1, 2):
-        completion, score = getattr(rollout, f"y{number}"), getattr(rollout, f"score{number}")
+def texts_of(rollout: tuple, target_field: str) -> dict:
+    """Converts the path of both attempts to plain values."""
+    row = rollout[0][0].prompt.row
+    shown = {"row": row, "target": row[target_field]}
+    for number, (_, answer) in enumerate(rollout, start=1):
+        verdict, completion = answer.verdict, answer.completion
         shown[f"attempt{number}"] = {
-            "text": getattr(rollout, f"text{number}"), "tokens": len(completion.ids), "finished": completion.finished,
-            "answer": score.answer, "malformed": score.malformed, "match": score.match, "reward": score.components,
+            "text": answer.text, "tokens": len(completion.ids), "finished": completion.finished,
+            "answer": verdict.answer, "malformed": verdict.malformed, "match": verdict.match,
+            "reward": verdict.components,
         }  # fmt: skip
     return shown
 

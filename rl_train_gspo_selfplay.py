@@ -61,11 +61,11 @@ def main() -> int:
             run.evaluate(run.progress.due)
             run.save()
         while run.unfinished():
-            played = run.play()
-            retries = run.assist(played)
-            credit = run.credit(played, retries)
-            run.update(played, credit)
-            run.refresh(played)
+            games = run.play()
+            retries = run.assist(games)
+            credit = run.credit(games, retries)
+            run.update(games, credit)
+            run.refresh(games)
             if run.interrupted():
                 return run.leave()
             run.when_due()

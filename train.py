@@ -37,13 +37,13 @@ def main() -> int:
     args, config = command_line()
     prepare(config)
     from lib.preview import preview  # torch is imported once the config is valid
-    from lib.score import Score
+    from lib.score import ScoreRun
     from lib.task import load_task
 
     if args.dry_run:
         preview(config)
         return FINISHED
-    run = Score(
+    run = ScoreRun(
         load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
@@ -53,9 +53,9 @@ def main() -> int:
             run.save()
         for stage in run.remaining():
             while run.progress.step < stage.steps:
-                rollouts = run.sample(stage)
-                credit = run.credit(stage, rollouts)
-                run.update(stage, rollouts, credit)
+                trees = run.sample(stage)
+                credit = run.credit(stage, trees)
+                run.update(stage, trees, credit)
                 if run.interrupted():
                     return run.leave()
                 run.when_due(stage)

@@ -2,7 +2,7 @@
 
 Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
 
-    ours    lib.score.Score on a config, by the calls of train.py's loop, stage II; where a case has no second attempts,
+    ours    lib.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second attempts,
             lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
@@ -288,13 +288,13 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     if not case.revisions:
         gspo(case, folder, meter)
     from lib.registry import rewards
-    from lib.score import Score
+    from lib.score import ScoreRun
     from lib.task import load_task
 
     rewards.register("parity")(parity)
     made = load_task(score_config(case, folder))
     of_given_lengths(case, made.policy)
-    run = Score(made, start_stage=2)
+    run = ScoreRun(made, start_stage=2)
     run.progress.due = None
     with run.open():
         stage = next(run.remaining())
@@ -368,12 +368,12 @@ class Naive:
 
     def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
         """Takes one optimizer step."""
-        from lib.losses import score_advantages
+        from lib.losses import leave_one_out
 
         case = self.case
         r1 = r1.view(case.prompts, case.attempts)
         r2 = r2.view(case.prompts, case.attempts, case.revisions)
-        a1, a2 = (a.flatten() for a in score_advantages(2, r1, r2, r2 - r1[..., None], ALPHA, "leave_one_out"))
+        a1, a2 = leave_one_out(r1).flatten(), leave_one_out(r2 + ALPHA * (r2 - r1[..., None])).flatten()  # eq. 4
         self.model.train()
         self.optimizer.zero_grad()
         rows = max(1, case.naive_rows // case.revisions)

@@ -16,12 +16,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import torch
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.config import ScoreConfig, load, parser
 from lib.rewards import prepare
-from lib.score import Score
+from lib.score import ScoreRun
 from lib.task import load_task
 
 
@@ -33,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = load(ScoreConfig, args.config, [*args.overrides, f"output_dir={folder}"])
         prepare(config)
-        run = Score(load_task(config))
+        run = ScoreRun(load_task(config))
         run.progress.due = None
         with run.open():
             rows = [a_step(run) for _ in range(1 + args.steps)][1:]
@@ -48,7 +50,7 @@ def main() -> None:
               f"{max(row[name] for row in rows):.2f})")  # fmt: skip
 
 
-def a_step(run: Score) -> dict[str, float]:
+def a_step(run: ScoreRun) -> dict[str, float]:
     """Takes one step of stage I; returns the seconds of its parts, and how much of it was learned from."""
     stage, took = run.stages[0], {}
 
@@ -58,14 +60,14 @@ def a_step(run: Score) -> dict[str, float]:
         took[name] = time.process_time() - started
         return result
 
-    rollouts = timed("sample", lambda: run.sample(stage))
-    credit = run.credit(stage, rollouts)
-    every = replace(credit, learned=tuple([True] * len(rollouts) for _ in range(2)))
-    ways = {"all": every, "part": credit}
+    trees = timed("sample", lambda: run.sample(stage))
+    credit = run.credit(stage, trees)
+    every = replace(credit, learned=[True] * len(credit.learned), parts=[credit.nodes])
+    ways, old = {"all": every, "part": credit}, torch.empty_like(credit.sampled_logp)
     for name in ways if run.progress.step % 2 else reversed(ways):
         run.optimizer.zero_grad()
-        timed(name, lambda name=name: run._accumulate(stage, rollouts, ways[name], credit.leaves))
-    row = run.update(stage, rollouts, credit)
+        timed(name, lambda credit=ways[name]: run._accumulate(credit, credit.parts[0], run.objective, old, True))
+    row = run.update(stage, trees, credit)
     return took | {name: row[name] for name in ("zero_advantage", "learned")}
 
 

@@ -19,7 +19,7 @@ import torch
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.config import ScoreConfig, load, parser
 from lib.rewards import prepare
-from lib.rollout import two_attempts
+from lib.tree import nodes, sample
 from lib.task import Task, load_task
 
 
@@ -45,15 +45,16 @@ def main() -> None:
 def sampled(task: Task, slab: bool, seed: int) -> tuple[int, float]:
     """Returns the tokens of one step's attempts, and the CPU seconds that they took."""
     config = task.config
-    train, rows = config.train, [task.train[i] for i in range(config.train.stage1_batch_size)]
-    sampling = task.sampling(config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt)
+    train = config.train
+    prompts = [task.prompts.prompt(row) for row in task.train[: train.stage1_batch_size]]
+    sampling = task.sampling(config.generation.temperature, (train.attempts_per_prompt, train.revisions_per_attempt))
     task.policy.takes_slab = slab
     started = time.process_time()
     draw = torch.Generator().manual_seed(seed)
-    rollouts = two_attempts(task.policy, task.prompts, rows, task.judge, sampling, draw)
+    trees = sample(task.policy, task.prompts, prompts, task.judge, sampling, draw)
     seconds = time.process_time() - started
-    firsts = sum(len(rollout.y1.ids) for rollout in rollouts if rollout.revision == 0)
-    return firsts + sum(len(rollout.y2.ids) for rollout in rollouts), seconds
+    answers = [answer for node in nodes(trees) for answer in node.group.answers]
+    return sum(len(answer.completion.ids) for answer in answers), seconds
 
 
 if __name__ == "__main__":

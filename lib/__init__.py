@@ -51,8 +51,8 @@ documents     a folder of documents, searched by their words
 tools/        shelf: python, web; functions that a model may call
 tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out
-rollout       a tree of first and second attempts, judged, as sequences to train on
-groups        several answers to one prompt, judged, as sequences to train on
+tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
+batching      a tree as sequences that score every answer once, in micro-batches
 probe         whether sampling, scoring and a model's own forward give a token one log-prob
 scoreboard    who solved what: the policy, its opponent, both or neither
 remote        a server that is asked beside the training; an outage is no exception
@@ -60,6 +60,8 @@ selfplay      opponents, games, and the prompts that they choose
 hints         what a teacher says, made fit to be shown, or dropped
 teacher       hints and solutions where the policy failed
 ledger        groups in the books: rows of texts, rows of numbers
+credit        advantages of the answers of a step, and what they do to their tokens
+update        the loss of a micro-batch, and the numbers that a step tells of it
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
 pace          how long the rest of a run takes
@@ -73,7 +75,6 @@ plan          what a run has before it: steps, evaluations, completions, tokens 
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
 recipe        what a config of self-play comes to: its loss, and what to know before
-credit        what each answer earns, and what that does to its tokens
 gspo          the steps of self-play: play, assist, credit, update, refresh
 estimate      the memory that a run will need
 preview       what a run would do, without training

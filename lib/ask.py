@@ -9,13 +9,13 @@ import torch
 
 from lib.adapters import load_adapter
 from lib.console import Screen
-from lib.groups import Group, answer_all
 from lib.remote import remote_of, spent
-from lib.rewards import Score
+from lib.rewards import Verdict
 from lib.sampler import Sampler
-from lib.selfplay import Past, Played, Server, describe, play
+from lib.selfplay import Game, ServerOpponent, SnapshotOpponent, describe, play
 from lib.task import ChatTask
 from lib.teacher import Help, Teacher
+from lib.tree import Group, Sampling, sample
 from lib.worker import shown
 
 STEP = 0  # the step whose rows and seeds are used
@@ -42,7 +42,7 @@ def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
         helped = show.helped(played)
         seconds = {"policy and opponent": answered - began, "teacher and retries": time.monotonic() - answered}
         for each in played:
-            show.row(each, helped[each.group.asked.number])
+            show.row(each, helped[each.group.prompt.number])
         screen.heading("cost")
         for who, spent_on in seconds.items():
             screen.say(f"{who}: {spent_on:.1f} s for {len(played)} rows")
@@ -67,56 +67,54 @@ class _Rehearsal:
             section: stack.enter_context(remote_of(section, settings, self._kept(section), screen.warn))
             for section, settings in self.servers.items()
         }
-        self.opponent: Server | Past | None = None
+        self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if "opponent" in remotes:
-            self.opponent = Server(config, remotes["opponent"], task.judge)
+            self.opponent = ServerOpponent(config, remotes["opponent"], task.judge)
         elif config.opponent:
-            limits = task.limits(config.opponent.temperature, config.opponent.max_new_tokens)
-            self.opponent = Past(config, task.policy, task.prompts, limits, task.judge)
+            sampling = task.sampling(config.opponent.temperature, 1, config.opponent.max_new_tokens)
+            self.opponent = SnapshotOpponent(config, task.policy, task.prompts, sampling, task.judge)
         self.teacher = Teacher(config, remotes["teacher"], task.judge, task.prompts) if "teacher" in remotes else None
         if config.opponent:
             screen.say(describe(config.opponent))
 
-    def played(self, numbers: list[int]) -> list[Played]:
+    def played(self, numbers: list[int]) -> list[Game]:
         """Samples a group of the policy's answers to each row, and one answer of the opponent."""
-        asked = [self.task.asked(number, self.task.train[number]) for number in numbers]
+        task, prompts = self.task, [self.task.prompt(self.task.train[number], number) for number in numbers]
+        sampling = self._sampling(self.config.train.group_size)
         return play(
-            self.task.policy, self.task.prompts, asked, self.config.train.group_size, self.task.judge, self._limits,
-            self.generator, self.opponent, STEP,
-        )  # fmt: skip
+            task.policy, task.prompts, prompts, task.judge, sampling, self.generator, self.opponent, STEP
+        )
 
-    def helped(self, played: list[Played]) -> dict[int, list[tuple[str, Help, Group | None]]]:
+    def helped(self, played: list[Game]) -> dict[int, list[tuple[str, Help, Group | None]]]:
         """Returns, by row, each mode with the teacher's help in it and the policy's answers under its hint, if any."""
-        helped: dict[int, list[tuple[str, Help, Group | None]]] = {each.group.asked.number: [] for each in played}
+        helped: dict[int, list[tuple[str, Help, Group | None]]] = {each.group.prompt.number: [] for each in played}
         if self.teacher is None:
             return helped
         settings = self.config.teacher
         modes = [*dict.fromkeys(settings.hint.modes), *(["solve"] if settings.solve.probability else [])]
         wishes = [(each, mode) for each in played for mode in modes]
         found = self.teacher.asked(wishes, STEP)
-        retries = iter(
-            answer_all(
-                self.task.policy, self.task.prompts, [asked for each in found for asked in each.hinted],
-                settings.hint.retries or self.config.train.group_size, self.task.judge, self._limits, self.generator,
-            )
-        )  # fmt: skip
+        hinted = [prompt for each in found for prompt in each.hinted]
+        sampling = self._sampling(settings.hint.retries or self.config.train.group_size)
+        task = self.task
+        retries = iter(sample(task.policy, task.prompts, hinted, task.judge, sampling, self.generator))
         for (each, mode), result in zip(wishes, found, strict=True):
             retry = next(retries) if result.hinted else None
-            helped[each.group.asked.number].append((mode, result, retry))
+            helped[each.group.prompt.number].append((mode, result, retry))
         return helped
 
-    def row(self, each: Played, helped: list[tuple[str, Help, Group | None]]) -> None:
+    def row(self, each: Game, helped: list[tuple[str, Help, Group | None]]) -> None:
         """Prints everything about one row."""
         group, say = each.group, self.screen.say
-        self.screen.heading(f"train row {group.asked.number + 1} of {len(self.task.train)}")
-        self._prompt("prompt", group.asked.ids)
-        say(f"[policy: {_rate(group)}; its first answer: {_verdict(group.answers[0].score)}]")
+        self.screen.heading(f"train row {group.prompt.number + 1} of {len(self.task.train)}")
+        self._prompt("prompt", group.prompt.ids)
+        say(f"[policy: {_rate(group)}; its first answer: {_verdict(group.answers[0].verdict)}]")
         say(_clean(group.answers[0].text))
-        if self.opponent and each.reaction.score:
-            say(f"[opponent: {_verdict(each.reaction.score)}{'' if each.reaction.finished else ', cut off'}]")
-            say(_clean(each.reaction.text))
+        if self.opponent and each.opponent.verdict:
+            say(f"[opponent: {_verdict(each.opponent.verdict)}{'' if each.opponent.finished else ', cut off'}]")
+            say(_clean(each.opponent.text))
         elif self.opponent:
-            say(f"[opponent: {_clean(each.reaction.error)}]")
+            say(f"[opponent: {_clean(each.opponent.error)}]")
         if helped and each.outcome is None:
             say("[the policy solved it, or could not be judged: a run would not ask the teacher here]")
         for mode, result, retry in helped:
@@ -130,8 +128,8 @@ class _Rehearsal:
                 elif text["dropped"]:
                     say(f"[dropped: {text['dropped']}; the policy sees nothing of it]")
             if retry:
-                self._prompt(f"{mode}, as the policy sees it", retry.asked.ids)
-                say(f"[retries: {_rate(retry)}; the first: {_verdict(retry.answers[0].score)}]")
+                self._prompt(f"{mode}, as the policy sees it", retry.prompt.ids)
+                say(f"[retries: {_rate(retry)}; the first: {_verdict(retry.answers[0].verdict)}]")
                 say(_clean(retry.answers[0].text))
 
     def spent(self) -> None:
@@ -139,9 +137,8 @@ class _Rehearsal:
         for section, settings in self.servers.items():
             self.screen.say(f"{section}: {spent([self._kept(section)], settings.endpoint)}")
 
-    @property
-    def _limits(self):
-        return self.task.limits(self.config.generation.temperature)
+    def _sampling(self, copies: int) -> Sampling:
+        return self.task.sampling(self.config.generation.temperature, copies)
 
     def _kept(self, section: str) -> Path:
         return self.folder / f"{section}_replies.jsonl"
@@ -155,12 +152,12 @@ def _rate(group: Group) -> str:
     return f"{sum(group.matches)} of {len(group.answers)} right"
 
 
-def _verdict(score: Score) -> str:
+def _verdict(verdict: Verdict) -> str:
     """Describes the judge's verdict in a few words."""
-    if not score.scored:
+    if not verdict.scored:
         return "could not be judged"
-    word = "right" if score.match else f"malformed ({score.malformed})" if score.malformed else "wrong"
-    return f"{word}, reward {score.reward:.3g}"
+    word = "right" if verdict.match else f"malformed ({verdict.malformed})" if verdict.malformed else "wrong"
+    return f"{word}, reward {verdict.reward:.3g}"
 
 
 def _clean(text: str) -> str:

@@ -1,90 +1,185 @@
-"""What each answer earns, and what that does to its tokens: advantages, weights, the optimizer step that sees them."""
+"""What each answer of a step earns, and what that does to its tokens: advantages, weights, who has a gradient."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
+from torch.nn.utils.rnn import pad_sequence
 
-from lib.config import GspoTrain, SelfPlayConfig
+from lib.batching import MicroBatch
 from lib.distributed import collect
-from lib.groups import Answer, Group, answer_sequences
-from lib.losses import group_advantages, overlong_penalty
-from lib.rollout import MicroBatch, Sequence
-from lib.selfplay import Played, played_reward
+from lib.losses import group_advantages, length_weights
+from lib.tree import Answer, Group, Node, nodes
 
 
 @dataclass(frozen=True)
 class Credit:
-    """The n answers of a step, numbered from 0 group by group, and the factors of their tokens' loss."""
+    """The n answers of a step, numbered by `lib.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
 
-    groups: list[Group]
-    numbers: list[list[int]]  # by group and answer: its number, or -1 where it is not trained
-    advantage: torch.Tensor  # (n,)
-    weight: torch.Tensor  # (n,) length normalisation
-    off_policy: torch.Tensor  # (n,) bool: sampled under a different prompt from the one it is trained under
-    start: torch.Tensor  # (n,) offset of an answer's tokens in the concatenation of all answers' tokens
+    nodes: list[Node]
+    attempt: torch.Tensor  # from 1
+    advantage: torch.Tensor
+    weight: torch.Tensor  # length normalisation, times the number of last answers that follow, times `importance`
+    kl_weight: torch.Tensor  # of the KL in the loss
+    importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped
+    learned: list[bool]  # has a gradient; the others need no forward
+    off_policy: torch.Tensor  # bool: sampled under a different prompt from the one it is trained under
+    start: torch.Tensor  # offset of an answer's tokens in `sampled_logp`
     sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
-    parts: list[list[int]]  # the groups of each minibatch
-    divisor: float  # answers of one optimizer step, over all processes
+    parts: list[list[Node]]  # the groups of each minibatch
+    divisor: float  # last answers per optimizer step, over all processes
 
-    def sequences(self, part: list[int], pays: Callable[[int, list[int]], bool]) -> list[Sequence]:
-        """Returns the sequences of one minibatch; `pays` tells if sharing their prompts is cheaper."""
-        return answer_sequences([self.groups[i] for i in part], [self.numbers[i] for i in part], pays)
+    def is_learned(self, answer: int) -> bool:
+        """Tells whether an answer has a gradient."""
+        return self.learned[answer]
 
     def tokens_of(self, batch: MicroBatch) -> torch.Tensor:
         """Returns the indices of a micro-batch's tokens in the concatenation of all answers' tokens, (N,)."""
-        return self.start[batch.rollout] + batch.token
+        return self.start[batch.answer] + batch.token
 
-    def must_pull(self, part: list[int]) -> bool:
+    def must_pull(self, part: list[Node]) -> bool:
         """Tells whether a minibatch must have a gradient: an advantage that no importance weight can bring to zero."""
-        numbers = [number for i in part for number in self.numbers[i] if number >= 0]
+        numbers = [number for node in part for number in node.numbers if self.learned[number]]
         return bool(((self.advantage != 0) & ~self.off_policy)[numbers].any())
 
 
-def rewards_of(played: Played, config: SelfPlayConfig) -> list[float]:
-    """Returns what each answer of a group earns: its reward, adjusted by its game, plus the overlong penalty."""
-    budget, buffer = config.generation.most_tokens, config.train.overlong_buffer
-    return [
-        played_reward(answer.score.reward, answer.score, played.reaction, config.opponent)
-        + overlong_penalty(len(answer.completion.ids), budget, buffer)
-        for answer in played.group.answers
-    ]
+def is_whole(answer: Answer, mask_truncated: bool) -> bool:
+    """Tells whether an answer counts: it was judged, and not truncated if `mask_truncated` is on."""
+    return answer.verdict.scored and (answer.completion.finished or not mask_truncated)
 
 
-def is_trained(answer: Answer, train: GspoTrain) -> bool:
-    """Tells whether an answer is trained: it was judged, and not truncated if `mask_truncated` is on."""
-    return answer.score.scored and (answer.completion.finished or not train.mask_truncated)
+def compared(found: list[Node]) -> dict[int, list[list[int]]]:
+    """Returns by attempt the sets of answers, by number, whose rewards are compared with each other: those of a group.
 
-
-def trained_rewards(played: Played, config: SelfPlayConfig) -> list[float]:
-    """Returns the rewards of the answers that are trained; if they are all equal, the group gives no signal."""
-    rewards = zip(rewards_of(played, config), played.group.answers, strict=True)
-    return [reward for reward, answer in rewards if is_trained(answer, config.train)]
+    A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
+    """
+    owner = {number: node for node in found for number in node.numbers}
+    sets: dict[int, dict[int, list[int]]] = {}
+    for node in found:
+        above = node
+        while len(above.numbers) == 1 and above.parent is not None:
+            above = owner[above.parent]
+        sets.setdefault(node.attempt, {}).setdefault(above.numbers.start, []).extend(node.numbers)
+    return {attempt: list(own.values()) for attempt, own in sets.items()}
 
 
 def advantages_of(
-    kind: str, rewards: list[list[float]], trained: list[list[bool]], accelerator: Accelerator,
-    penalties: list[list[float]] | None = None,
-) -> list[list[float]]:  # fmt: skip
-    """Computes advantages by group and answer (lib/losses.py); some kinds use the groups of all processes."""
-    ranks = collect([(rewards, trained, penalties or [])], accelerator)
-    every_reward, every_trained, every_penalty = (flat([rank[i] for rank in ranks]) for i in range(3))
-    before = sum(len(rank[0]) for rank in ranks[: accelerator.process_index])
-    width = max((len(own) for own in every_reward), default=0)
+    kind: str, sets: list[list[int]], rewards: list[float], counts: list[bool], accelerator: Accelerator,
+    penalties: list[float] | None = None,
+) -> dict[int, float]:  # fmt: skip
+    """Computes advantages by number of the answer (lib/losses.py), for `sets` of answers that are compared.
 
-    def padded(groups: list[list], by: float | bool) -> torch.Tensor:
-        return torch.tensor([own + [by] * (width - len(own)) for own in groups])
+    `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
+    is in no mean. Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
+    """
+    fields = (rewards, counts, penalties or [0.0] * len(rewards))
+    ranks = collect([[[[values[n] for n in own] for values in fields] for own in sets]], accelerator)
+    # a baseline must not depend on how prompts are distributed over processes
+    every, before = flat(ranks), sum(map(len, ranks[: accelerator.process_index]))
+    sizes = [len(reward) for reward, *_ in every]
+    if kind == "batch":
+        every = [[flat([own[field] for own in every]) for field in range(3)]]
+    reward, count, penalty = (
+        pad_sequence([torch.tensor(own[field]) for own in every], batch_first=True) for field in range(3)
+    )
+    values = group_advantages("group" if kind == "batch" else kind, reward, count, penalty if penalties else None)
+    rows = values[0].split(sizes) if kind == "batch" else values
+    mine = zip(sets, rows[before:], strict=False)
+    return {number: value for own, row in mine for number, value in zip(own, row.tolist(), strict=False)}
 
-    penalty = padded(every_penalty, 0.0) if penalties is not None else None
-    values = group_advantages(kind, padded(every_reward, 0.0), padded(every_trained, False), penalty).tolist()
-    return [values[before + i][: len(own)] for i, own in enumerate(rewards)]
+
+def credit_of(
+    trees: list[Group],
+    advantage: list[float],
+    trained: list[bool],
+    kl_weights: tuple[float, ...],
+    *,
+    length_norm: str,
+    budgets: tuple[int, ...],
+    accelerator: Accelerator,
+    generator: torch.Generator,
+    kl_sample: float = 1.0,
+    minibatches: int = 1,
+    others_drawn: bool = False,
+) -> Credit:
+    """Selects what is learned, in which minibatch, and how much each token weighs.
+
+    `advantage` and `trained`, not masked and by the policy, are by number of the answer; `kl_weights` and `budgets`, in
+    tokens, by attempt. With `others_drawn`, trees without a gradient are left out of all means, since others were drawn
+    in their place. A first answer without an advantage, in itself and in what follows it, has only a KL term: it is
+    kept with probability `kl_sample` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected
+    gradient is unchanged.
+    """
+    device, found = accelerator.device, nodes(trees)
+    completions = [answer.completion for node in found for answer in node.group.answers]
+
+    def by_answer(values: Iterable, dtype: torch.dtype = torch.long) -> torch.Tensor:
+        return torch.tensor(list(values), dtype=dtype, device=device)
+
+    tree = by_answer(node.tree for node in found for _ in node.numbers)
+    attempt = by_answer(node.attempt for node in found for _ in node.numbers)
+    advantages, kept = by_answer(advantage, torch.float32), by_answer(trained, torch.bool)
+    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[attempt]
+    pulls = kept & ((advantages != 0) | (kl_weight != 0))
+    importance = torch.ones_like(advantages)
+    if kl_sample < 1:
+        branch = by_answer(_branches(found))
+        is_paid = _any(advantages != 0, branch)
+        drawn = torch.rand(len(is_paid), generator=generator, device=device) < kl_sample
+        importance = torch.where(is_paid, 1.0, drawn / kl_sample)[branch]
+    learned = pulls & (importance > 0)
+    counted = _any(pulls, tree)[tree] if others_drawn else torch.ones_like(kept)
+    lengths = by_answer((len(completion.ids) for completion in completions), torch.float32)
+    weight = torch.zeros_like(lengths)
+    for number, budget in enumerate(budgets, start=1):
+        own = attempt == number
+        every_length = torch.tensor(collect((lengths * kept)[counted & own].tolist(), accelerator), device=device)
+        weight[own] = length_weights(length_norm, lengths[own], budget, every_length)
+    leaves = by_answer(_leaves(found))
+    parents = {node.parent for node in found}
+    is_last = by_answer((n not in parents for node in found for n in node.numbers), torch.bool)
+    used = _any(learned, tree).nonzero()[:, 0].tolist()
+    parts = [used[part::minibatches] for part in range(minibatches)]  # a stride: what was added later stands last
+    return Credit(
+        nodes=found,
+        attempt=attempt,
+        advantage=advantages,
+        weight=weight * kept * leaves * importance,
+        kl_weight=kl_weight,
+        importance=importance,
+        learned=learned.tolist(),
+        off_policy=by_answer((node.group.prompt.trained_ids is not None for node in found for _ in node.numbers),
+                             torch.bool),
+        start=lengths.long().cumsum(0) - lengths.long(),
+        sampled_logp=by_answer(flat([completion.logps for completion in completions]), torch.float32),
+        parts=[[node for node in found if node.tree in part] for part in map(set, parts)],
+        divisor=max(1, sum(collect([int((counted & is_last).sum())], accelerator))) / minibatches,
+    )  # fmt: skip
 
 
-def numbered(chosen: list[list[bool]]) -> list[list[int]]:
-    """Numbers all answers from 0, group by group, and puts -1 in place of those that are not chosen."""
-    count = iter(range(sum(map(len, chosen))))
-    return [[number if is_on else -1 for is_on, number in zip(own, count, strict=False)] for own in chosen]
+def _branches(found: list[Node]) -> list[int]:
+    """Returns for each answer the index of the first answer that it goes back to, counted over all trees."""
+    branch: list[int] = []
+    for node in found:
+        new = max(branch, default=-1) + 1
+        branch += [new + i if node.parent is None else branch[node.parent] for i in range(len(node.numbers))]
+    return branch
+
+
+def _leaves(found: list[Node]) -> list[int]:
+    """Returns for each answer the number of last answers below it; 1 for one that nothing follows."""
+    leaves = [1] * sum(len(node.numbers) for node in found)
+    for node in reversed(found):
+        if node.parent is not None:
+            leaves[node.parent] = sum(leaves[n] for n in node.numbers)
+    return leaves
+
+
+def _any(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Tells for each index, from 0 to the highest, whether one of its values (n,) bool is true."""
+    count = int(index.max()) + 1 if len(index) else 0
+    return torch.zeros(count, device=values.device).index_add(0, index, values.float()) > 0
 
 
 def flat(parts: list[list]) -> list:

@@ -18,7 +18,8 @@ answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from itertools import count
+from itertools import accumulate, count
+from operator import mul
 from typing import TypeVar
 
 import numpy as np
@@ -34,7 +35,7 @@ from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
 from lib.replies import key_of
 from lib.rewards import Judge
-from lib.rollout import Rollout, Sampling, two_attempts
+from lib.tree import Answer, Group, Sampling, paths, sample
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Row, Answered = TypeVar("Row"), TypeVar("Answered")
@@ -42,22 +43,17 @@ Row, Answered = TypeVar("Row"), TypeVar("Answered")
 
 @dataclass(frozen=True)
 class Answers:
-    """Both attempts at every held-out prompt, one row per sample, as plain numbers."""
+    """All T attempts at every held-out prompt, a column per sample, as plain numbers."""
 
-    group: np.ndarray  # (n,) index of the question, shared by rows with the same question
-    match1: np.ndarray  # (n,) bool
-    match2: np.ndarray
-    reward1: np.ndarray
-    reward2: np.ndarray
-    length1: np.ndarray  # tokens
-    length2: np.ndarray
-    truncated1: np.ndarray  # bool
-    truncated2: np.ndarray
-    well_formed1: np.ndarray  # bool
-    well_formed2: np.ndarray
-    changed: np.ndarray  # bool, the two extracted answers differ
-    unscored: np.ndarray  # bool, a reward could not judge one of the attempts; it counts as wrong
-    components: list[dict[str, float]]  # of attempt 2
+    group: np.ndarray  # (n,) index of the question, shared by columns with the same question
+    match: np.ndarray  # (T, n) bool
+    reward: np.ndarray  # (T, n)
+    length: np.ndarray  # (T, n) tokens
+    truncated: np.ndarray  # (T, n) bool
+    well_formed: np.ndarray  # (T, n) bool
+    changed: np.ndarray  # (n,) bool, the answers extracted from the last two attempts differ
+    unscored: np.ndarray  # (n,) bool, a reward could not judge one of the attempts; it counts as wrong
+    components: list[dict[str, float]]  # of the last attempt
 
 
 def evaluate(
@@ -69,15 +65,14 @@ def evaluate(
     seed: int,
     accelerator: Accelerator,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
-) -> tuple[Answers, list[Rollout]]:
-    """Samples both attempts at all rows; returns them, for `summarise` or `selected`, and this process's rollouts."""
-    rollouts = in_parts(
-        lambda part, *how: two_attempts(policy, prompts, part, judge, sampling, *how),
-        rows, seed, policy.device, accelerator, sampling.attempts * (1 + sampling.revisions), on_progress,
+) -> tuple[Answers, list[Group]]:
+    """Samples all attempts at all rows; returns them, for `summarise` or `selected`, and this process's trees."""
+    trees = in_parts(
+        lambda part, *how: sample(policy, prompts, [prompts.prompt(row) for row in part], judge, sampling, *how),
+        rows, seed, policy.device, accelerator, sum(accumulate(sampling.copies, mul)), on_progress,
     )  # fmt: skip
-    per_rollout = [_numbers(rollout) for rollout in rollouts]
-    everything = collect(per_rollout, accelerator)
-    return _answers(everything), rollouts
+    numbers = [_numbers(path) for tree in trees for path in paths(tree)]
+    return _answers(collect(numbers, accelerator)), trees
 
 
 def in_parts(
@@ -121,30 +116,38 @@ def group_of(questions: list[Hashable]) -> np.ndarray:
     return np.array([known.setdefault(question, len(known)) for question in questions])
 
 
-def _numbers(rollout: Rollout) -> tuple:
-    one, two = rollout.score1, rollout.score2
+def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
+    first, answers = path[0][0], [answer for _, answer in path]
+    verdicts, written = [answer.verdict for answer in answers], [answer.completion for answer in answers]
     return (
-        key_of(rollout.prompt1), one.match, two.match, one.reward, two.reward, len(rollout.y1.ids), len(rollout.y2.ids),
-        not rollout.y1.finished, not rollout.y2.finished, one.well_formed, two.well_formed, one.answer != two.answer,
-        not (one.scored and two.scored), two.components,
-    )  # fmt: skip
+        key_of(first.prompt.ids),
+        [verdict.match for verdict in verdicts],
+        [verdict.reward for verdict in verdicts],
+        [len(completion.ids) for completion in written],
+        [not completion.finished for completion in written],
+        [verdict.well_formed for verdict in verdicts],
+        len(verdicts) > 1 and verdicts[-1].answer != verdicts[-2].answer,
+        not all(verdict.scored for verdict in verdicts),
+        verdicts[-1].components,
+    )
 
 
 def _answers(numbers: list[tuple]) -> Answers:
     questions, *columns, components = zip(*numbers, strict=True)
-    return Answers(group_of(questions), *(np.asarray(column) for column in columns), components=list(components))
+    return Answers(group_of(questions), *(np.asarray(column).T for column in columns), components=list(components))
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
     """Returns the row of evaluations.jsonl, without `when` and `step`."""
-    one, two = answers.match1.astype(float), answers.match2.astype(float)
+    right = {f"acc_attempt{number}": values.astype(float) for number, values in enumerate(answers.match, start=1)}
+    one, *_, two = right.values()  # the first attempt and the last one
     gained, lost = (1 - one) * two, one * (1 - two)
     row = {
         "n": len(one),
         "prompts": int(answers.group.max()) + 1,
         "temperature": temperature,
     }
-    for name, values in (("acc_attempt1", one), ("acc_attempt2", two)):
+    for name, values in right.items():
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
     row["delta"] = float((two - one).mean())
@@ -153,19 +156,19 @@ def summarise(answers: Answers, temperature: float) -> dict:
         row[name] = float(values.mean())
         row[f"{name}_ci95"] = _interval(values, answers.group)
     row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
-    row["per_question"] = _per_question(answers.group, acc_attempt1=one, acc_attempt2=two)
-    before, after = (row["per_question"][f"acc_attempt{attempt}"] for attempt in (1, 2))
+    row["per_question"] = _per_question(answers.group, **right)
+    before, *_, after = (row["per_question"][name] for name in right)
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
     for name in ("reward", "length", "truncated", "well_formed"):
-        for attempt in (1, 2):
-            row[f"{name}_attempt{attempt}"] = float(getattr(answers, f"{name}{attempt}").mean())
-    for attempt in (1, 2):
-        values = getattr(answers, f"well_formed{attempt}").astype(float)
-        row[f"well_formed_attempt{attempt}_ci95"] = _interval(values, answers.group)
+        for number, values in enumerate(getattr(answers, name), start=1):
+            row[f"{name}_attempt{number}"] = float(values.mean())
+    for number, values in enumerate(answers.well_formed, start=1):
+        row[f"well_formed_attempt{number}_ci95"] = _interval(values.astype(float), answers.group)
     row["answer_changed"] = float(answers.changed.mean())
     row["unscored"] = float(answers.unscored.mean())
     for name in sorted({name for parts in answers.components for name in parts}):
-        row[f"reward/{name}_attempt2"] = float(np.mean([parts.get(name, 0.0) for parts in answers.components]))
+        values = [parts.get(name, 0.0) for parts in answers.components]
+        row[f"reward/{name}_attempt{len(right)}"] = float(np.mean(values))
     return row
 
 
@@ -199,10 +202,10 @@ def _rates(per_question: dict[str, list[int]], name: str) -> list[float]:
 
 
 def selected(answers: Answers) -> dict:
-    """Returns what training selects by: accuracies, and `per_prompt`, the accuracy of attempt 2 on each question."""
-    row = summarise(answers, 0.0)
-    keys = [f"acc_attempt{attempt}{end}" for attempt in (1, 2) for end in ("", "_ci95")]
-    per_prompt = _rates(row["per_question"], "acc_attempt2")
+    """Returns what training selects by: accuracies, and `per_prompt`, the last attempt's accuracy on each question."""
+    row, attempts = summarise(answers, 0.0), len(answers.match)
+    keys = [f"acc_attempt{number}{end}" for number in range(1, attempts + 1) for end in ("", "_ci95")]
+    per_prompt = _rates(row["per_question"], f"acc_attempt{attempts}")
     return {key: row[key] for key in ("n", "prompts", *keys)} | {"per_prompt": per_prompt}
 
 
@@ -261,7 +264,7 @@ def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
-    return _passes(answers.match1.reshape(-1, samples), answers.group[::samples])
+    return _passes(answers.match[0].reshape(-1, samples), answers.group[::samples])
 
 
 def _passes(right: np.ndarray, asked: np.ndarray) -> list[dict]:
@@ -276,7 +279,7 @@ def _passes(right: np.ndarray, asked: np.ndarray) -> list[dict]:
 
 def majority_votes(
     answers: Answers,
-    rollouts: list[Rollout],
+    trees: list[Group],
     samples: int,
     same: Callable[[str, str], bool],
     accelerator: Accelerator,
@@ -286,9 +289,9 @@ def majority_votes(
     Parallel: a vote over 2K first attempts. Sequential: a vote over the second attempts that revise K first ones. Both
     use the existing samples, in blocks; a prompt's value is the mean over its blocks.
     """
-    verdicts = [((r.score1.answer, r.score1.match), (r.score2.answer, r.score2.match)) for r in rollouts]
-    verdicts = collect(verdicts, accelerator)
-    firsts, seconds = ([pair[attempt] for pair in verdicts] for attempt in (0, 1))
+    verdicts = [[answer.verdict for _, answer in path] for tree in trees for path in paths(tree)]
+    verdicts = [[(verdict.answer, verdict.match) for verdict in path] for path in verdicts]
+    firsts, *_, seconds = zip(*collect(verdicts, accelerator), strict=True)
     rows, asked = [], answers.group[::samples].tolist()
     for k in _doublings(samples // 2):
         used = samples // (2 * k) * 2 * k  # both sides see the same samples

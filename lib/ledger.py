@@ -6,10 +6,11 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from lib.config import Thinking
-from lib.groups import Answer, Group, question_of
 from lib.parsing import split_reasoning
-from lib.selfplay import Played
+from lib.prompts import question_of
+from lib.selfplay import Game
 from lib.stats import percentiles
+from lib.tree import Answer, Group, paths
 
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 
@@ -27,49 +28,61 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
 
 def texts_of(group: Group) -> list[dict[str, Any]]:
     """Returns what the policy wrote, with its verdict, and with its hint where there was one."""
-    asked = group.asked
-    hint = {"hint": asked.hint} if asked.hint else {}
-    return [
-        {
-            "who": "policy",
-            "prompt": question_of(asked.plain or asked.messages),
-            **hint,
-            "text": answer.text,
-            "match": answer.score.match if answer.score.scored else None,
-            "reward": answer.score.components,
-            **({"about": answer.score.about} if answer.score.about else {}),
-            **({"malformed": answer.score.malformed} if answer.score.malformed else {}),
-            "length": len(answer.completion.ids),
-            "finished": answer.completion.finished,
-        }
-        for answer in group.answers
-    ]
+    prompt = group.prompt
+    hint = {"hint": prompt.hint} if prompt.hint else {}
+    question = question_of(prompt.plain) if prompt.plain else prompt.question
+    return [{"who": "policy", "prompt": question, **hint, **_text_of(answer)} for answer in group.answers]
 
 
-def reaction_text(each: Played) -> dict[str, Any]:
+def rows_of(tree: Group, target: Any) -> list[dict[str, Any]]:
+    """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on."""
+    rows = []
+    for path in paths(tree):
+        row = {"prompt": tree.prompt.question, "target": target}
+        for number, (_, answer) in enumerate(path, start=1):
+            told = _text_of(answer) | {"match": answer.verdict.match}
+            row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}
+        rows.append(row)
+    return rows
+
+
+def _text_of(answer: Answer) -> dict[str, Any]:
+    verdict = answer.verdict
+    return {
+        "text": answer.text,
+        "match": verdict.match if verdict.scored else None,
+        "reward": verdict.components,
+        **({"about": verdict.about} if verdict.about else {}),
+        **({"malformed": verdict.malformed} if verdict.malformed else {}),
+        "length": len(answer.completion.ids),
+        "finished": answer.completion.finished,
+    }
+
+
+def opponent_text(game: Game) -> dict[str, Any]:
     """Returns what the opponent wrote, or why there is nothing."""
-    reaction = each.reaction
-    said = {"text": reaction.text, "error": reaction.error} if reaction.error else {"text": reaction.text}
-    verdict = {"match": reaction.score.match, "reward": reaction.score.components} if reaction.score else {}
-    if reaction.score and reaction.score.malformed:
-        verdict["malformed"] = reaction.score.malformed
-    cut = {} if reaction.finished else {"finished": False}
-    return {"who": "opponent", "prompt": question_of(each.group.asked.messages), **said, **verdict, **cut}
+    theirs = game.opponent
+    said = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
+    verdict = {"match": theirs.verdict.match, "reward": theirs.verdict.components} if theirs.verdict else {}
+    if theirs.verdict and theirs.verdict.malformed:
+        verdict["malformed"] = theirs.verdict.malformed
+    cut = {} if theirs.finished else {"finished": False}
+    return {"who": "opponent", "prompt": game.group.prompt.question, **said, **verdict, **cut}
 
 
 def numbers_of(
     answer: Answer, thinking: Thinking | None = None, tokenizer: object = None
 ) -> dict[str, float | bool | None]:
     """Returns the metrics of an answer, no reward if it was not judged. With `thinking`, counts reasoning apart."""
-    score = answer.score
+    verdict = answer.verdict
     numbers = {
-        "reward": score.reward if score.scored else None,
-        "acc": float(score.match) if score.scored else None,
+        "reward": verdict.reward if verdict.scored else None,
+        "acc": float(verdict.match) if verdict.scored else None,
         "length": float(len(answer.completion.ids)),
         "truncated": float(not answer.completion.finished),
-        "unscored": float(not score.scored),
-        "well_formed": float(score.well_formed),
-        **{f"reward/{name}": value for name, value in score.components.items()},
+        "unscored": float(not verdict.scored),
+        "well_formed": float(verdict.well_formed),
+        **{f"reward/{name}": value for name, value in verdict.components.items()},
     }
     if thinking and (thinking.open_tag in answer.text or thinking.close_tag in answer.text):
         reasoning, _, ended = split_reasoning(answer.text, thinking.open_tag, thinking.close_tag)
@@ -78,16 +91,16 @@ def numbers_of(
     return numbers
 
 
-def group_numbers(each: Played, rewards: list[float]) -> dict[str, float | None]:
+def group_numbers(game: Game, rewards: list[float]) -> dict[str, float | None]:
     """Returns the metrics of a prompt; `rewards` are those that are trained on, games included, and may be empty."""
-    mine, theirs = each.game
+    mine, theirs = game.result
     is_game = mine is not None and theirs is not None
     return {
         "reward_std": pstdev(rewards) if rewards else 0.0,
         "equal_groups": float(len(set(rewards)) <= 1),
-        "solved": float(any(each.group.matches)),
+        "solved": float(any(game.group.matches)),
         "opponent_acc": None if theirs is None else float(theirs),
-        "opponent_truncated": None if theirs is None else float(not each.reaction.finished),
+        "opponent_truncated": None if theirs is None else float(not game.opponent.finished),
         "wins": float(mine and not theirs) if is_game else None,
         "losses": float(theirs and not mine) if is_game else None,
     }
@@ -101,7 +114,8 @@ def updates_in_one(updates: list[dict]) -> dict[str, float]:
     if not updates:
         return {"updates": 0, "skipped_updates": skipped, "loss": 0.0, "grad_norm": 0.0}
     numbers = [{key: value for key, value in each.items() if key != "log_ratios"} for each in updates]
-    marks = percentiles([ratio for each in updates for ratio in each["log_ratios"]], (5, 50, 95))
+    ratios = [ratio for each in updates for ratio in each["log_ratios"]]
+    marks = percentiles(ratios, (5, 50, 95)) if ratios else {}
     return {
         "updates": len(updates),
         "skipped_updates": skipped,

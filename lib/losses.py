@@ -140,69 +140,11 @@ def overlong_penalty(length: int, budget: int, buffer: int) -> float:
     return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
-def score_advantages(
-    stage: int,
-    r1: torch.Tensor,
-    r2: torch.Tensor,
-    bonus: torch.Tensor,
-    alpha: float,
-    baseline: str,
-    penalty1: torch.Tensor | None = None,
-    penalty2: torch.Tensor | None = None,
-    scored1: torch.Tensor | None = None,
-    scored2: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns advantages of P prompts x K1 first attempts x K2 revisions (SCoRe, arXiv 2409.12917, eq. 3 and 4).
-
-    r1 (P, K1), r2 and bonus (P, K1, K2). `alpha` multiplies the bonus, which is r2 - r1 or its match part. Penalties
-    are the KL in the reward, beta times the sum over the text, shaped like the rewards. Entries that are not `scored`
-    (bool, like the rewards) get 0 and count in no baseline. Returns A1 (P, K1) and A2 (P, K1, K2).
-
-    Stage I rewards attempt 2 alone. Stage II rewards both, each by its own reward (gamma = 0), and credits the bonus to
-    attempt 2 only: credited to attempt 1 it would reward failing first. The baseline of attempt 2 is the mean over
-    the other revisions of the same first attempt, which removes r1 from the bonus exactly.
-    """
-    reward1 = r1 if stage == 2 else torch.zeros_like(r1)
-    reward2 = r2 + alpha * bonus if stage == 2 else r2
-    return (
-        _against(baseline, reward1, penalty1, scored1, r1.shape),
-        # a single revision is compared with those of the other first attempts
-        _against(baseline, reward2, penalty2, scored2, r2.shape if r2.shape[-1] > 1 else r2.shape[:-1]),
-    )
-
-
-def _against(
-    baseline: str, reward: torch.Tensor, penalty: torch.Tensor | None, scored: torch.Tensor | None, groups: torch.Size
-) -> torch.Tensor:
-    """Returns advantages by `groups`, a shape whose last dimension is compared, or over the whole batch."""
-    kind, shape = ("group", (-1,)) if baseline == "batch" else (baseline, groups)
-    scored = torch.ones_like(reward, dtype=torch.bool) if scored is None else scored
-    penalty = None if penalty is None else penalty.reshape(shape)
-    return group_advantages(kind, reward.reshape(shape), scored.reshape(shape), penalty).view_as(reward)
-
-
-def score_loss(
-    logp: torch.Tensor,
-    kl: torch.Tensor,
-    attempt: torch.Tensor,
-    advantage: torch.Tensor,
-    weight: torch.Tensor,
-    beta: tuple[float, float],
-) -> torch.Tensor:
-    """Sums weight * (-A logp + beta_attempt * KL) over tokens: eq. 3 and 4 alike; the stage is in A and beta.
-
-    All inputs are per token, (N,): `attempt` is 1 or 2, `advantage` and `weight` are those of the token's sample.
-    `beta` = (KL weight of attempt 1, of attempt 2). No term couples two tokens: any split into micro-batches adds up.
-    """
-    betas = torch.where(attempt == 1, beta[0], beta[1])
-    return (weight * (betas * kl - advantage * logp)).sum()
-
-
 @dataclass(frozen=True)
 class Recipe:
     """The definition of a named policy loss; the config may override all but the ratio."""
 
-    ratio: Literal["token", "sequence", "sequence_token", "product", "weight"]  # see `policy_loss`
+    ratio: Literal["none", "token", "sequence", "sequence_token", "product", "weight"]  # see `policy_loss`
     clip: tuple[float, float]
     advantage: str
     length_norm: str
@@ -220,22 +162,19 @@ RECIPES = {
     "dapo": Recipe("token", (0.2, 0.28), "group_std", "token"),  # arXiv 2503.14476, eq. 8
     "cispo": Recipe("weight", (1.0, 4.0), "group_std", "token"),  # arXiv 2506.13585; no lower clip
     "rloo": Recipe("product", (0.2, 0.2), "leave_one_out", "sequence"),  # arXiv 2402.14740: one action per answer
+    "score": Recipe("none", (0.0, 0.0), "leave_one_out", "sequence"),  # arXiv 2409.12917, eq. 3 and 4: REINFORCE
 }
 
 
 def policy_loss(
-    recipe: Recipe,
-    logp: torch.Tensor,
-    old_logp: torch.Tensor,
-    advantage: torch.Tensor,
-    weight: torch.Tensor,
-    answer: torch.Tensor,
+    recipe: Recipe, logp: torch.Tensor, old_logp: torch.Tensor, advantage: torch.Tensor, answer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums weight * -min(ratio A, clip(ratio) A) over tokens; also returns which tokens the clip stopped, bool (N,).
+    """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which tokens the clip stopped, bool (N,).
 
-    All inputs are per token, (N,): `advantage` and `weight` are those of the token's answer, and `answer` numbers the
-    answers from 0; all tokens of an answer must be among the N. The recipe's `ratio`:
+    All inputs are per token, (N,): `advantage` is that of the token's answer, and `answer` numbers the answers from 0;
+    all tokens of an answer must be among the N. The recipe's `ratio`:
 
+    none            -A l, without a ratio: REINFORCE, for one optimizer step on a batch
     token           exp(l - o)
     sequence        s = exp(mean over the answer of l - o), the same for all of its tokens
     sequence_token  sg[s] exp(l - sg[l]): value, gradient and clip of `sequence`, but A may differ from token to token
@@ -244,6 +183,8 @@ def policy_loss(
 
     With l = o every ratio is 1 and nothing is clipped: `sequence`, `sequence_token` and `token` have the same gradient.
     """
+    if recipe.ratio == "none":
+        return -advantage * logp, torch.zeros_like(logp, dtype=torch.bool)
     low, high = recipe.clip
     log_ratio = logp - old_logp
     if recipe.ratio == "product":
@@ -253,11 +194,11 @@ def policy_loss(
     ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if recipe.ratio == "weight":
-        return -(weight * ratio.clamp(1 - low, 1 + high).detach() * advantage * logp).sum(), ratio > 1 + high
+        return -ratio.clamp(1 - low, 1 + high).detach() * advantage * logp, ratio > 1 + high
     if recipe.ratio == "sequence_token":
         ratio = ratio.detach() * (logp - logp.detach()).exp()
     clipped = ratio.clamp(1 - low, 1 + high)
-    return -(weight * torch.minimum(ratio * advantage, clipped * advantage)).sum(), stopped.detach()
+    return -torch.minimum(ratio * advantage, clipped * advantage), stopped.detach()
 
 
 def per_answer(values: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:

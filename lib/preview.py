@@ -10,10 +10,9 @@ from lib.console import Screen
 from lib.estimate import Needs, load_of_groups, load_of_tree, needs_of, shares_prompts
 from lib.generators import Completion
 from lib.generators.openai import address
-from lib.groups import question_of
 from lib.model import load_skeleton
 from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
-from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, with_last_said
+from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, question_of, with_last_said
 from lib.recipe import notes_on, recipe_of
 from lib.score import kl_weights
 from lib.selfplay import describe
@@ -113,7 +112,7 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
     end = prompts.retry_ids[0]
     first = prompts.first(row)
     answered = Completion(ids=[end], logps=[0.0], finished=True)  # an empty attempt 1, ended by the turn's own token
-    rest = prompts.second(row, first, answered).ids
+    rest = prompts.next_prompt(prompts.prompt(row), answered).ids
     budgets = config.generation
     lines = [
         f"[prompt 1: {len(first)} tokens, masked]",
@@ -168,6 +167,6 @@ def needs_of_tree(
 ) -> Needs:
     """Estimates the memory that two attempts need, if first prompts have the median of `lengths` tokens."""
     prompt = round(median(lengths))
-    second = prompts.longest_second(prompt + config.generation.max_new_tokens_attempt1)
+    second = prompts.longest_next(prompt + config.generation.max_new_tokens_attempt1, attempt=2)
     load = load_of_tree(config, shares_prompts(skeleton), second, held_out)
     return needs_of(skeleton, config, load)

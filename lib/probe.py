@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import torch
 
+from lib.batching import micro_batches, sequences
 from lib.errors import ConfigError, is_out_of_memory
 from lib.generators import Completion, Turn, native
-from lib.groups import Answer, Asked, Group, answer_sequences
 from lib.memory import one_error
 from lib.model import Policy
-from lib.rewards import Score
-from lib.rollout import memory_explained, micro_batches
+from lib.prompts import Prompt
+from lib.rewards import Verdict
+from lib.tree import Answer, Group, memory_explained, nodes
 
 LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it
 BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others continue
@@ -104,17 +105,15 @@ def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int 
 
 def _scored(policy: Policy, prompts: list[list[int]], answers: list[list[Completion]], pad_id: int):
     """Returns log-probs of the answers' tokens as training scores them: in one batch, with branches if it uses them."""
-    verdict = Score(0.0, {}, False, "")
-    groups = [
-        Group(Asked({}, [], prompt), [Answer(y, "", verdict) for y in own])
+    verdict = Verdict(0.0, {}, False, "")
+    found = nodes(
+        Group(Prompt({}, prompt, ""), [Answer(y, "", verdict) for y in own])
         for prompt, own in zip(prompts, answers, strict=True)
-    ]
-    numbers = [[g * COPIES + k for k in range(len(own))] for g, own in enumerate(answers)]
-    items = answer_sequences(groups, numbers, lambda _trunk, _branches: policy.masks_are_quick)
+    )
+    items = sequences(found, pays=lambda _trunk, _branches: policy.masks_are_quick)
     (batch,) = micro_batches(items, sum(len(item.ids) for item in items) * len(items), pad_id, policy.device)
-    logp = policy(batch.inputs)[0].cpu()
-    rollout = batch.rollout.cpu()
-    return [[logp[rollout == number] for number in own] for own in numbers]
+    logp, answer = policy(batch.inputs)[0].cpu(), batch.answer.cpu()
+    return [[logp[answer == number] for number in node.numbers] for node in found]
 
 
 def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:

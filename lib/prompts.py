@@ -8,7 +8,7 @@ the start of the next turn.
 import re
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lib.chats import PLAIN, switch_thinking, with_system
@@ -24,12 +24,20 @@ PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1, to find what the te
 
 
 @dataclass(frozen=True)
-class SecondPrompt:
-    """The context of attempt 2."""
+class Prompt:
+    """What the policy reads before it answers."""
 
+    row: dict[str, Any]
     ids: list[int]
-    continues: bool  # the ids start with the first prompt and attempt 1 as sampled
-    cut: bool  # the middle of attempt 1 was left out to fit the budget
+    question: str  # the user's text, for rewards and logs
+    messages: list[dict[str, Any]] = field(default_factory=list)  # the chat, where it has been one
+    number: int = 0  # of the row in its data set
+    attempt: int = 1
+    continues: bool = False  # the ids start with the earlier prompt and its answer as sampled
+    cut: bool = False  # the middle of the earlier answer was left out to fit the budget
+    trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
+    hint: str = ""  # what a teacher added to the prompt,
+    plain: list[dict[str, Any]] | None = None  # and what the messages were without
 
 
 def columns_of(template: str, key: str = "prompts.user") -> list[str]:
@@ -68,6 +76,14 @@ def filled(template: str, values: Mapping[str, Any], key: str) -> str:
         raise ConfigError(f"{key}: {error!r} when filled from {str(values)[:80]}; write plain {{column}}") from error
 
 
+def question_of(messages: list[dict[str, Any]]) -> str:
+    """Returns the text of a chat's last message, or the texts of its parts where it has parts."""
+    content = messages[-1].get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
 def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
     """Returns the chat with the content of its last message replaced by `text`."""
     return [*messages[:-1], {**messages[-1], "content": text}]
@@ -84,6 +100,17 @@ class ChatRenderer:
         """Returns token ids, no control token but the template's own. Raises ConfigError if it refuses the chat."""
         text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def prompt(self, row: dict[str, Any], messages: list[dict[str, Any]], number: int = 0) -> Prompt:
+        """Returns the prompt of a row's chat; `number`: the row's index."""
+        return Prompt(row, self.ids(messages), question_of(messages), messages, number)
+
+    def next_prompt(self, prompt: Prompt, completion: Completion) -> None:
+        """Returns None: there is one attempt."""
+
+    def longest_next(self, tokens: int, attempt: int) -> int:
+        """Returns `tokens`: nothing follows."""
+        return tokens
 
     def text(self, completion: Completion) -> str:
         """Decodes a completion without its end token; other special tokens stay visible to the judge."""
@@ -132,23 +159,36 @@ class TwoTurnPrompts:
         """Returns the token ids of the first prompt."""
         return self._encode(self._render(self._first_messages(row)))
 
-    def second(self, row: dict, first_ids: list[int], attempt1: Completion) -> SecondPrompt:
-        """Returns the second prompt; a truncated attempt 1 is closed before the instruction."""
-        if self.prompts.history != "full":
-            return self._rendered_second(row, attempt1)
-        retry = self.retry_ids
-        room = self.limits.max_prompt_length_attempt2 - len(first_ids) - len(retry)
-        if len(attempt1.ids) > room:
-            middle_out = _without_middle(attempt1.text_ids(), room)
-            return SecondPrompt(first_ids + middle_out + retry, continues=False, cut=True)
-        if attempt1.finished and attempt1.ids[-1] == retry[0]:  # the sampled end token closes the turn already
-            retry = retry[1:]
-        return SecondPrompt(first_ids + attempt1.ids + retry, continues=True, cut=False)
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index."""
+        return Prompt(row, self.first(row), self.question(row), number=number)
 
-    def longest_second(self, conversation: int) -> int:
-        """Returns the most tokens of a second prompt after `conversation` tokens of first prompt and attempt 1."""
-        most = self.limits.max_prompt_length_attempt2
-        return min(most, conversation + len(self.retry_ids)) if self.prompts.history == "full" else most
+    def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt:
+        """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction."""
+        attempt = prompt.attempt + 1
+        if self.prompts.history != "full":
+            ids, cut = self._rendered_anew(prompt.row, completion)
+            return replace(prompt, ids=ids, attempt=attempt, continues=False, cut=cut)
+        retry = self.retry_ids
+        room = self._most(attempt) - len(prompt.ids) - len(retry)
+        if len(completion.ids) > room:
+            ids = prompt.ids + _without_middle(completion.text_ids(), room) + retry
+            return replace(prompt, ids=ids, attempt=attempt, continues=False, cut=True)
+        if completion.finished and completion.ids[-1] == retry[0]:  # the sampled end token closes the turn already
+            retry = retry[1:]
+        ids = prompt.ids + completion.ids + retry
+        return replace(prompt, ids=ids, attempt=attempt, continues=True, cut=False)
+
+    def longest_next(self, tokens: int, attempt: int) -> int:
+        """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
+        most = self._most(attempt)
+        return min(most, tokens + len(self.retry_ids)) if self.prompts.history == "full" else most
+
+    def _most(self, attempt: int) -> int:
+        """Returns the most tokens of the prompt of `attempt`; each adds an answer and an instruction."""
+        limits = self.limits
+        more = limits.max_new_tokens_attempt2 + len(self.retry_ids)
+        return limits.max_prompt_length_attempt2 + (attempt - 2) * more
 
     def question(self, row: dict) -> str:
         """Returns the text of the user's first turn."""
@@ -196,9 +236,9 @@ class TwoTurnPrompts:
             )
         return before, after
 
-    def _rendered_second(self, row: dict, attempt1: Completion) -> SecondPrompt:
-        """Returns the second prompt by rendering the chat again, with attempt 1 as the history mode leaves it."""
-        text = self.tokenizer.decode(attempt1.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
+    def _rendered_anew(self, row: dict, answer: Completion) -> tuple[list[int], bool]:
+        """Returns the chat with an answer as the history mode leaves it, and whether its middle was cut out."""
+        text = self.tokenizer.decode(answer.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
         if self.prompts.history == "answer_only":
             text = THINK_BLOCK.sub("", text)
         else:
@@ -208,7 +248,7 @@ class TwoTurnPrompts:
         head, middle, tail = self._encode(before), self._encode(text), self._encode(after)
         room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
         cut = len(middle) > room
-        return SecondPrompt(head + (_without_middle(middle, room) if cut else middle) + tail, continues=False, cut=cut)
+        return head + (_without_middle(middle, room) if cut else middle) + tail, cut
 
     def _render(self, messages: list[dict]) -> str:
         return render(self.tokenizer, messages, self.template_kwargs)

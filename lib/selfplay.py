@@ -17,13 +17,12 @@ import torch
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import Reply, Request, Turn, native
 from lib.generators.openai import address
-from lib.groups import Asked, Group, Limits, answer_all, verdicts
 from lib.model import Policy
-from lib.prompts import ChatRenderer
+from lib.prompts import ChatRenderer, Prompt
 from lib.remote import Remote
 from lib.replies import key_of, seed_of
-from lib.rewards import Judge, Score
-from lib.rollout import memory_explained
+from lib.rewards import Judge, Verdict
+from lib.tree import Group, Sampling, judged, memory_explained, sample
 
 EVALUATION = -1  # in place of a step
 UNSEEN = (0.5, 0, 0)  # a row of the curriculum that has not been drawn
@@ -31,48 +30,48 @@ EQUAL = 1e-9  # rewards that differ by less are a tie
 
 
 @dataclass(frozen=True)
-class Reaction:
-    """The opponent's answer to a prompt; `score` is None where there is none, or it could not be judged."""
+class OpponentAnswer:
+    """The opponent's answer to a prompt; `verdict` is None where there is none, or it could not be judged."""
 
     text: str = ""
-    score: Score | None = None
+    verdict: Verdict | None = None
     error: str = ""
     finished: bool = True  # False: a server's answer that was cut off, mostly while it was thinking
 
     @property
     def is_right(self) -> bool | None:
         """Tells whether the answer is right; None if unknown."""
-        return None if self.score is None else self.score.match
+        return None if self.verdict is None else self.verdict.match
 
 
 @dataclass(frozen=True)
-class Played:
+class Game:
     """A group, and the opponent's answer to its prompt."""
 
     group: Group
-    reaction: Reaction = Reaction()
+    opponent: OpponentAnswer = OpponentAnswer()
 
     @property
     def outcome(self) -> str | None:
         """Returns `neither` or `opponent_only` if no answer of the group is right; else None, or if none was judged."""
         if any(self.group.matches) or self.pass_rate is None:
             return None
-        return "opponent_only" if self.reaction.is_right else "neither"
+        return "opponent_only" if self.opponent.is_right else "neither"
 
     @property
-    def game(self) -> tuple[bool | None, bool | None]:
+    def result(self) -> tuple[bool | None, bool | None]:
         """Tells whether the policy's first answer and the opponent's are right; None where that could not be judged."""
-        first = self.group.answers[0].score
-        return (first.match if first.scored else None), self.reaction.is_right
+        first = self.group.answers[0].verdict
+        return (first.match if first.scored else None), self.opponent.is_right
 
     @property
     def pass_rate(self) -> float | None:
         """Returns the rate of right answers among those judged; None where none was."""
-        judged = sum(answer.score.scored for answer in self.group.answers)
+        judged = sum(answer.verdict.scored for answer in self.group.answers)
         return sum(self.group.matches) / judged if judged else None
 
 
-def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
+def game_score(mine: Verdict, theirs: Verdict, settings: Opponent) -> float:
     """Returns 1 for a win, 0 for a loss. A tie of two right answers gives 2/3 to the shorter one, 1/3 to the other.
 
     The higher reward wins; with equal rewards, the right answer does. Without a tie-break, or with equal lengths, a tie
@@ -91,7 +90,7 @@ def game_score(mine: Score, theirs: Score, settings: Opponent) -> float:
     return 2 / 3 if lengths[0] < lengths[1] else 1 / 3
 
 
-def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opponent | None) -> float:
+def played_reward(reward: float, verdict: Verdict, opponent: OpponentAnswer, settings: Opponent | None) -> float:
     """Returns the reward of an answer, its game included if the config says so.
 
     Where the opponent is missing, its term is a tie for the whole group: a constant, so that no answer gains or loses
@@ -99,61 +98,63 @@ def played_reward(reward: float, score: Score, reaction: Reaction, settings: Opp
     """
     if settings is None or settings.use not in ("win", "additive"):
         return reward
-    weight, theirs = settings.weight, reaction.score
+    weight, theirs = settings.weight, opponent.verdict
     if settings.use == "additive":
         return reward + weight * (reward - (theirs.reward if theirs else reward))
-    game = game_score(score, theirs, settings) if theirs else 0.5
+    game = game_score(verdict, theirs, settings) if theirs else 0.5
     return (1 - weight) * reward + weight * game
 
 
-class Server:
+class ServerOpponent:
     """An opponent behind an API: each prompt is sent once in a run, and its answer kept."""
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge):
         self.config, self.remote, self.judge = config, remote, judge
 
-    def begin(self, asked: list[Asked], step: int) -> "Future":
+    def begin(self, prompts: list[Prompt], step: int) -> "Future":
         """Sends the prompts without waiting for answers."""
         settings, generation = self.config.opponent, self.config.generation
         most = (settings.max_new_tokens or generation.max_new_tokens) + settings.thinking.budget_tokens
         return self.remote.ask(
             [
                 Request(each.messages, most, settings.temperature, seed_of(self.config.seed, "opponent", each.messages))
-                for each in asked
+                for each in prompts
             ]
         )
 
-    def end(self, begun: "Future", asked: list[Asked]) -> list[Reaction]:
+    def end(self, begun: "Future", prompts: list[Prompt]) -> list[OpponentAnswer]:
         """Waits for the answers, and returns them judged."""
         outcomes = self.remote.answers(begun)
         replies = [(i, outcome) for i, outcome in enumerate(outcomes) if isinstance(outcome, Reply)]
-        reactions = [Reaction(error=str(outcome)) for outcome in outcomes]
+        answers = [OpponentAnswer(error=str(outcome)) for outcome in outcomes]
         thinking = self.config.opponent.thinking
         texts = [reply.written(thinking.open_tag, thinking.close_tag) for _, reply in replies]
-        judged = _judged(texts, [asked[i] for i, _ in replies], self.judge)
-        for (i, reply), reaction in zip(replies, judged, strict=True):
-            reactions[i] = replace(reaction, finished=reply.finished)
-        return reactions
+        known = _opponent_answers(texts, [prompts[i] for i, _ in replies], self.judge)
+        for (i, reply), answer in zip(replies, known, strict=True):
+            answers[i] = replace(answer, finished=reply.finished)
+        return answers
 
     def refresh(self, step: int) -> None:
         """Does nothing: servers do not change."""
 
 
-class Past:
+class SnapshotOpponent:
     """An opponent from the policy's own past: a pool of snapshots of its adapter, one of which plays each step.
 
     Answers of a snapshot are kept as long as it is in the pool. The pool and its answers are part of the train state.
     The initial policy (step 0) is kept for evaluations after it has left the pool.
     """
 
-    def __init__(self, config: SelfPlayConfig, policy: Policy, prompts: ChatRenderer, limits: Limits, judge: Judge):
-        self.config, self.policy, self.prompts, self.judge = config, policy, prompts, judge
-        self.limits = limits
+    def __init__(
+        self, config: SelfPlayConfig, policy: Policy, renderer: ChatRenderer, sampling: Sampling, judge: Judge
+    ):
+        self.config, self.policy, self.renderer, self.judge = config, policy, renderer, judge
+        self.sampling = sampling
         self.settings: Snapshots = config.opponent.snapshots
         self.pool: dict[int, list] = {0: policy.snapshot()}  # step -> weights
         self.said: dict[int, dict[str, str]] = {0: {}}  # step -> prompt -> text
 
-    def begin(self, asked: list[Asked], step: int) -> int:
+    def begin(self, prompts: list[Prompt], step: int) -> int:
         """Returns which snapshot plays, by seed and step alone; the initial policy (0) where `step` is EVALUATION."""
         steps = sorted(self.pool)[-self.settings.keep :]
         if step == EVALUATION:
@@ -162,20 +163,20 @@ class Past:
             return steps[-1]
         return random.Random(f"{self.config.seed}/snapshot/{step}").choice(steps)
 
-    def end(self, begun: int, asked: list[Asked]) -> list[Reaction]:
+    def end(self, begun: int, prompts: list[Prompt]) -> list[OpponentAnswer]:
         """Returns the snapshot's answers, judged."""
         said = self.said[begun]
-        keys = [key_of(each.messages) for each in asked]
-        new = {key: each for key, each in zip(keys, asked, strict=True) if key not in said}
+        keys = [key_of(each.messages) for each in prompts]
+        new = {key: each for key, each in zip(keys, prompts, strict=True) if key not in said}
         if new:
             seed = int(key_of(self.config.seed, "snapshot", begun)[:15], 16)
-            decoding = self.limits.decoding(list(new.values()), copies=1, seed=seed)
+            decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
             paths = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
-            turns = {paths[key]: Turn(each.ids, self.limits.max_new_tokens) for key, each in new.items()}
+            turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
             with self.policy.wearing(self.pool[begun]), memory_explained(decoding):
                 written = native.generate(self.policy, turns, decoding)
-            said.update({key: self.prompts.text(written[(*paths[key], 0)]) for key in new})
-        return _judged([said[key] for key in keys], asked, self.judge)
+            said.update({key: self.renderer.text(written[(*paths[key], 0)]) for key in new})
+        return _opponent_answers([said[key] for key in keys], prompts, self.judge)
 
     def refresh(self, step: int) -> None:
         """Takes a snapshot if one is due; the oldest leaves a full pool."""
@@ -194,21 +195,21 @@ class Past:
 
 
 def play(
-    policy: Policy, prompts: ChatRenderer, asked: list[Asked], copies: int, judge: Judge, limits: Limits,
-    generator: torch.Generator, opponent: Server | Past | None, step: int,
+    policy: Policy, renderer: ChatRenderer, prompts: list[Prompt], judge: Judge, sampling: Sampling,
+    generator: torch.Generator, opponent: ServerOpponent | SnapshotOpponent | None, step: int,
     on_written: Callable[[], None] = lambda: None,
-) -> list[Played]:  # fmt: skip
+) -> list[Game]:  # fmt: skip
     """Returns the policy's answers, calling `on_written` as each is finished, and the opponent's beside them."""
-    begun = opponent.begin(asked, step) if opponent else None
-    groups = answer_all(policy, prompts, asked, copies, judge, limits, generator, on_written)
-    reactions = opponent.end(begun, asked) if opponent else [Reaction()] * len(asked)
-    return [Played(*each) for each in zip(groups, reactions, strict=True)]
+    begun = opponent.begin(prompts, step) if opponent else None
+    groups = sample(policy, renderer, prompts, judge, sampling, generator, on_written)
+    answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)
+    return [Game(*each) for each in zip(groups, answers, strict=True)]
 
 
-def _judged(texts: list[str], asked: list[Asked], judge: Judge) -> list[Reaction]:
+def _opponent_answers(texts: list[str], prompts: list[Prompt], judge: Judge) -> list[OpponentAnswer]:
     return [
-        Reaction(text, score if score.scored else None, "" if score.scored else "it could not be judged")
-        for text, score in zip(texts, verdicts(judge, texts, asked), strict=True)
+        OpponentAnswer(text, verdict if verdict.scored else None, "" if verdict.scored else "it could not be judged")
+        for text, verdict in judged(judge, texts, prompts)
     ]
 
 

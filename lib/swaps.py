@@ -18,7 +18,7 @@ import random
 import re
 from bisect import bisect_right
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -31,11 +31,24 @@ from lib.generators import Completion
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
 from lib.replies import key_of
-from lib.rewards import Judge, Score
-from lib.rollout import Rollout, Sampling, second_attempts, verdicts
+from lib.rewards import Judge, Verdict
+from lib.tree import Answer, Group, Sampling, judged, sample
 
 CONTEXTS = ("own", "other", "right", "random")
 SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether y1 is right
+
+
+@dataclass(frozen=True)
+class First:
+    """A first attempt, in the tree of its question."""
+
+    tree: Group
+    answer: Answer
+
+    @property
+    def verdict(self) -> Verdict:
+        """Returns the verdict on it."""
+        return self.answer.verdict
 
 
 @dataclass(frozen=True)
@@ -47,13 +60,13 @@ class Context:
     source: str  # own, sampled, other or rendered
 
 
-Verdict = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer it read
+Found = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats the answer it read
 
 
 def swap_attempts(
     policy: Policy,
     prompts: TwoTurnPrompts,
-    rollouts: list[Rollout],
+    trees: list[Group],
     judge: Judge,
     sampling: Sampling,
     seed: int,
@@ -61,37 +74,38 @@ def swap_attempts(
 ) -> dict:
     """Returns a row of swaps.jsonl: accuracies of attempt 2 by the context it reads, intervals clustered by question.
 
-    `rollouts` are this process's, `sampling.attempts` per question with one revision each. Others and donors are taken
+    `trees` are this process's, one per question, with one revision of each first attempt. Others and donors are taken
     from these, so the pairs of questions depend on the number of processes.
     """
     dice = random.Random(f"{seed}/{accelerator.process_index}")
     generator = torch.Generator(policy.device).manual_seed(seed + accelerator.process_index)
-    contexts = [*_contexts(prompts, rollouts, judge, sampling.attempts, dice)]
-    verdicts_of: list[dict[str, Verdict]] = [{} for _ in rollouts]
+    firsts = [First(tree, answer) for tree in trees for answer in tree.answers]
+    contexts = _contexts(prompts, firsts, judge, sampling.copies[0], dice)
+    found: list[dict[str, Found]] = [{} for _ in firsts]
     asked = []
     for i, own in enumerate(contexts):
         for name, context in own.items():
             if context.source == "own":  # its attempt 2 is there already
-                verdicts_of[i][name] = _verdict(rollouts[i].score2, context)
+                found[i][name] = _found(firsts[i].answer.following.answers[0].verdict, context)
             else:
                 asked.append((i, name, context))
+    revising = replace(sampling, copies=(1,), max_new_tokens=sampling.max_new_tokens[1:2])
     for start in range(0, len(asked), ROWS_AT_ONCE):
         part = asked[start : start + ROWS_AT_ONCE]
-        rows = [rollouts[i].row for i, _, _ in part]
-        written = second_attempts(policy, prompts, rows, [each.completion for *_, each in part], sampling, generator)
-        _, scores = verdicts(prompts, judge, written, rows)
-        for (i, name, context), score in zip(part, scores, strict=True):
-            verdicts_of[i][name] = _verdict(score, context)
-    questions = collect([key_of(rollout.prompt1) for rollout in rollouts], accelerator)
-    is_right = collect([rollout.score1.match for rollout in rollouts], accelerator)
+        seconds = [prompts.next_prompt(firsts[i].tree.prompt, context.completion) for i, _, context in part]
+        groups = sample(policy, prompts, seconds, judge, revising, generator)
+        for (i, name, context), group in zip(part, groups, strict=True):
+            found[i][name] = _found(group.answers[0].verdict, context)
+    questions = collect([key_of(first.tree.prompt.ids) for first in firsts], accelerator)
+    is_right = collect([first.verdict.match for first in firsts], accelerator)
     sources = collect([own["right"].source if "right" in own else "none" for own in contexts], accelerator)
-    return summarise(questions, is_right, collect(verdicts_of, accelerator), sources, sampling.temperature)
+    return summarise(questions, is_right, collect(found, accelerator), sources, sampling.temperature)
 
 
 def summarise(
     questions: list[Hashable],
     is_right: list[bool],
-    found: list[dict[str, Verdict]],
+    found: list[dict[str, Found]],
     sources: list[str],
     temperature: float,
 ) -> dict:
@@ -131,30 +145,29 @@ def _difference(name: str, before: np.ndarray, after: np.ndarray, group: np.ndar
     return {name: float((after - before).mean()), f"{name}_ci95": list(interval)}
 
 
-def _verdict(score: Score, context: Context) -> Verdict:
-    return bool(score.match), bool(context.answer) and score.answer == context.answer
+def _found(verdict: Verdict, context: Context) -> Found:
+    return bool(verdict.match), bool(context.answer) and verdict.answer == context.answer
 
 
 def _contexts(
-    prompts: TwoTurnPrompts, rollouts: list[Rollout], judge: Judge, samples: int, dice: random.Random
+    prompts: TwoTurnPrompts, firsts: list[First], judge: Judge, samples: int, dice: random.Random
 ) -> list[dict[str, Context]]:
-    """Returns the contexts that attempt 2 is to read, by name, for every rollout."""
-    targets = [judge.answer_of(rollout.row) for rollout in rollouts]
-    frames = _Frames(prompts, rollouts, samples)
+    """Returns the contexts that attempt 2 is to read, by name, for every first attempt; `samples` are per question."""
+    targets = [judge.answer_of(first.tree.prompt.row) for first in firsts]
+    frames = _Frames(prompts, firsts, samples)
     found: list[dict[str, Context]] = []
     renderings: list[tuple[int, str, Completion]] = []
-    for i, rollout in enumerate(rollouts):
-        own = Context(rollout.y1, rollout.score1.answer, "own")
+    for i, first in enumerate(firsts):
+        own = _context(first, "own")
         mine: dict[str, Context] = {"own": own}
-        if len(rollouts) > samples:
-            neighbour = rollouts[(i + samples) % len(rollouts)]
-            mine["other"] = Context(neighbour.y1, neighbour.score1.answer, "other")
-        siblings = rollouts[i // samples * samples :][:samples]
-        sampled = next((each for each in siblings if each.score1.match), None)
-        if rollout.score1.match:
+        if len(firsts) > samples:
+            mine["other"] = _context(firsts[(i + samples) % len(firsts)], "other")
+        siblings = firsts[i // samples * samples :][:samples]
+        sampled = next((sibling for sibling in siblings if sibling.verdict.match), None)
+        if first.verdict.match:
             mine["right"] = own
         elif sampled:
-            mine["right"] = Context(sampled.y1, sampled.score1.answer, "sampled")
+            mine["right"] = _context(sampled, "sampled")
         elif rendered := frames.rendered(i, targets[i]):
             renderings.append((i, "right", rendered))
         start = dice.randrange(len(targets))
@@ -162,24 +175,29 @@ def _contexts(
         if stranger is not None and (rendered := frames.rendered(i, stranger)):
             renderings.append((i, "random", rendered))
         found.append(mine)
-    if renderings:
-        rows = [rollouts[i].row for i, *_ in renderings]
-        _, scores = verdicts(prompts, judge, [each[-1] for each in renderings], rows)
-        for (i, name, completion), score in zip(renderings, scores, strict=True):
-            if score.scored and score.match == (name == "right"):
-                found[i][name] = Context(completion, score.answer, "rendered")
+    texts = [prompts.text(completion) for *_, completion in renderings]
+    verdicts = judged(judge, texts, [firsts[i].tree.prompt for i, *_ in renderings])
+    for (i, name, completion), (_, verdict) in zip(renderings, verdicts, strict=True):
+        if verdict.scored and verdict.match == (name == "right"):
+            found[i][name] = Context(completion, verdict.answer, "rendered")
     return found
+
+
+def _context(first: First, source: str) -> Context:
+    return Context(first.answer.completion, first.verdict.answer, source)
 
 
 class _Frames:
     """Right first attempts whose answer can be replaced by another."""
 
-    def __init__(self, prompts: TwoTurnPrompts, rollouts: list[Rollout], samples: int):
-        self.prompts, self.rollouts, self.samples = prompts, rollouts, samples
+    def __init__(self, prompts: TwoTurnPrompts, firsts: list[First], samples: int):
+        self.prompts, self.firsts, self.samples = prompts, firsts, samples
         self.donors = [
             i
-            for i, rollout in enumerate(rollouts)
-            if rollout.score1.match and rollout.y1.finished and _places(rollout.score1.answer).search(rollout.text1)
+            for i, first in enumerate(firsts)
+            if first.verdict.match
+            and first.answer.completion.finished
+            and _places(first.verdict.answer).search(first.answer.text)
         ]
 
     def rendered(self, index: int, answer: str) -> Completion | None:
@@ -187,9 +205,10 @@ class _Frames:
         behind, answer = bisect_right(self.donors, index), self.prompts.outside.harmless(answer)
         for donor in self.donors[behind:] + self.donors[:behind]:
             if donor // self.samples != index // self.samples:
-                rollout = self.rollouts[donor]
-                text = _places(rollout.score1.answer).sub(lambda _: answer, rollout.text1)
-                ids = self.prompts.tokenizer(text, add_special_tokens=False)["input_ids"] + rollout.y1.ids[-1:]
+                first = self.firsts[donor]
+                text = _places(first.verdict.answer).sub(lambda _: answer, first.answer.text)
+                ids = self.prompts.tokenizer(text, add_special_tokens=False)["input_ids"]
+                ids += first.answer.completion.ids[-1:]
                 return Completion(ids, [0.0] * len(ids), finished=True)
         return None
 

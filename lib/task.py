@@ -8,13 +8,12 @@ from lib.chats import system_notes, text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
-from lib.groups import Asked, Limits
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.probe import probe, readable
-from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
+from lib.prompts import ChatRenderer, Prompt, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
 from lib.rewards import Judge, judge_of_rows
-from lib.rollout import Sampling
+from lib.tree import Sampling
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
@@ -43,18 +42,17 @@ class Task:
         """Tells whether a row's first prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length_attempt1
 
-    def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, y1_by_base: float = 0.0) -> Sampling:
-        """Returns the settings for sampling a tree of attempts x revisions with this task's budgets."""
+    def sampling(self, temperature: float, copies: tuple[int, ...] = (1, 1), by_base: float = 0.0) -> Sampling:
+        """Returns the settings for sampling a tree, with `copies` answers to a prompt by attempt."""
         generation = self.config.generation
         return Sampling(
             temperature=temperature,
             max_new_tokens=(generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2),
+            copies=copies,
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
             batch_size=generation.batch_size,
-            attempts=attempts,
-            revisions=revisions,
-            y1_by_base=y1_by_base,
+            by_base=by_base,
         )
 
 
@@ -78,27 +76,27 @@ class ChatTask:
 
     def prompt_ids(self, row: dict) -> list[int]:
         """Returns the token ids of a row's prompt."""
-        return self.asked(0, row).ids
+        return self.prompt(row).ids
 
     def fits(self, row: dict) -> bool:
         """Tells whether a row's prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length
 
-    def limits(self, temperature: float, max_new_tokens: int | None = None) -> Limits:
-        """Returns the settings for sampling answers with this task's budgets."""
+    def sampling(self, temperature: float, copies: int, max_new_tokens: int | None = None) -> Sampling:
+        """Returns the settings for sampling `copies` answers to a prompt with this task's budgets."""
         generation = self.config.generation
-        return Limits(
+        return Sampling(
             temperature=temperature,
-            max_new_tokens=max_new_tokens or generation.most_tokens,
+            max_new_tokens=(max_new_tokens or generation.most_tokens,),
+            copies=(copies,),
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
             batch_size=generation.batch_size,
         )
 
-    def asked(self, number: int, row: dict[str, Any]) -> Asked:
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
         """Returns the prompt of a row; `number`: the row's index."""
-        messages = chat_of(row, self.config.prompts)
-        return Asked(row, messages, self.prompts.ids(messages), number)
+        return self.prompts.prompt(row, chat_of(row, self.config.prompts), number)
 
 
 def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:

@@ -6,29 +6,29 @@ reward is never credited to tokens that were sampled without it.
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lib.config import SelfPlayConfig
 from lib.generators import Reply, Request
-from lib.groups import Asked, Group, question_of, verdicts
 from lib.hints import clean, gives_away
-from lib.prompts import ChatRenderer, filled, with_last_said
+from lib.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.remote import Outcome, Remote
 from lib.replies import seed_of
 from lib.rewards import Judge
-from lib.selfplay import Played
+from lib.selfplay import Game
+from lib.tree import Group, judged
 
 
 @dataclass
 class Help:
     """The results of one step's requests."""
 
-    hinted: list[Asked] = field(default_factory=list)  # prompts to be tried again
+    hinted: list[Prompt] = field(default_factory=list)  # prompts to be tried again
     counts: Counter = field(default_factory=Counter)
     rows: list[dict[str, Any]] = field(default_factory=list)  # for SFT
     texts: list[dict[str, Any]] = field(default_factory=list)  # everything that the teacher wrote
-    failures: list[tuple[str, Asked]] = field(default_factory=list)
+    failures: list[tuple[str, Prompt]] = field(default_factory=list)
 
     def add(self, other: "Help") -> None:
         """Adds the results of others."""
@@ -44,14 +44,14 @@ class Teacher:
         self.config, self.settings = config, config.teacher
         self.remote, self.judge, self.prompts = remote, judge, prompts
 
-    def help(self, failed: list[Played], step: int) -> Help:
+    def help(self, failed: list[Game], step: int) -> Help:
         """Returns hints for some of the prompts that the policy did not solve, and solutions of some."""
         result = Help()
         for part in self.asked([(each, mode) for each in failed for mode in self._wishes(each, step)], step):
             result.add(part)
         return result
 
-    def asked(self, wishes: list[tuple[Played, str]], step: int) -> list[Help]:
+    def asked(self, wishes: list[tuple[Game, str]], step: int) -> list[Help]:
         """Asks for each wish, a failed prompt and a mode (hint, critique or solve), and returns its results."""
         asked = self.remote.ask([self._request(each, mode, step) for each, mode in wishes])
         outcomes = zip(wishes, self.remote.answers(asked), strict=True)
@@ -62,7 +62,7 @@ class Teacher:
         result.counts[f"{what}_asked"] += 1
         if not isinstance(outcome, Reply):
             result.counts[f"{what}_failed"] += 1
-            result.failures.append((str(outcome), group.asked))
+            result.failures.append((str(outcome), group.prompt))
             return result
         if mode == "solve":
             self._take_solution(group, outcome, result)
@@ -80,13 +80,13 @@ class Teacher:
             result.counts["solved_with_hint"] += any(group.matches)
             if self.settings.hint.train == "collect":
                 result.rows += [
-                    _row(group.asked.plain, answer.text, answer.score.reward, "retry")
+                    _row(group.prompt.plain, answer.text, answer.verdict.reward, "retry")
                     for answer in group.answers
-                    if answer.score.scored and answer.score.match
+                    if answer.verdict.scored and answer.verdict.match
                 ]
 
-    def _wishes(self, each: Played, step: int) -> list[str]:
-        settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{each.group.asked.number}")
+    def _wishes(self, each: Game, step: int) -> list[str]:
+        settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{each.group.prompt.number}")
         wishes = []
         if draw.random() < getattr(settings.hint, each.outcome):
             wishes.append(draw.choice(settings.hint.modes))
@@ -94,7 +94,7 @@ class Teacher:
             wishes.append("solve")
         return wishes
 
-    def _request(self, each: Played, mode: str, step: int) -> Request:
+    def _request(self, each: Game, mode: str, step: int) -> Request:
         settings, group = self.settings, each.group
         template, key = {
             "hint": (settings.hint.hint_request, "teacher.hint.hint_request"),
@@ -102,55 +102,52 @@ class Teacher:
             "solve": (settings.solve.request, "teacher.solve.request"),
         }[mode]
         attempt = self.prompts.outside.harmless(group.answers[0].text)  # the teacher may have the same special tokens
-        values = {**group.asked.row, "question": question_of(group.asked.messages), "attempt": attempt}
+        values = {**group.prompt.row, "question": group.prompt.question, "attempt": attempt}
         messages = [{"role": "user", "content": filled(template, values, key)}]
         if mode == "solve":  # asked as the policy is, its system prompt included
-            messages = with_last_said(group.asked.messages, messages[0]["content"])
+            messages = with_last_said(group.prompt.messages, messages[0]["content"])
         most = settings.max_new_tokens if mode != "solve" else self.config.generation.max_new_tokens
         seed = seed_of(self.config.seed, "teacher", mode, step, messages)
         return Request(messages, most + settings.thinking.budget_tokens, settings.temperature, seed)
 
     def _take_hint(self, group: Group, mode: str, reply: Reply, result: Help) -> None:
-        asked, settings = group.asked, self.settings.hint
+        prompt, settings = group.prompt, self.settings.hint
         cleaned = clean(reply.text, settings.max_characters)
         dropped = cleaned.dropped
-        if not dropped and self._leaks(cleaned.text, asked):
+        if not dropped and self._leaks(cleaned.text, prompt):
             dropped = "answer"
         if not dropped:
-            question = question_of(asked.messages)
-            values = {**asked.row, "question": question, "hint": cleaned.text}
-            messages = with_last_said(asked.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
-            ids = self.prompts.ids(messages)
-            if len(ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
+            values = {**prompt.row, "question": prompt.question, "hint": cleaned.text}
+            messages = with_last_said(prompt.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
+            hinted = self.prompts.prompt(prompt.row, messages, prompt.number)
+            if len(hinted.ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
                 dropped = "too_long"
             else:
-                trained = asked.ids if settings.train == "off_policy" else None
-                result.hinted.append(
-                    Asked(asked.row, messages, ids, asked.number, trained, cleaned.text, asked.messages)
-                )
+                trained = prompt.ids if settings.train == "off_policy" else None
+                result.hinted.append(replace(hinted, trained_ids=trained, hint=cleaned.text, plain=prompt.messages))
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
         said = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
-        result.texts.append({"who": "teacher", "mode": mode, "prompt": question_of(asked.messages), **said})
+        result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **said})
 
-    def _leaks(self, hint: str, asked: Asked) -> bool:
+    def _leaks(self, hint: str, prompt: Prompt) -> bool:
         """Tells whether the hint reveals the answer: it contains it, or would itself be judged right."""
-        question = question_of(asked.messages)
-        if gives_away(hint, self.judge.secrets(asked.row), question) or self.judge.tells(hint, asked.row):
+        secrets = self.judge.secrets(prompt.row)
+        if gives_away(hint, secrets, prompt.question) or self.judge.tells(hint, prompt.row):
             return True
-        [score] = verdicts(self.judge, [hint], [asked])
-        return score.scored and score.match
+        [(_, verdict)] = judged(self.judge, [hint], [prompt])
+        return verdict.scored and verdict.match
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
-        asked = group.asked
+        prompt = group.prompt
         text = reply.whole(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
         written = reply.written(self.settings.thinking.open_tag, self.settings.thinking.close_tag)
-        [score] = verdicts(self.judge, [written], [asked])
-        if score.scored and score.match:
+        [(_, verdict)] = judged(self.judge, [written], [prompt])
+        if verdict.scored and verdict.match:
             result.counts["solutions_right"] += 1
-            result.rows.append(_row(asked.messages, text, score.reward, "teacher"))
+            result.rows.append(_row(prompt.messages, text, verdict.reward, "teacher"))
         result.texts.append(
-            {"who": "teacher", "mode": "solve", "prompt": question_of(asked.messages), "text": text,
-             "match": score.match, "reward": score.components}
+            {"who": "teacher", "mode": "solve", "prompt": prompt.question, "text": text, "match": verdict.match,
+             "reward": verdict.components}
         )  # fmt: skip
 
 

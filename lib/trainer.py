@@ -13,21 +13,26 @@ from accelerate.utils import set_seed
 
 from lib import fingerprints
 from lib.adapters import save_weights
+from lib.batching import MicroBatch, micro_batches, sequences
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
 from lib.console import Screen, Telling, answered
+from lib.credit import Credit
 from lib.data import digest_of
 from lib.distributed import collect, highest, share, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
+from lib.losses import kl_per_token
 from lib.memory import one_error
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
 from lib.task import ChatTask, Task
 from lib.tracking import Tracker
+from lib.tree import Group, Node, nodes
+from lib.update import Numbers, Objective, loss_of
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 Answered = TypeVar("Answered")
@@ -271,6 +276,87 @@ class Trainer:
             else:
                 self._first_step(parameters, norm)
         return numbers
+
+    def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> list[dict]:
+        """Takes the optimizer steps on a step's answers, minibatch by minibatch, and returns their numbers.
+
+        A minibatch in which nothing has a gradient, on any process, gets no step: momentum alone would move the policy.
+        """
+        old_logp = self._old_logp(credit)
+        updates: list[dict] = []
+        for part in credit.parts * passes:
+            if not self.anywhere(part):
+                continue
+            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
+            numbers = self.step(
+                lambda part=part, is_first=is_first: self._accumulate(credit, part, objective, old_logp, is_first),
+                rate=rate,
+                max_grad_norm=self.config.optimizer.max_grad_norm,
+                advantage=credit.advantage,
+                expects_gradient=self.anywhere(is_first and credit.must_pull(part)),
+            )
+            updates.append(numbers)
+        return updates
+
+    def batches(self, part: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
+        """Yields the micro-batches of a minibatch's answers, of those with a gradient."""
+        pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
+        items = sequences(part, is_learned, self.policy.sharing_pays)
+        return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
+
+    def anywhere(self, value: Any) -> bool:
+        """Tells whether a value is true, or not empty, on any process."""
+        return highest(int(bool(value)), self.accelerator) > 0
+
+    @torch.no_grad()
+    def _old_logp(self, credit: Credit) -> torch.Tensor:
+        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
+
+        The first minibatch stays NaN: `_accumulate` fills it in, since no weight has changed until then.
+        """
+        old = torch.full_like(credit.sampled_logp, math.nan)
+        first = next((i for i, part in enumerate(credit.parts) if self.anywhere(part)), None)
+        for number, part in enumerate(credit.parts):
+            if number != first:
+                for batch in self.batches(part, credit.is_learned):
+                    with phase("reference"):
+                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
+        return old
+
+    def _accumulate(
+        self, credit: Credit, part: list[Node], objective: Objective, old_logp: torch.Tensor, is_first: bool
+    ) -> dict:
+        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
+        numbers = Numbers()
+        for batch in self.batches(part, credit.is_learned):
+            places = credit.tokens_of(batch)
+            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
+            with self.accelerator.no_sync(self.wrapped):
+                known = None if is_first else old_logp[places]
+                loss, own, logp = loss_of(self.policy, batch, credit, objective, known, self.wrapped)
+                with phase("forward_backward"):
+                    self.accelerator.backward(loss / credit.divisor)
+            if is_first:
+                old_logp[places] = logp
+            numbers += own
+        return numbers.means(objective, credit.divisor, self.accelerator)
+
+    @torch.no_grad()
+    def kl_in_reward(self, trees: list[Group], kl_weights: tuple[float, ...]) -> list[float]:
+        """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
+
+        A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own.
+        """
+        found = nodes(trees)
+        sums = torch.zeros(found[-1].numbers.stop, device=self.accelerator.device)
+        by_policy = {number for node in found if not node.group.by_base for number in node.numbers}
+        for batch in self.batches(found, by_policy.__contains__):
+            with phase("reference"):
+                ref_logp, _ = self.policy.reference(batch.inputs)
+                logp = self.policy(batch.inputs)[0]
+            sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
+        betas = [kl_weights[node.attempt - 1] for node in found for _ in node.numbers]
+        return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
 
     def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
         """Takes the first step that expects a gradient. Raises NumericError unless the adapter gets one and moves."""

@@ -45,10 +45,11 @@ from lib.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.gspo import GspoRun
 from lib.llama import Llama, Merged
+from lib.prompts import Prompt
 from lib.remote import Remote
-from lib.rollout import two_attempts
 from lib.runlog import Lines, read_jsonl
-from lib.score import Score
+from lib.score import ScoreRun
+from lib.tree import sample
 
 TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
 
@@ -180,9 +181,9 @@ class Moments:
         ):  # fmt: skip
             setattr(owner, name, _both(self._count, getattr(owner, name)))
         if "same_texts" in plan:
-            score.two_attempts = _row_by_row
+            score.sample = _one_by_one
             GspoRun.play = _play_all
-        for kind, name in ((Score, "sample"), (GspoRun, "play")):
+        for kind, name in ((ScoreRun, "sample"), (GspoRun, "play")):
             kind.open = _both(self._watch, kind.open)
             kind.evaluate = _both(self._opened, self._during("evaluation", kind.evaluate))
             kind.when_due = _both(self._restore, kind.when_due)
@@ -201,7 +202,7 @@ class Moments:
         if "saving" in self.doing:
             self._count()
 
-    def _watch(self, run: Score | GspoRun) -> None:
+    def _watch(self, run: ScoreRun | GspoRun) -> None:
         self.run = run
         self.doing.append("opening")
 
@@ -212,12 +213,12 @@ class Moments:
                 self.all.clear()
                 self.first = self.plan["saved"][self.resumed]
 
-    def _pause(self, run: Score | GspoRun, *_: object) -> None:
+    def _pause(self, run: ScoreRun | GspoRun, *_: object) -> None:
         if run.progress.step in self.plan.get("pauses", ()):
             Path(f"paused_at_{run.progress.step}").touch()
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _restore(self, run: Score | GspoRun, *_: object) -> None:
+    def _restore(self, run: ScoreRun | GspoRun, *_: object) -> None:
         if [run.progress.stage, run.progress.step] in self.plan.get("restores", ()):
             run.restore_best()
 
@@ -274,20 +275,20 @@ def _both(first: Callable, real: Callable) -> Callable:
     return call
 
 
-def _row_by_row(policy, prompts, rows: list[dict], *about: object) -> list:
-    """Stands for two_attempts: what is sampled of a row depends on nothing but the row and the policy."""
+def _one_by_one(policy, renderer, prompts: list[Prompt], *about: object) -> list:
+    """Stands for `sample`: what is sampled of a prompt depends on nothing but its row and the policy."""
     *about, _ = about
-    drawn = [(row, torch.Generator().manual_seed(zlib.crc32(repr(row).encode()))) for row in rows]
-    return [rollout for row, own in drawn for rollout in two_attempts(policy, prompts, [row], *about, own)]
+    drawn = [(each, torch.Generator().manual_seed(zlib.crc32(repr(each.row).encode()))) for each in prompts]
+    return [tree for each, own in drawn for tree in sample(policy, renderer, [each], *about, own)]
 
 
 def _play_all(run: GspoRun) -> list:
     """Stands for GspoRun.play."""
     run.clock.start()
-    asked = [run.task.asked(i, run.task.train[i]) for i in run.sampler.take(run.config.train.batch_size)]
+    prompts = [run.task.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
     generator = torch.Generator().manual_seed(5)
-    size, limits = run.config.train.group_size, run.task.limits(1.0)
-    played = run._games(asked, size, limits, generator, run.progress.step, run.opponent)
-    mine = share(played, run.accelerator)
+    sampling = run.task.sampling(1.0, run.config.train.group_size)
+    games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)
+    mine = share(games, run.accelerator)
     run._book(mine)
     return mine

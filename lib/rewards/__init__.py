@@ -60,7 +60,7 @@ _SEARCH_SECONDS = 10.0  # to find the sample for which a reward raises
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
 
 
-class Score(NamedTuple):
+class Verdict(NamedTuple):
     """Holds the verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
 
     reward: float
@@ -263,8 +263,8 @@ class Judge:
         targets: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
         prompts: Sequence[Any] | None = None,
-    ) -> list[Score]:
-        """Returns one `Score` per prediction. Predictions and targets are anything that `text_of` reads.
+    ) -> list[Verdict]:
+        """Returns one `Verdict` per prediction. Predictions and targets are anything that `text_of` reads.
 
         Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
         reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
@@ -275,7 +275,7 @@ class Judge:
         except Overdue as error:
             raise RewardError(f"{error} for {len(predictions)} samples") from error
 
-    def verdicts(self, texts: list[str], rows: list[dict[str, Any]], prompts: list[Any]) -> list[Score]:
+    def verdicts(self, texts: list[str], rows: list[dict[str, Any]], prompts: list[Any]) -> list[Verdict]:
         """Returns the scores of texts, each written for the row of the data set at the same index."""
         if not texts:
             return []
@@ -291,7 +291,7 @@ class Judge:
         targets: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
         prompts: Sequence[Any] | None,
-    ) -> list[Score]:
+    ) -> list[Verdict]:
         texts, golds = [text_of(value) for value in predictions], [text_of(value) for value in targets]
         lists = {**columns, "predictions": texts, "completions": texts, "targets": golds}
         if prompts is not None:
@@ -434,7 +434,7 @@ class Judge:
             if reward.options:
                 reward(nothing, {}, [])
 
-    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Score:
+    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
         """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
         refusals = [each.malformed for each in said if each.malformed is not None]
@@ -443,14 +443,14 @@ class Judge:
             answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
         about = "; ".join(filter(None, (each.about for each in said)))
         if not all(each.scored for each in said):
-            return Score(0.0, {}, False, answer, False, about, malformed)
+            return Verdict(0.0, {}, False, answer, False, about, malformed)
         matches = [each.match for each in said if each.match is not None]
         if matches:
             match = all(matches)
         else:
             match = self._match(answer, gold) if same is None else same
         components = self._summed(said, malformed) if len(said) > 1 else self._weighted(said[0], *self._weights)
-        return Score(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
+        return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
     def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
         """Returns the components of one reward, times its weight."""

@@ -1,0 +1,211 @@
+"""A tree of answers: the policy answers a prompt several times, and what follows an answer is asked in its turn.
+
+A group holds the answers to one prompt. Self-play has groups alone; in SCoRe each first attempt is followed by a group
+of revisions, whose prompt continues it. A renderer's `next_prompt` says what follows an answer, or that nothing does.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, takewhile
+from math import prod
+from typing import Any, Protocol
+
+import torch
+
+from lib.clock import phase
+from lib.errors import OutOfMemory
+from lib.generators import Completion, Path, Turn, native
+from lib.memory import one_error
+from lib.model import Policy
+from lib.prompts import Prompt
+from lib.rewards import Judge, Verdict
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One completion, its verdict, and the group of answers that follow it, if any."""
+
+    completion: Completion
+    text: str
+    verdict: Verdict
+    following: "Group | None" = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """One prompt and the answers to it."""
+
+    prompt: Prompt
+    answers: list[Answer] = field(default_factory=list)
+    by_base: bool = False  # the reference model wrote the answers: context only, never trained
+
+    @property
+    def trained_ids(self) -> list[int]:
+        """Returns the ids of the prompt under which the answers are trained."""
+        return self.prompt.ids if self.prompt.trained_ids is None else self.prompt.trained_ids
+
+    @property
+    def matches(self) -> list[bool]:
+        """Tells for each answer whether it is right; one that could not be judged is not."""
+        return [answer.verdict.scored and answer.verdict.match for answer in self.answers]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group of a tree, with its place among the answers of a step."""
+
+    group: Group
+    tree: int  # index of the tree
+    attempt: int  # 1 for the root of a tree
+    numbers: range  # of its answers
+    parent: int | None = None  # number of the answer that it follows,
+    before: Answer | None = None  # and that answer
+
+
+def nodes(trees: Iterable[Group]) -> list[Node]:
+    """Returns the groups of all trees, tree by tree, each before what follows it; numbers their answers from 0."""
+    found: list[Node] = []
+    total = 0
+
+    def walk(group: Group, tree: int, attempt: int, *parent: Any) -> None:
+        nonlocal total
+        node = Node(group, tree, attempt, range(total, total + len(group.answers)), *parent)
+        found.append(node)
+        total = node.numbers.stop
+        for number, answer in zip(node.numbers, group.answers, strict=True):
+            if answer.following:
+                walk(answer.following, tree, attempt + 1, number, answer)
+
+    for i, tree in enumerate(trees):
+        walk(tree, i, 1)
+    return found
+
+
+def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
+    """Yields each way from the root of a tree to a last answer, as groups with the answer in them."""
+    for answer in tree.answers:
+        if answer.following:
+            yield from (((tree, answer), *rest) for rest in paths(answer.following))
+        else:
+            yield ((tree, answer),)
+
+
+class Renderer(Protocol):
+    """Renders prompts as token ids, and decodes answers."""
+
+    def text(self, completion: Completion) -> str:
+        """Returns the text of a completion for rewards and logs."""
+
+    def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt | None:
+        """Returns the prompt that follows an answer, or None."""
+
+    def longest_next(self, tokens: int, attempt: int) -> int:
+        """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sampling settings. `copies` and `max_new_tokens` have an entry for each attempt: the depth of the tree."""
+
+    temperature: float  # 0 is greedy
+    max_new_tokens: tuple[int, ...]
+    copies: tuple[int, ...]  # answers to one prompt
+    stop_ids: frozenset[int]
+    pad_id: int
+    batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
+    by_base: float = 0.0  # share of prompts whose first answers the reference model writes
+
+    def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
+        """Returns the settings for decoding the trees of these prompts together."""
+        leaves = len(prompts) * prod(self.copies)
+        columns = longest = max(len(prompt.ids) for prompt in prompts) + self.max_new_tokens[0]
+        for attempt, budget in enumerate(self.max_new_tokens[1:], start=2):
+            longest = renderer.longest_next(longest, attempt) + budget
+            columns = max(columns, longest)
+        rows = min(leaves, self.batch_size or leaves)
+        return native.Decoding(self.temperature, self.stop_ids, self.pad_id, rows=rows, columns=columns, seed=seed)
+
+
+def sample(
+    policy: Policy,
+    renderer: Renderer,
+    prompts: list[Prompt],
+    judge: Judge,
+    sampling: Sampling,
+    generator: torch.Generator,
+    on_written: Callable[[], None] = lambda: None,
+) -> list[Group]:
+    """Samples and judges a tree of answers to each prompt; calls `on_written` after each completion.
+
+    What an answer is depends on the seed and its path alone (lib/generators/native.py). A reward in other processes
+    begins while the model still writes other answers.
+    """
+    if not prompts:
+        return []
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+    decoding = sampling.decoding(prompts, renderer, seed)
+    asked: dict[Path, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts)}
+
+    def turn(path: Path) -> Turn:
+        attempt = len(path)
+        return Turn(asked[path].ids, sampling.max_new_tokens[attempt - 1], sampling.copies[attempt - 1])
+
+    def follow(path: Path, completion: Completion) -> Turn | None:
+        prompt = asked[path[:-1]]
+        on_written()
+        if judge.begin is not None:
+            judge.begin(renderer.text(completion), prompt.row)
+        following = renderer.next_prompt(prompt, completion) if len(path) <= len(sampling.copies) else None
+        if following is None:
+            return None
+        asked[path] = following
+        return turn(path)
+
+    from_base = round(len(prompts) * sampling.by_base)  # the sampler shuffles, so the first rows are as good as any
+    written: dict[Path, Completion] = {}
+    with memory_explained(decoding):
+        if from_base:
+            with policy.reference_mode():
+                written = native.generate(policy, {(i,): turn((i,)) for i in range(from_base)}, decoding)
+        first = {path: follow(path, completion) for path, completion in written.items()}
+        first |= {(i,): turn((i,)) for i in range(from_base, len(prompts))}
+        written |= native.generate(policy, {path: asked for path, asked in first.items() if asked}, decoding, follow)
+    groups = _judged(renderer, judge, asked, written)
+    return [Group(groups[(i,)].prompt, groups[(i,)].answers, i < from_base) for i in range(len(prompts))]
+
+
+def _judged(
+    renderer: Renderer, judge: Judge, asked: dict[Path, Prompt], written: dict[Path, Completion]
+) -> dict[Path, Group]:
+    """Returns the group that answers each prompt, by its path; the judge is asked once for each attempt."""
+    verdicts: dict[Path, tuple[str, Verdict]] = {}
+    for length in sorted({len(path) for path in written}):
+        level = sorted(path for path in written if len(path) == length)
+        texts = [renderer.text(written[path]) for path in level]
+        verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
+    groups: dict[Path, Group] = {}
+    for path in sorted(asked, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
+        own = takewhile(written.__contains__, ((*path, copy) for copy in count()))
+        groups[path] = Group(asked[path], [Answer(written[at], *verdicts[at], groups.get(at)) for at in own])
+    return groups
+
+
+def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[str, Verdict]]:
+    """Returns texts with their verdicts, each as an answer to the prompt at its index."""
+    with phase("reward"):
+        verdicts = judge.verdicts(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
+    return list(zip(texts, verdicts, strict=True))
+
+
+@contextlib.contextmanager
+def memory_explained(decoding: native.Decoding) -> Iterator[None]:
+    """Raises OutOfMemory where sampling runs out of memory, with a message that names the settings to lower."""
+    try:
+        with one_error():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(
+            f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
+            "generation.batch_size or the budgets of new tokens in generation"
+        ) from error

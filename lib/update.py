@@ -1,0 +1,121 @@
+"""The loss of a micro-batch, a pure function of policy, tokens and credit; and the numbers that a step tells of it."""
+
+from dataclasses import dataclass
+
+import torch
+from accelerate import Accelerator
+
+from lib.batching import MicroBatch
+from lib.clock import phase
+from lib.config import SamplerCorrection
+from lib.credit import Credit
+from lib.distributed import collect, total
+from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
+from lib.model import Policy
+
+SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised."""
+
+    recipe: Recipe
+    kl: str  # the estimator, see `kl_per_token`
+    attempts: int = 1  # of a path in the tree
+    reads_reference: bool = True  # computes the KL, even where it has no weight in the loss
+    correction: SamplerCorrection | None = None  # for tokens that another engine sampled
+
+
+@dataclass
+class Numbers:
+    """Sums over the tokens of micro-batches, and the mean log ratio of each of their answers."""
+
+    sums: torch.Tensor | float = 0.0  # (len(SUMS) + 2 * attempts,)
+    log_ratios: tuple[float, ...] = ()
+
+    def __iadd__(self, other: "Numbers") -> "Numbers":
+        return Numbers(self.sums + other.sums, self.log_ratios + other.log_ratios)
+
+    def means(self, objective: Objective, divisor: float, accelerator: Accelerator) -> dict:
+        """Returns the numbers of an optimizer step over all processes; a mean over no token is left out."""
+        size = len(SUMS) + 2 * objective.attempts
+        sums = self.sums if isinstance(self.sums, torch.Tensor) else torch.zeros(size, device=accelerator.device)
+        values = total(sums, accelerator).tolist()
+        summed, by_attempt = dict(zip(SUMS, values, strict=False)), values[len(SUMS) :]
+        means = {
+            "entropy": (summed["entropy"], summed["tokens"]),
+            "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
+        }
+        if objective.recipe.ratio != "none":
+            means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
+        for i in range(objective.attempts):
+            name = f"kl_attempt{i + 1}" if objective.attempts > 1 else "kl"
+            means[name] = by_attempt[2 * i], by_attempt[2 * i + 1]
+        row = {"loss": summed["loss"] / divisor, **{name: own / of for name, (own, of) in means.items() if of}}
+        return row | {"log_ratios": collect(list(self.log_ratios), accelerator)}
+
+
+def loss_of(
+    policy: Policy, batch: MicroBatch, credit: Credit, objective: Objective, old_logp: torch.Tensor | None = None,
+    forward: torch.nn.Module | None = None,
+) -> tuple[torch.Tensor, Numbers, torch.Tensor]:  # fmt: skip
+    """Returns the loss of a micro-batch, a sum over its N tokens; numbers for the log; and log-probs, detached (N,).
+
+    The loss is weight * (policy loss + KL weight * KL), token by token: eq. 3 and 4 of SCoRe (arXiv 2409.12917), eq. 5
+    of GSPO (arXiv 2507.18071). `old_logp` (N,) are the log-probs before the first optimizer step on these answers, None
+    in that step. `forward`: the policy wrapped for several processes.
+    """
+    recipe, answer, kl = objective.recipe, batch.answer, 0.0
+    ref_logp = ref_hidden = None
+    if objective.reads_reference:
+        with phase("reference"):
+            ref_logp, ref_hidden = policy.reference(batch.inputs)
+    with phase("forward_backward"):
+        logp, entropy, exact = (forward or policy)(batch.inputs, ref_hidden if objective.kl == "exact" else None)
+        old = logp.detach() if old_logp is None else old_logp
+        advantage, sampled = credit.advantage[answer], credit.sampled_logp[credit.tokens_of(batch)]
+        values, stopped = policy_loss(recipe, logp, old, advantage, answer)
+        values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
+        if ref_logp is not None:
+            kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
+        loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
+    with torch.no_grad():
+        shown = None if ref_logp is None else kl if exact is not None else kl_per_token("k3", logp, ref_logp, None, old)
+        numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped)
+    return loss, numbers, logp.detach()
+
+
+def _numbers(
+    batch: MicroBatch, credit: Credit, objective: Objective, loss: torch.Tensor, entropy: torch.Tensor,
+    kl: torch.Tensor | None, log_ratio: torch.Tensor, gap: torch.Tensor, stopped: torch.Tensor,
+) -> Numbers:  # fmt: skip
+    """Returns the sums of a micro-batch; all but `loss` are by token, (N,)."""
+    answer = batch.answer
+    importance, attempt, ours = credit.importance[answer], credit.attempt[answer], ~credit.off_policy[answer]
+    above = (credit.advantage[answer] > 0) | (objective.recipe.ratio == "weight")  # a weight is clipped only from above
+    sums = [
+        loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
+        (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
+    ]  # fmt: skip
+    for number in range(1, objective.attempts + 1):
+        own = attempt == number
+        of = importance[own]
+        sums += [0 * of.sum() if kl is None else (importance * kl)[own].sum(), of.sum()]
+    ratios: list[float] = []
+    if objective.recipe.ratio != "none":
+        _, index = answer.unique(return_inverse=True)
+        ratios = (per_answer(log_ratio, index) / index.bincount()).tolist()
+    return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))
+
+
+def _corrections(
+    correction: SamplerCorrection | None, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor,
+    answer: torch.Tensor,
+) -> torch.Tensor | float:  # fmt: skip
+    """Returns importance weights of tokens sampled by another engine or under another prompt; 1 for the rest."""
+    if correction is None and not off_policy.any():
+        return 1.0
+    settings = correction or SamplerCorrection()
+    weights = sampler_weights(settings.level, settings.beyond, settings.cap, old, sampled, answer)
+    return weights if correction else torch.where(off_policy, weights, 1.0)
