@@ -139,22 +139,20 @@ def single_answers(
     task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
-    from lib.groups import answer_all
-
     from lib.evaluation import evaluate_groups, in_parts
     from lib.ledger import numbers_of
     from lib.replies import key_of
+    from lib.tree import sample
 
-    samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
+    samples = settings.samples_per_prompt
+    sampling = task.sampling(settings.temperature, samples)
 
-    def answer(rows: list[tuple[int, dict]], *how: object) -> list:
-        asked = [task.asked(*each) for each in rows]
-        return answer_all(task.policy, task.prompts, asked, samples, task.judge, limits, *how)
+    def answer(rows: list[dict], *how: object) -> list:
+        return sample(task.policy, task.prompts, [task.prompt(row) for row in rows], task.judge, sampling, *how)
 
-    rows, device = list(enumerate(rows)), task.policy.device
-    groups = in_parts(answer, rows, settings.seed, device, accelerator, samples, on_progress)
+    groups = in_parts(answer, rows, settings.seed, task.policy.device, accelerator, samples, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]
-    questions = [key_of(group.asked.messages) for group in groups]
+    questions = [key_of(group.prompt.messages) for group in groups]
     return evaluate_groups(questions, answers, [], settings, accelerator)
 
 

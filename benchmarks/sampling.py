@@ -19,8 +19,8 @@ import torch
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.config import ScoreConfig, load, parser
 from lib.rewards import prepare
-from lib.tree import nodes, sample
 from lib.task import Task, load_task
+from lib.tree import nodes, sample
 
 
 def main() -> None:

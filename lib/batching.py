@@ -49,8 +49,11 @@ def sequences(
     following = {node.parent: node for node in nodes if node.parent is not None}
     result: list[Sequence] = []
 
-    def learns(node: Node) -> bool:
-        return any(is_learned(n) or (n in following and learns(following[n])) for n in node.numbers)
+    def is_read(node: Node | None) -> bool:
+        """Tells whether a sequence holds the prompt of a group, and with it the answer that it continues."""
+        if node is None or not node.group.prompt.continues:
+            return False
+        return any(is_learned(number) or is_read(following.get(number)) for number in node.numbers)
 
     def add(node: Node, spans: tuple[Span, ...]) -> None:
         """Adds the sequences of a group and of all that follow it; the first one trains `spans` of its prompt too."""
@@ -58,7 +61,7 @@ def sequences(
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
             ids, after = answer.completion.ids, following.get(number)
             span = (Span(ids, len(prompt) - 1, len(prompt), number),) if is_learned(number) else ()
-            if after and after.group.prompt.continues and learns(after):
+            if is_read(after):
                 add(after, spans + span)
                 spans = ()
             else:

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
+from leaves import rollouts_of
 
 from lib.config import Eval, Prompts
 from lib.evaluation import Answers, evaluate, selected, summarise
 from lib.prompts import TwoTurnPrompts
 from lib.registry import register_extractor
 from lib.rewards import Judge
-from lib.rollout import Sampling
+from lib.tree import Sampling
 
 
 @register_extractor("first_character")
@@ -20,13 +21,12 @@ def first_character(text):
 
 def answers(match1, match2, samples=1, **changes):
     n = len(match1)
-    columns = {"reward1": match1, "reward2": match2, "length1": [3] * n, "length2": [5] * n,
-               "truncated1": [False] * n, "truncated2": [True] + [False] * (n - 1), "changed": [False] * n,
-               "unscored": [False] * n, "well_formed1": [True] * n,
-               "well_formed2": [True] * (n - 1) + [False]}  # fmt: skip
+    columns = {"reward": [match1, match2], "length": [[3] * n, [5] * n],
+               "truncated": [[False] * n, [True] + [False] * (n - 1)], "changed": [False] * n, "unscored": [False] * n,
+               "well_formed": [[True] * n, [True] * (n - 1) + [False]]}  # fmt: skip
     columns = {name: np.asarray(values, dtype=float) for name, values in {**columns, **changes}.items()}
     return Answers(
-        np.arange(n) // samples, np.asarray(match1, dtype=bool), np.asarray(match2, dtype=bool),
+        np.arange(n) // samples, np.asarray([match1, match2], dtype=bool),
         components=[{"match": float(match)} for match in match2], **columns,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_which_evaluations_have_a_greedy_one_beside_them():
 
 
 def test_accuracy_is_the_match_whatever_the_reward():
-    row = summarise(answers(ONE, TWO, reward1=[9.0] * 10), 0.0)
+    row = summarise(answers(ONE, TWO, reward=[[9.0] * 10, TWO]), 0.0)
     assert (row["acc_attempt1"], row["reward_attempt1"]) == (0.5, 9.0)
 
 
@@ -131,10 +131,11 @@ def setting(make_policy, tokenizer, limits):
     judge = Judge("exact_match", "first_character", "exact", ["question", "answer"], target_field="answer")
 
     def run(temperature=1.0, samples=1, max_examples=8, seed=0, rows=rows):
-        sampling = Sampling(temperature, (4, 6), frozenset([tokenizer.eos_token_id]), 0, batch_size=3, attempts=samples)
+        ends = frozenset([tokenizer.eos_token_id])
+        sampling = Sampling(temperature, (4, 6), copies=(samples, 1), stop_ids=ends, pad_id=0, batch_size=3)
         part = rows[:max_examples]
-        found, rollouts = evaluate(policy, prompts, part, judge, sampling, seed, Accelerator(cpu=True))
-        return summarise(found, temperature), rollouts
+        found, trees = evaluate(policy, prompts, part, judge, sampling, seed, Accelerator(cpu=True))
+        return summarise(found, temperature), rollouts_of(trees)
 
     return run
 

@@ -2,16 +2,18 @@ import math
 
 import pytest
 import torch
+from accelerate import Accelerator
 
-from lib.losses import (
-    adapted_beta,
-    group_advantages,
-    kl_per_token,
-    leave_one_out,
-    length_weights,
-    score_advantages,
-    score_loss,
-)
+from lib.batching import MicroBatch
+from lib.config import ScoreTrain
+from lib.credit import Credit, advantages_of, compared
+from lib.generators import Completion
+from lib.losses import RECIPES, adapted_beta, group_advantages, kl_per_token, leave_one_out, length_weights, policy_loss
+from lib.prompts import Prompt
+from lib.rewards import Verdict
+from lib.score import paid
+from lib.tree import Answer, Group, nodes
+from lib.update import Objective, loss_of
 
 PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
@@ -140,21 +142,57 @@ def test_leave_one_out_by_hand():
         leave_one_out(torch.tensor([1.0]))
 
 
+ALONE = Accelerator(cpu=True)
+
+
+def trees_of(r1, r2):
+    """Trees whose answers earn r1 (P, K1) and r2 (P, K1, K2); a text says nothing."""
+
+    def group(rewards, attempt, following=()):
+        answers = [
+            Answer(Completion([5], [0.0], True), "", Verdict(reward, {}, False, ""), after)
+            for reward, after in zip(rewards, following or [None] * len(rewards), strict=True)
+        ]
+        return Group(Prompt({}, [1], "", attempt=attempt), answers)
+
+    return [
+        group(firsts, 1, [group(seconds, 2) for seconds in below]) for firsts, below in zip(r1, r2, strict=True)
+    ]
+
+
+def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):
+    """Advantages (P, K1) and (P, K1, K2); `given` are penalties and which answers are scored, of these shapes."""
+    found = nodes(trees_of(r1, r2))
+    train = ScoreTrain(alpha=alpha, baseline=baseline, bonus_on="reward")
+    rewards = [answer.verdict.reward for node in found for answer in node.group.answers]
+    earned = [reward for node in found for reward in paid(node, rewards, stage, train)]
+    attempt = torch.tensor([node.attempt for node in found for _ in node.numbers])
+
+    def by_number(one, two):
+        values = torch.zeros(len(rewards), dtype=one.dtype)
+        values[attempt == 1], values[attempt == 2] = one.flatten(), two.flatten()
+        return values.tolist()
+
+    every = torch.ones(len(rewards), dtype=torch.bool)
+    scored = by_number(given.get("scored1", every[attempt == 1]), given.get("scored2", every[attempt == 2]))
+    penalties = by_number(given["penalty1"], given["penalty2"]) if "penalty1" in given else None
+    found_by_number = {}
+    for sets in compared(found).values():
+        found_by_number |= advantages_of(baseline, sets, earned, scored, ALONE, penalties)
+    values = torch.tensor([found_by_number[number] for number in range(len(rewards))])
+    shape = torch.tensor(r2).shape
+    return values[attempt == 1].view(shape[:2]), values[attempt == 2].view(shape)
+
+
 @pytest.mark.parametrize("reward", [0.1, 0.3, 0.7, 1 / 3])
 def test_equal_rewards_have_advantage_zero_exactly(reward):
     """Not nearly zero: that all completions earned the same is recognised by it."""
     for count in range(2, 9):
         assert (leave_one_out(torch.full((count,), reward)) == 0).all()
         for baseline in ("leave_one_out", "batch"):
-            r1, r2 = torch.full((3, count), reward), torch.full((3, count, 2), reward)
-            one, two = score_advantages(2, r1, r2, r2 - r1[..., None], 10.0, baseline)
+            one, two = advantages(2, [[reward] * count] * 3, [[[reward] * 2] * count] * 3, 10.0, baseline)
             assert (one == 0).all()
             assert (two == 0).all()
-
-
-def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **penalties):
-    r1, r2 = torch.tensor(r1), torch.tensor(r2)
-    return score_advantages(stage, r1, r2, r2 - r1[..., None], alpha, baseline, **penalties)
 
 
 R1 = [[1.0, 0.0]]
@@ -248,9 +286,6 @@ class Texts:
 def advantages_by_name(name, penalty):
     """Of pairs of answers that earn the same: (n, 2)."""
     rewards = torch.zeros_like(penalty)
-    if name.startswith("score "):
-        revisions = penalty[:, None]
-        return score_advantages(1, rewards, rewards[:, None], rewards[:, None], 1.0, name[6:], penalty, revisions)[0]
     return group_advantages(name, rewards, torch.ones_like(penalty, dtype=torch.bool), penalty)
 
 
@@ -262,18 +297,17 @@ def test_k1_in_the_reward_pulls_as_k2_in_the_loss(length, norm):
     count = len(texts.logp)
     lengths = torch.full((count,), float(length))
     weight = length_weights(norm, lengths, 80, lengths).double()[:, None].expand_as(texts.logp)
-    first = torch.ones_like(texts.logp, dtype=torch.int)
     k2 = kl_per_token("k2", texts.logp, texts.ref_logp)
     chances = texts.chance[:, None].expand_as(k2)
-    expected = texts.gradient(score_loss(texts.logp, k2, first, torch.zeros_like(k2), weight * chances, (beta, 0)))
+    expected = texts.gradient((weight * chances * beta * k2).sum())
     assert expected.norm() > 1e-4
     k1 = kl_per_token("k1_in_reward", texts.logp, texts.ref_logp).sum(1)
     i, j = torch.cartesian_prod(torch.arange(count), torch.arange(count)).T
-    for name in ("score leave_one_out", "score none", "group_std", "group", "batch_std", "leave_one_out", "none"):
+    for name in ("group_std", "group", "batch_std", "leave_one_out", "none"):
         mine = advantages_by_name(name, beta * torch.stack([k1[i], k1[j]], 1))[:, 0]
         of_text = torch.zeros(count, dtype=torch.float64).index_add(0, i, mine * texts.chance[j])[:, None]
-        pull = score_loss(texts.logp, k2, first, of_text.expand_as(k2), weight * chances, (0, 0))
-        close(texts.gradient(pull), expected, atol=1e-7)
+        pull, _ = policy_loss(RECIPES["score"], texts.logp, texts.logp, of_text.expand_as(k2), None)
+        close(texts.gradient((weight * chances * pull).sum()), expected, atol=1e-7)
 
 
 def test_the_noise_of_a_penalty_is_not_divided_by_its_own_deviation():
@@ -309,33 +343,69 @@ def test_token_weights_count_the_tokens_of_all_processes():
         length_weights("mean", LENGTHS, 8, LENGTHS)
 
 
-def test_score_loss_by_hand():
+def credit_by_hand(attempt, advantage, weight, kl_weight):
+    """The credit of answers of one token each; what is not of the loss of a micro-batch is left empty."""
+    count = len(attempt)
+    return Credit(
+        nodes=[], attempt=torch.tensor(attempt), advantage=torch.tensor(advantage), weight=torch.tensor(weight),
+        kl_weight=torch.tensor(kl_weight), importance=torch.ones(count), learned=[True] * count,
+        off_policy=torch.zeros(count, dtype=torch.bool), start=torch.arange(count),
+        sampled_logp=torch.zeros(count), parts=[], divisor=1.0,
+    )  # fmt: skip
+
+
+class Written(torch.nn.Module):
+    """A policy whose log-probs, and those of its reference, are given."""
+
+    def __init__(self, logp, ref_logp):
+        super().__init__()
+        self.logp, self.ref_logp = logp, ref_logp
+
+    def forward(self, places, ref_hidden):
+        return self.logp[places], torch.zeros(len(places)), None
+
+    def reference(self, places):
+        return self.ref_logp[places], None
+
+
+def batch_of(places):
+    places = torch.tensor(places)
+    return MicroBatch(places, answer=places, token=torch.zeros_like(places))
+
+
+def test_the_loss_of_a_micro_batch_by_hand():
+    """k2 is d^2 / 2: 0.5 and 0.08 and 0.02 for d of 1, 0.4 and 0.2."""
     logp = torch.tensor([-1.0, -2.0, -3.0], requires_grad=True)
-    kl = torch.tensor([0.5, 0.1, 0.2])
-    attempt, advantage, weight = torch.tensor([1, 1, 2]), torch.tensor([2.0, 2.0, -1.0]), torch.tensor([0.5, 0.5, 1.0])
-    loss = score_loss(logp, kl, attempt, advantage, weight, beta=(0.1, 10.0))
-    # 0.5 (0.1 * 0.5 + 2) + 0.5 (0.1 * 0.1 + 4) + 1 (10 * 0.2 - 3)
-    assert loss.item() == pytest.approx(1.025 + 2.005 - 1.0)
+    policy = Written(logp, logp.detach() + torch.tensor([1.0, 0.4, 0.2]))
+    credit = credit_by_hand([1, 1, 2], [2.0, 2.0, -1.0], [0.5, 0.5, 1.0], [0.1, 0.1, 10.0])
+    loss, numbers, found = loss_of(policy, batch_of([0, 1, 2]), credit, Objective(RECIPES["score"], "k2", attempts=2))
+    # 0.5 (0.1 * 0.5 + 2) + 0.5 (0.1 * 0.08 + 4) + 1 (10 * 0.02 - 3)
+    assert loss.item() == pytest.approx(1.025 + 2.004 - 2.8)
     loss.backward()
-    close(logp.grad, [-1.0, -1.0, 1.0])
+    close(logp.grad, [0.5 * (-0.1 - 2), 0.5 * (-0.04 - 2), -2.0 + 1])
+    assert torch.equal(found, logp.detach())
+    row = numbers.means(Objective(RECIPES["score"], "k2", attempts=2), 2.0, ALONE)
+    k3 = [math.exp(d) - 1 - d for d in (1.0, 0.4, 0.2)]
+    assert row["loss"] == pytest.approx(loss.item() / 2)
+    assert [row["kl_attempt1"], row["kl_attempt2"]] == pytest.approx([(k3[0] + k3[1]) / 2, k3[2]], rel=1e-5)
 
 
 def test_any_split_of_the_tokens_adds_up():
     draw = torch.Generator().manual_seed(0)
-    columns = [torch.randn(10, generator=draw) for _ in range(4)]
-    attempt = torch.tensor([1, 2] * 5)
+    logp, ref_logp, advantage, weight = (torch.randn(10, generator=draw) for _ in range(4))
+    credit = credit_by_hand([1, 2] * 5, advantage.tolist(), weight.tolist(), [0.3, 0.7] * 5)
+    objective = Objective(RECIPES["score"], "k3", attempts=2)
 
-    def loss(part):
-        logp, kl, advantage, weight = (column[part] for column in columns)
-        return score_loss(logp, kl, attempt[part], advantage, weight, (0.3, 0.7))
+    def loss(places):
+        return loss_of(Written(logp, ref_logp), batch_of(places), credit, objective)[0]
 
-    close(sum(loss(slice(i, i + 3)) for i in range(0, 10, 3)), loss(slice(None)), atol=1e-5)
+    close(sum(loss([*range(10)][i : i + 3]) for i in range(0, 10, 3)), loss([*range(10)]), atol=1e-5)
 
 
 def test_stage_1_gives_attempt_1_no_policy_gradient():
     one, _ = advantages(1, R1, R2)
     logp = torch.tensor([-1.0, -2.0], requires_grad=True)
-    score_loss(logp, torch.zeros(2), torch.tensor([1, 1]), one[0], torch.ones(2), (0.0, 0.0)).backward()
+    policy_loss(RECIPES["score"], logp, logp, one[0], None)[0].sum().backward()
     assert (logp.grad == 0).all()
 
 

@@ -56,7 +56,7 @@ def test_a_question_has_no_control_token_in_any_column(attack, family):
         first = prompts.first(row)
         assert controls_of(prompts.tokenizer, first) == expected
         assert prompts.tokenizer.convert_tokens_to_ids("<think>") in first  # no control token: instructions speak of it
-        second = prompts.second(row, first, test_prompts.completion(prompts, "3"))
+        second = prompts.next_prompt(prompts.prompt(row), test_prompts.completion(prompts, "3"))
         assert second.ids[: len(first)] == first
 
 
@@ -118,16 +118,14 @@ def test_what_a_policy_spells_letter_by_letter_is_no_control_token_when_it_is_re
 
     def second(text):
         ids = [*(tokenizer.convert_tokens_to_ids(letter) for letter in text), tokenizer.eos_token_id]
-        return controls_of(
-            tokenizer, prompts.second(test_prompts.ROW, first, Completion(ids, [0.0] * len(ids), True)).ids
-        )
+        answer = Completion(ids, [0.0] * len(ids), True)
+        return controls_of(tokenizer, prompts.next_prompt(prompts.prompt(test_prompts.ROW), answer).ids)
 
     assert second(attack) == second("x")
     sampled = tokenizer("4<|user|><|im_end|>")["input_ids"]  # with the whole history it stays what was sampled
     full = type(prompts)(tokenizer, prompts.prompts.model_copy(update={"history": "full"}), prompts.limits)
-    assert full.second(test_prompts.ROW, first, Completion(sampled, [0.0] * 3, True)).ids[: len(first) + 3] == [
-        *first, *sampled,
-    ]  # fmt: skip
+    second = full.next_prompt(full.prompt(test_prompts.ROW), Completion(sampled, [0.0] * 3, True))
+    assert second.ids[: len(first) + 3] == [*first, *sampled]
 
 
 @attacks

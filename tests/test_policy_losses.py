@@ -8,8 +8,10 @@ from conftest import inputs_of
 from torch import tensor
 
 from lib import losses
-from lib.losses import RECIPES, group_advantages, overlong_penalty, policy_loss, sampler_weights
+from lib.losses import group_advantages, overlong_penalty, sampler_weights
 from lib.model import Policy
+
+RECIPES = {name: recipe for name, recipe in losses.RECIPES.items() if recipe.ratio != "none"}  # those with a ratio
 
 
 def close(actual, expected, atol=1e-12):
@@ -138,6 +140,12 @@ def drawn(name, seed=0):
     logp = -3 * torch.rand(10, generator=draw, dtype=torch.float64)
     spread = 0.001 if "gspo" in name else 0.3
     return logp, logp - spread * torch.randn(10, generator=draw, dtype=torch.float64)
+
+
+def policy_loss(recipe, logp, old, advantage, weight, answer):
+    """The sum over tokens, and which of them the clip stopped."""
+    values, stopped = losses.policy_loss(recipe, logp, old, advantage, answer)
+    return (weight * values).sum(), stopped
 
 
 def by_logp(recipe, logp, old, advantage=ADVANTAGE, weight=WEIGHT, answer=ANSWER):

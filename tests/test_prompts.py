@@ -73,7 +73,7 @@ def test_attempt_2_continues_the_sampled_tokens(family):
     prompts = prompts_of(family)
     first = prompts.first(ROW)
     attempt1 = completion(prompts, "<think>\n1 and 1\n</think>\n\n 3")
-    second = prompts.second(ROW, first, attempt1)
+    second = prompts.next_prompt(prompts.prompt(ROW), attempt1)
     assert (second.continues, second.cut) == (True, False)
     assert second.ids[: len(first) + len(attempt1.ids)] == first + attempt1.ids
     assert decoded(prompts, second.ids[len(first) + len(attempt1.ids) - 1 :]) == AFTER_ATTEMPT_1[family]
@@ -83,7 +83,7 @@ def test_attempt_2_continues_the_sampled_tokens(family):
 def test_a_truncated_attempt_is_closed_before_the_instruction(family):
     prompts = prompts_of(family)
     first = prompts.first(ROW)
-    second = prompts.second(ROW, first, completion(prompts, "<think> 1 a", finished=False))
+    second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, "<think> 1 a", finished=False))
     assert second.continues
     assert decoded(prompts, second.ids[len(first) :]) == "<think> 1 a" + AFTER_ATTEMPT_1[family]
 
@@ -94,7 +94,7 @@ def test_an_attempt_that_ended_by_another_token_is_closed_too(family):
     prompts = prompts_of(family)
     other_end = prompts.tokenizer.convert_tokens_to_ids("<|end|>")
     attempt1 = Completion([*completion(prompts, "3", finished=False).ids, other_end], [0.0] * 2, finished=True)
-    second = prompts.second(ROW, prompts.first(ROW), attempt1)
+    second = prompts.next_prompt(prompts.prompt(ROW), attempt1)
     assert decoded(prompts, second.ids).endswith("3<|end|>" + AFTER_ATTEMPT_1[family])
 
 
@@ -104,7 +104,7 @@ def test_a_cut_context_keeps_both_prompts_whole(family, finished):
     prompts = prompts_of(family)
     first = prompts.first(ROW)
     long = completion(prompts, "0123456789" * 40, finished)
-    second = prompts.second(ROW, first, long)
+    second = prompts.next_prompt(prompts.prompt(ROW), long)
     assert (second.continues, second.cut) == (False, True)
     assert len(second.ids) == 300
     assert second.ids[: len(first)] == first
@@ -119,9 +119,9 @@ def test_a_context_that_fits_exactly_is_not_cut():
     first = prompts.first(ROW)
     room = 300 - len(first) - len(prompts.retry_ids)
     fits = completion(prompts, "1" * room, finished=False)
-    assert prompts.second(ROW, first, fits).continues
-    assert len(prompts.second(ROW, first, fits).ids) == 300
-    assert prompts.second(ROW, first, completion(prompts, "1" * (room + 1), finished=False)).cut
+    assert prompts.next_prompt(prompts.prompt(ROW), fits).continues
+    assert len(prompts.next_prompt(prompts.prompt(ROW), fits).ids) == 300
+    assert prompts.next_prompt(prompts.prompt(ROW), completion(prompts, "1" * (room + 1), finished=False)).cut
 
 
 REASONED = "<think>\n1 and 1\n</think>\n\n3"
@@ -142,7 +142,7 @@ REASONED = "<think>\n1 and 1\n</think>\n\n3"
 def test_what_attempt_2_sees_of_attempt_1(family, history, text, expected):
     prompts = prompts_of(family, history=history)
     first = prompts.first(ROW)
-    second = prompts.second(ROW, first, completion(prompts, text))
+    second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, text))
     assert (second.continues, second.cut) == (False, False)
     opening = " " if family == "mistral" else ""
     assert decoded(prompts, second.ids) == decoded(prompts, first) + opening + expected + AFTER_ATTEMPT_1[family]
@@ -151,7 +151,7 @@ def test_what_attempt_2_sees_of_attempt_1(family, history, text, expected):
 @pytest.mark.parametrize("history", ["answer_only", "plain_text"])
 def test_a_cut_text_keeps_the_instruction_as_well(history):
     prompts = prompts_of(history=history)
-    second = prompts.second(ROW, prompts.first(ROW), completion(prompts, "0123456789" * 40))
+    second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, "0123456789" * 40))
     assert second.cut
     assert len(second.ids) == 300
     assert decoded(prompts, second.ids).startswith(decoded(prompts, prompts.first(ROW)) + "0123")

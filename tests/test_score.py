@@ -13,19 +13,21 @@ import pytest
 import torch
 import yaml
 from conftest import after
+from leaves import accumulate, by_rollout, changed, rollouts_of
 
 import train
-from lib import score as module
+from lib import update as module
+from lib.batching import sequences
 from lib.config import Optimizer, ScoreConfig, load
 from lib.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.logits import Around
 from lib.model import Policy
 from lib.plan import stages_of
-from lib.rollout import sequences
 from lib.sampler import Sampler
-from lib.score import Credit, Score, kl_weights
+from lib.score import ScoreRun, kl_weights
 from lib.task import load_data, load_task
 from lib.trainer import learning_rate
+from lib.tree import nodes
 
 CONFIG = {
     "run_name": "tiny",
@@ -83,7 +85,7 @@ def folder(tmp_path, monkeypatch, tiny_folder):
 
 def make_run(*overrides, moved=0.0, **options):
     """A run that has not been opened; `moved` takes the adapter away from its start."""
-    run = Score(load_task(load(ScoreConfig, Path("tiny.yaml"), list(overrides)), say=lambda text: None), **options)
+    run = ScoreRun(load_task(load(ScoreConfig, Path("tiny.yaml"), list(overrides)), say=lambda text: None), **options)
     draw = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in run.policy.trainable:
@@ -102,8 +104,8 @@ def gradients(run):
 def step(run, stage):
     run.progress.stage = stage
     plan_of_stage = run.stages[stage - 1]
-    rollouts = run.sample(plan_of_stage)
-    return run.update(plan_of_stage, rollouts, run.credit(plan_of_stage, rollouts))
+    trees = run.sample(plan_of_stage)
+    return run.update(plan_of_stage, trees, run.credit(plan_of_stage, trees))
 
 
 def command(monkeypatch, capsys, *arguments):
@@ -184,18 +186,18 @@ def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
     """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
     choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")
     run, masking = make_run(*choices), make_run(*choices, "train.mask_truncated=true")
-    rollouts = [
-        replace(
-            r,
-            y1=replace(r.y1, ids=r.y1.ids[: 4 + i // 2 % 5], finished=i // 2 % 2 == 0),
-            y2=replace(r.y2, ids=r.y2.ids[: 1 + i % 6], finished=i % 3 > 0),
-        )
-        for i, r in enumerate(run.sample(run.stages[1]))
-    ]
+
+    def cut(n, answer):
+        is_first, y = answer.following is not None, answer.completion
+        shorter = (y.ids[: 4 + n % 5], n % 2 == 0) if is_first else (y.ids[: 1 + n % 6], n % 3 > 0)
+        return replace(answer, completion=replace(y, ids=shorter[0], finished=shorter[1]))
+
+    trees = changed(run.sample(run.stages[1]), cut)
+    rollouts = rollouts_of(trees)
     first, second = ([max(0, len(y.ids) - free) / 3 for y in ys]
                      for free, ys in ((5, [r.y1 for r in rollouts]), (3, [r.y2 for r in rollouts])))  # fmt: skip
     assert len(set(first)) > 1 and len(set(second)) > 1
-    credit = run.credit(run.stages[1], rollouts)
+    credit = by_rollout(run.credit(run.stages[1], trees), rollouts)
     paid1 = [r.score1.reward - price for r, price in zip(rollouts, first, strict=True)]
     assert credit.advantage1.tolist() == pytest.approx(paid1, abs=1e-6)
     assert credit.advantage2.tolist() == pytest.approx(
@@ -205,7 +207,7 @@ def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
         ],
         abs=1e-6,
     )
-    masked = masking.credit(run.stages[1], rollouts)
+    masked = by_rollout(masking.credit(run.stages[1], trees), rollouts)
     for name, repeats in (("1", 2), ("2", 1)):  # a first attempt stands there once for every revision
         ys = [getattr(r, f"y{name}") for r in rollouts]
         trained = sum(len(y.ids) for y in ys if y.finished)  # the mean is over these tokens alone
@@ -222,8 +224,9 @@ def test_a_token_weighs_the_same_in_both_attempts_and_what_the_base_wrote_is_not
 
     def credit(*choices):
         run = make_run("train.revisions_per_attempt=1", *choices)
-        rollouts = run.sample(run.stages[1])
-        return rollouts, run.credit(run.stages[1], rollouts)
+        trees = run.sample(run.stages[1])
+        rollouts = rollouts_of(trees)
+        return rollouts, by_rollout(run.credit(run.stages[1], trees), rollouts)
 
     _, equal = credit("train.length_norm=constant")
     assert {*equal.weight1.tolist(), *equal.weight2.tolist()} == {1 / 8}
@@ -313,14 +316,12 @@ def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):
 def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, history):
     run = make_run(f"prompts.history={history}", "train.length_norm=token", moved=0.2)
     plan_of_stage = run.stages[stage - 1]
-    rollouts = run.sample(plan_of_stage)
-    credit = run.credit(plan_of_stage, rollouts)
+    credit = run.credit(plan_of_stage, run.sample(plan_of_stage))
     results = []
     for tokens in (1, 90, 10_000):
         run.progress.micro_batch_tokens = tokens
         run.policy.zero_grad()
-        numbers = run._accumulate(plan_of_stage, rollouts, credit, 16)
-        results.append((numbers["loss"], gradients(run)))
+        results.append((accumulate(run, credit)["loss"], gradients(run)))
     for loss, gradient in results[1:]:
         assert loss == pytest.approx(results[0][0], abs=1e-6)
         torch.testing.assert_close(gradient, results[0][1], rtol=1e-5, atol=1e-6)
@@ -332,7 +333,7 @@ def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, his
         run.policy.load_state_dict(adapter)
         run.fresh_optimizer()
         run.progress.micro_batch_tokens = tokens
-        run.step(lambda: run._accumulate(plan_of_stage, rollouts, credit, 16), 1e-4, 1.0, credit.advantage2, True)
+        run.step(lambda: accumulate(run, credit), 1e-4, 1.0, credit.advantage, True)
         after.append(weights(run))
     torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
 
@@ -341,10 +342,10 @@ def test_the_gradient_is_that_of_the_equations(folder):
     """Eq. 4, term by term and sequence by sequence, with the models own logits and autograd over the vocabulary."""
     run = make_run("train.kl=exact", "train.alpha=3", "train.beta1=0.5", "generation.temperature=0.8", moved=0.2)
     stage = run.stages[1]
-    rollouts = run.sample(stage)
-    credit = run.credit(stage, rollouts)
+    trees = run.sample(stage)
+    rollouts, credit = rollouts_of(trees), run.credit(stage, trees)
     run.policy.zero_grad()
-    loss = run._accumulate(stage, rollouts, credit, 16)["loss"]
+    loss = accumulate(run, credit)["loss"]
     ours = gradients(run)
 
     def per_token(prompt, ids):
@@ -378,6 +379,9 @@ def test_the_gradient_is_that_of_the_equations(folder):
     torch.testing.assert_close(ours, gradients(run), rtol=1e-4, atol=1e-5)
 
 
+NAMES = {1: "first", 2: "second"}
+
+
 def apart_from(mine, expected):
     return ((mine - expected).norm() / expected.norm()).item()
 
@@ -397,28 +401,30 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
     """Shared trunks, packed micro-batches and the head's own derivative, or plain autograd: the same numbers."""
     run = make_run(choices, *HISTORIES[history], "generation.temperature=0.8", moved=0.2)
     stage = run.stages[stage - 1]
-    rollouts = run.sample(stage)
+    trees = run.sample(stage)
+    rollouts = rollouts_of(trees)
     assert {r.prompt2.continues for r in rollouts} <= {history in ("full", "cut"), False}
-    credit = run.credit(stage, rollouts)
+    credit = run.credit(stage, trees)
     kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2)
-    loss, expected, logps = naive.update(run.policy, rollouts, credit, betas, kind, 0.8)
+    loss, expected, logps = naive.update(run.policy, rollouts, by_rollout(credit, rollouts), betas, kind, 0.8)
     assert expected.norm() > 1e-2
     results = []
     for pays in (True, False):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         for tokens in (60, 10_000):
             run.progress.micro_batch_tokens = tokens
-            shared = [batch.inputs.branch is not None for batch in run._batches(rollouts)]
+            batches = list(run.batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__))
+            shared = [batch.inputs.branch is not None for batch in batches]
             assert all(shared) if pays and history == "full" else any(shared) == pays
             run.policy.zero_grad()
-            numbers = run._accumulate(stage, rollouts, credit, len(rollouts))
+            numbers = accumulate(run, credit)
             results.append(gradients(run))
             assert numbers["loss"] == pytest.approx(loss, rel=1e-5, abs=1e-6)
             assert apart_from(results[-1], expected) < 1e-5
-            for batch in run._batches(rollouts):
+            for batch in batches:
                 mine = run.policy(batch.inputs)[0].detach()
                 for (attempt, i), other in logps.items():
-                    chosen = (batch.attempt == attempt) & (batch.rollout == i)
+                    chosen = batch.answer == getattr(rollouts[i], NAMES[attempt])
                     assert not chosen.any() or torch.allclose(mine[chosen], other, rtol=0, atol=1e-5)
     assert all(apart_from(gradient, results[0]) < 1e-5 for gradient in results[1:])
 
@@ -437,45 +443,43 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     choices = ("reward.fn=test_score.begins_with_a_digit", "train.stage1_batch_size=8", "train.stage2_batch_size=8")
     run = make_run(*choices, f"prompts.history={history}", *IDLE[idle], moved=0.2)
     stage = run.stages[stage - 1]
-    rollouts = run.sample(stage)
-    credit = run.credit(stage, rollouts)
-    learned2, learned1 = credit.advantage2 != 0, (credit.advantage1 != 0)[::2]
+    trees = run.sample(stage)
+    credit = run.credit(stage, trees)
+    assert len(credit.learned) == 48
+    expected = credit.advantage != 0
     if idle == "left out":
-        learned2, learned1 = credit.weight2 != 0, (credit.weight1 != 0)[::2]
+        expected = credit.weight != 0
     elif stage.number == 1:
-        learned1 = torch.ones(16)  # beta2, in the loss or in the reward
+        expected |= credit.attempt == 1  # beta2, in the loss or in the reward
+    assert credit.learned == expected.tolist() and 0 < sum(credit.learned) < 48
     found = []
-    for is_learned, pays in product((Credit.is_learned, lambda *_: True), (True, False)):
-        monkeypatch.setattr(Credit, "is_learned", is_learned)
+    every = replace(credit, learned=[True] * 48, parts=[credit.nodes])
+    for own, pays in product((credit, every), (True, False)):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
-        numbers = run._accumulate(stage, rollouts, credit, 32)
-        found.append((numbers["learned"], numbers["loss"], gradients(run)))
-    learned = int(learned1.sum() + learned2.sum())
-    assert [number for number, *_ in found] == [learned, learned, 48, 48] and 0 < learned < 48
+        batches = run.batches(own.parts[0], own.is_learned)
+        scored = sum(int((batch.token == 0).sum()) for batch in batches)
+        found.append((scored, accumulate(run, own)["loss"], gradients(run)))
+    learned = sum(credit.learned)
+    assert [number for number, *_ in found] == [learned, learned, 48, 48]
     for _, loss, gradient in found[1:]:
         assert loss == pytest.approx(found[0][1], abs=1e-6)
         torch.testing.assert_close(gradient, found[0][2], rtol=0, atol=1e-6)
     assert found[0][2].norm() > 1e-3
 
 
-def test_a_step_without_any_gradient_is_that_of_one_that_is_zero(folder, monkeypatch):
-    """AdamW goes on by its momentum, as if every attempt had been read; of KL and entropy nothing is known."""
-    after = []
-    for is_learned in (Credit.is_learned, lambda *_: True):
-        monkeypatch.setattr(Credit, "is_learned", is_learned)
-        run = make_run("train.beta1=0", f"run_name=idle-{len(after)}")
-        with run.open():
-            step(run, 2)
-            rollouts = run.sample(run.stages[1])
-            credit = run.credit(run.stages[1], rollouts)
-            nothing = {f"advantage{attempt}": torch.zeros(16) for attempt in (1, 2)}
-            none = replace(credit, learned=([False] * 16, [False] * 16), **nothing)
-            row = run.update(run.stages[1], rollouts, none)
-        after.append(weights(run))
-        assert (row["idle"], row["zero_advantage"], row["grad_norm"]) == (1, 1, 0)
-        assert ("entropy" in row) == ("kl_attempt1" in row) == (row["learned"] > 0) == (len(after) == 2)
-    assert torch.equal(*after)
+def test_a_step_without_any_gradient_moves_nothing(folder):
+    """Momentum alone would move the policy by what it learned before; of KL and entropy nothing is known."""
+    run = make_run("train.beta1=0")
+    with run.open():
+        step(run, 2)
+        before, trees = weights(run), run.sample(run.stages[1])
+        credit = run.credit(run.stages[1], trees)
+        nothing = {"advantage": torch.zeros_like(credit.advantage), "learned": [False] * 24, "parts": [[]]}
+        row = run.update(run.stages[1], trees, replace(credit, **nothing))
+    assert (row["idle"], row["zero_advantage"], row["grad_norm"], row["learned"], row["updates"]) == (1, 1, 0, 0, 0)
+    assert not {"entropy", "kl_attempt1"} & set(row)
+    assert torch.equal(weights(run), before)
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -484,32 +488,31 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
     choices = ("train.resample_rounds=2", "train.beta2=0", "train.length_norm=token", "train.baseline=leave_one_out")
     for reward, prompts in (("nothing", 4 * 3), ("share_of_digits", 4)):
         run = make_run(*choices, f"reward.fn=test_score.{reward}")
-        rollouts = run.sample(run.stages[stage - 1])
+        trees = run.sample(run.stages[stage - 1])
+        rollouts = rollouts_of(trees)
         assert len(rollouts) == 4 * prompts and len({r.row["question"] for r in rollouts}) == prompts
-        assert make_run(f"reward.fn=test_score.{reward}").sample(run.stages[0])[0].y1.ids == rollouts[0].y1.ids
+        other = rollouts_of(make_run(f"reward.fn=test_score.{reward}").sample(run.stages[0]))
+        assert other[0].y1.ids == rollouts[0].y1.ids
     for beta in (0.0, 0.1):
         run = make_run(*choices, "reward.fn=test_score.begins_with_a_digit", f"train.beta1={beta}", moved=0.2)
         stage_plan = run.stages[stage - 1]
-        rollouts = run.sample(stage_plan)
-        credit = run.credit(stage_plan, rollouts)
-        tells = [
-            bool((credit.advantage1[i : i + 4] != 0).any() or (credit.advantage2[i : i + 4] != 0).any())
-            for i in range(0, len(rollouts), 4)
-        ]
+        trees = run.sample(stage_plan)
+        credit = run.credit(stage_plan, trees)
+        tells = [bool((credit.advantage[6 * i : 6 * i + 6] != 0).any()) for i in range(len(trees))]
         assert len(tells) > 4 and 0 < sum(tells) < len(tells)
-        assert credit.leaves == (len(rollouts) if beta else 4 * sum(tells))
+        assert credit.divisor == 4 * (len(trees) if beta else sum(tells))
         if not beta:
-            alone = [r for i, r in enumerate(rollouts) if tells[i // 4]]
+            alone = [tree for tree, is_told in zip(trees, tells, strict=True) if is_told]
             results = []
-            for own in (rollouts, alone):
+            for own in (trees, alone):
                 run.policy.zero_grad()
-                again = run.credit(stage_plan, own)
-                run._accumulate(stage_plan, own, again, again.leaves)
+                accumulate(run, run.credit(stage_plan, own))
                 results.append(gradients(run))
             torch.testing.assert_close(*results, rtol=0, atol=1e-6)
         with run.open():
-            row = run.update(stage_plan, rollouts, credit)
-        assert row["prompts"] == len(tells) and row["zero_advantage"] == (credit.advantage2 == 0).float().mean()
+            row = run.update(stage_plan, trees, credit)
+        zero = (credit.advantage[credit.attempt == 2] == 0).float().mean()
+        assert row["prompts"] == len(tells) and row["zero_advantage"] == pytest.approx(zero.item())
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -519,14 +522,14 @@ def test_a_sample_of_the_kl_is_exact_in_the_mean(folder, monkeypatch, stage):
                "train.stage2_batch_size=8")  # fmt: skip
     whole, run = make_run(*choices, moved=0.2), make_run(*choices, "train.kl_sample=0.5", moved=0.2)
     stage = run.stages[stage - 1]
-    rollouts = run.sample(stage)
+    trees = run.sample(stage)
     half = torch.rand(16)
 
     def accumulated(run, drawn):
         monkeypatch.setattr(torch, "rand", lambda *_, **__: drawn)
-        credit = run.credit(stage, rollouts)
+        credit = run.credit(stage, trees)
         run.policy.zero_grad()
-        return run._accumulate(stage, rollouts, credit, credit.leaves), gradients(run)
+        return accumulate(run, credit) | {"learned": sum(credit.learned)}, gradients(run)
 
     numbers, expected = accumulated(whole, None)
     (one, first), (two, second) = (accumulated(run, drawn) for drawn in (half, 1 - half))
@@ -568,8 +571,9 @@ def test_every_choice_takes_a_step_in_both_stages(folder, choice):
 
 def test_none_and_one_by_one_is_plain_reinforce(folder):
     run = make_run("train.baseline=none", "train.attempts_per_prompt=1", "train.revisions_per_attempt=1")
-    rollouts = run.sample(run.stages[1])
-    credit = run.credit(run.stages[1], rollouts)
+    trees = run.sample(run.stages[1])
+    rollouts = rollouts_of(trees)
+    credit = by_rollout(run.credit(run.stages[1], trees), rollouts)
     for i, r in enumerate(rollouts):
         bonus = float(r.score2.match) - float(r.score1.match)
         assert credit.advantage1[i].item() == pytest.approx(r.score1.reward)
@@ -580,11 +584,12 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
     """With B = 0 it is zero; after a move the advantage without baseline is r - beta * sum of log pi - log ref."""
     choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
     still = make_run(*choices)
-    rollouts = still.sample(still.stages[0])
-    assert (still.credit(still.stages[0], rollouts).advantage1 == 0).all()
+    credit = still.credit(still.stages[0], still.sample(still.stages[0]))
+    assert (credit.advantage[credit.attempt == 1] == 0).all()
     run = make_run(*choices, moved=0.2)
-    rollouts = run.sample(run.stages[0])
-    credit = run.credit(run.stages[0], rollouts)
+    trees = run.sample(run.stages[0])
+    rollouts = rollouts_of(trees)
+    credit = by_rollout(run.credit(run.stages[0], trees), rollouts)
     for i, r in enumerate(rollouts):
         for attempt, beta, prompt, y, reward in (
             (1, 0.75, r.prompt1, r.y1, 0.0), (2, 0.5, r.prompt2.ids, r.y2, r.score2.reward)
@@ -601,20 +606,25 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
 
 def test_a_shared_first_attempt_is_trained_once(folder):
     run = make_run("train.revisions_per_attempt=3")
-    rollouts = run.sample(run.stages[0])
+    trees = run.sample(run.stages[0])
+    rollouts, found = rollouts_of(trees), nodes(trees)
     assert len(rollouts) == 4 * 2 * 3
     for start in range(0, len(rollouts), 3):
         shared = rollouts[start : start + 3]
         assert [r.revision for r in shared] == [0, 1, 2]
         assert shared[0].y1 is shared[1].y1 is shared[2].y1
-    apart, together = sequences(rollouts), sequences(rollouts, lambda trunk, branches: True)
+    apart, together = sequences(found), sequences(found, pays=lambda trunk, branches: True)
     assert (len(apart), len(together)) == (24, 8)
     for items in (apart, together):
         for attempt in (1, 2):
-            spans = [(item, span) for item in items for span in item.spans if span.attempt == attempt]
-            expected = enumerate((r.prompt2.ids, r.y2.ids) if attempt == 2 else (r.prompt1, r.y1.ids) for r in rollouts)
-            expected = [(i, *texts) for i, texts in expected if attempt == 2 or i % 3 == 0]
-            assert [(span.rollout, item.ids[: span.before + 1], span.ids) for item, span in spans] == expected
+            own = {getattr(r, NAMES[attempt]) for r in rollouts}
+            spans = [(item, span) for item in items for span in item.spans if span.answer in own]
+            expected = [
+                (r.second, r.prompt2.ids, r.y2.ids) if attempt == 2 else (r.first, r.prompt1, r.y1.ids)
+                for r in rollouts
+                if attempt == 2 or r.revision == 0
+            ]
+            assert [(span.answer, item.ids[: span.before + 1], span.ids) for item, span in spans] == expected
             for item, span in spans:  # all are read, but for a last one that nothing follows
                 read = len(span.ids) - (attempt == 2)
                 assert item.ids[span.start : span.start + read] == span.ids[:read]
@@ -624,22 +634,23 @@ def test_a_shared_first_attempt_is_trained_once(folder):
         answers = [r.y2.ids[:-1] for r in rollouts[3 * i : 3 * i + 3]]
         assert item.ids == sum(answers, rollouts[3 * i].prompt2.ids)
         assert (item.trunk, item.branches) == (len(rollouts[3 * i].prompt2.ids), tuple(map(len, answers)))
-    credit = run.credit(run.stages[0], rollouts)
+    credit = by_rollout(run.credit(run.stages[0], trees), rollouts)
     for weight, r in zip(credit.weight1.tolist(), rollouts, strict=True):
         assert weight == pytest.approx(3 / len(r.y1.ids))  # divided by 24 leaves: a mean over 8 first attempts
 
 
 def test_first_attempts_of_the_base_are_context_alone(folder):
     run = make_run("train.base_first_attempts=0.5", moved=0.4)
-    rollouts = run.sample(run.stages[1])
+    trees = run.sample(run.stages[1])
+    rollouts = rollouts_of(trees)
     assert [r.y1_by_base for r in rollouts] == [True] * 8 + [False] * 8
-    credit = run.credit(run.stages[1], rollouts)
+    whole = run.credit(run.stages[1], trees)
+    credit = by_rollout(whole, rollouts)
     assert (credit.advantage1[:8] == 0).all()
     assert (credit.advantage1[8:] != 0).any()
-    for share in (False, True):
-        items = sequences(rollouts, lambda trunk, branches, share=share: share)
-        assert {s.rollout for item in items for s in item.spans if s.attempt == 1} == {8, 10, 12, 14}
-        assert sorted(s.rollout for item in items for s in item.spans if s.attempt == 2) == list(range(16))
+    assert {n for n, is_learned in enumerate(whole.learned) if is_learned} == {
+        *(r.first for r in rollouts[8:]), *(r.second for r in rollouts)
+    }  # fmt: skip
     for r in rollouts:
         inputs = after(r.prompt1, r.y1.ids)
         with torch.no_grad():
@@ -654,20 +665,19 @@ def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(fold
     """Those of the base are none of them, and a first attempt of several revisions counts once."""
     run = make_run("train.base_first_attempts=0.5", moved=0.4)
     monkeypatch.setattr(run.policy, "sharing_pays", lambda trunk, branches: shared)
-    rollouts = run.sample(run.stages[1])
-    off = [
-        replace(
-            r,
-            y1=replace(r.y1, logps=[logp + 0.25 for logp in r.y1.logps]),
-            y2=replace(r.y2, logps=[logp - 0.5 * (i == 5) for logp in r.y2.logps]),
-        )
-        for i, r in enumerate(rollouts)
-    ]
+    trees = run.sample(run.stages[1])
+    rollouts = rollouts_of(trees)
+
+    def moved(number, answer):
+        more = 0.25 if answer.following else -0.5 * (number == rollouts[5].second)
+        y = answer.completion
+        return replace(answer, completion=replace(y, logps=[logp + more for logp in y.logps]))
+
+    off = changed(trees, moved)
     own = [len(r.y1.ids) for r in rollouts if r.revision == 0 and not r.y1_by_base]
     tokens = sum(own) + sum(len(r.y2.ids) for r in rollouts)
     with run.open():
-        sound, wrong = (run._accumulate(run.stages[1], each, run.credit(run.stages[1], each), 16)
-                        for each in (rollouts, off))  # fmt: skip
+        sound, wrong = (accumulate(run, run.credit(run.stages[1], each)) for each in (trees, off))
     assert 0 < sound["sampler_gap"] < 1e-5
     expected = (0.25 * sum(own) + 0.5 * len(rollouts[5].y2.ids)) / tokens
     assert wrong["sampler_gap"] == pytest.approx(expected, abs=1e-5)
@@ -676,10 +686,13 @@ def test_the_gap_between_sampling_and_scoring_is_that_of_the_trained_tokens(fold
 def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
     """All attempts 2 earn the same, and attempts 1 differ, but the base wrote them: an idle step, not a broken one."""
     run = make_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
-    rollouts = run.sample(run.stages[1])
-    alike = [copy.copy(r) for r in rollouts]
-    for r in alike:
-        object.__setattr__(r, "score2", r.score2._replace(reward=0.3))
+
+
+    def same(number, answer):
+        is_first = answer.following is not None
+        return answer if is_first else replace(answer, verdict=answer.verdict._replace(reward=0.3))
+
+    alike = changed(run.sample(run.stages[1]), same)
     with run.open():
         row = run.update(run.stages[1], alike, run.credit(run.stages[1], alike))
     assert row["grad_norm"] == 0
@@ -770,7 +783,9 @@ def test_a_damaged_config_of_a_run_is_one_sentence(folder, monkeypatch, capsys):
 
 
 def test_a_gradient_of_zero_stops_the_run(folder, monkeypatch, capsys):
-    monkeypatch.setattr(module, "score_loss", lambda logp, *rest: 0 * logp.sum())
+    nothing = torch.zeros(1, dtype=torch.bool)
+    monkeypatch.setattr(module, "policy_loss", lambda recipe, logp, *rest: (0 * logp, nothing.expand_as(logp)))
+    monkeypatch.setattr(module, "kl_per_token", lambda kind, logp, *rest: 0 * logp)
     code, _, err = command(monkeypatch, capsys)
     assert code == 3
     assert "the gradient is exactly zero although rewards differ" in err
@@ -778,13 +793,14 @@ def test_a_gradient_of_zero_stops_the_run(folder, monkeypatch, capsys):
 
 def spoil(monkeypatch, times):
     """The next losses are not finite."""
-    real, left = module.score_loss, [times]
+    real, left = module.policy_loss, [times]
 
-    def loss(logp, *rest):
+    def loss(recipe, logp, *rest):
         left[0] -= 1
-        return logp.sum() * math.nan if left[0] >= 0 else real(logp, *rest)
+        values, stopped = real(recipe, logp, *rest)
+        return values * math.nan if left[0] >= 0 else values, stopped
 
-    monkeypatch.setattr(module, "score_loss", loss)
+    monkeypatch.setattr(module, "policy_loss", loss)
 
 
 def test_a_loss_that_is_not_finite_stops_or_is_skipped(folder, monkeypatch):
@@ -920,8 +936,8 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
             counts = []
             for stage in run.remaining():
                 counts.append(len(run.optimizer.state))
-                rollouts = run.sample(stage)
-                assert run.update(stage, rollouts, run.credit(stage, rollouts))["learning_rate"] == 1e-2
+                trees = run.sample(stage)
+                assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
                 run.finish(stage)
         assert counts == [0, 0] if keeps == "true" else [0, len(run.policy.trainable)]
 

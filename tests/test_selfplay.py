@@ -19,27 +19,36 @@ from accelerate import Accelerator
 from conftest import after
 from scipy.stats import binomtest
 
+from lib.batching import micro_batches, sequences
 from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
-from lib.credit import flat, trained_rewards
-from lib.credit import rewards_of as earned
 from lib.errors import ConfigError
 from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators import Completion, Reply, ReplyError
-from lib.groups import Answer, Asked, Group, answer_sequences, question_of
-from lib.gspo import GspoRun
+from lib.gspo import GspoRun, trained_rewards
+from lib.gspo import rewards_of as earned
 from lib.ledger import brief
 from lib.losses import group_advantages
-from lib.prompts import ChatRenderer
+from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
 from lib.registry import Judged
 from lib.remote import Remote
-from lib.rewards import Score
-from lib.rollout import micro_batches
+from lib.rewards import Verdict
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
-from lib.selfplay import EVALUATION, UNSEEN, CurriculumSampler, Past, Played, Reaction, game_score, played_reward
+from lib.selfplay import (
+    EVALUATION,
+    UNSEEN,
+    CurriculumSampler,
+    Game,
+    OpponentAnswer,
+    SnapshotOpponent,
+    game_score,
+    played_reward,
+)
 from lib.stats import wilson
 from lib.task import load_chat_task
+from lib.tree import Answer, Group, nodes
+from lib.update import _corrections
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
 TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"
@@ -129,16 +138,25 @@ def step(run):
 
 
 def is_learned(credit):
-    """By answer: whether it has a place in a minibatch."""
-    return [number >= 0 for number in flat(credit.numbers)]
+    """By answer: whether it has a gradient."""
+    return credit.learned
 
 
 def answers_of(groups):
     return [answer for group in groups for answer in group.answers]
 
 
+def groups_of(credit):
+    return [node.group for node in credit.nodes]
+
+
+def items_of(run, credit, pays=lambda *_: False):
+    """The sequences of all minibatches."""
+    return [item for part in credit.parts for item in sequences(part, credit.is_learned, pays)]
+
+
 def score(reward, match=False, answer="", scored=True):
-    return Score(reward, {"reward": reward}, match, answer, scored)
+    return Verdict(reward, {"reward": reward}, match, answer, scored)
 
 
 class Says:
@@ -178,7 +196,8 @@ def test_a_game_by_hand():
 
 def rewards_of(scores, theirs, **settings):
     opponent = Opponent(snapshots={}, **settings) if settings else None
-    return torch.tensor([[played_reward(each.reward, each, Reaction(score=theirs), opponent) for each in scores]])
+    theirs = OpponentAnswer(verdict=theirs)
+    return torch.tensor([[played_reward(each.reward, each, theirs, opponent) for each in scores]])
 
 
 def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
@@ -400,7 +419,7 @@ def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
 
 
 def asked_of(run, count=4):
-    return [run.task.asked(i, row) for i, row in enumerate(run.task.train[:count])]
+    return [run.task.prompt(row, i) for i, row in enumerate(run.task.train[:count])]
 
 
 def texts(reactions):
@@ -423,8 +442,8 @@ def test_the_past_answers_as_it_was(folder):
         assert all(map(torch.equal, (torch.get_rng_state(), run.generator.get_state()), randomness))
 
         state = copy.deepcopy(opponent.state_dict())
-        limits = run.task.limits(0.0)
-        again = Past(run.config, run.policy, run.task.prompts, limits, run.task.judge)
+        sampling = run.task.sampling(0.0, 1)
+        again = SnapshotOpponent(run.config, run.policy, run.task.prompts, sampling, run.task.judge)
         again.load_state_dict(state)
         move(run.policy, 0.3, seed=3)
         for number in (0, 1):
@@ -487,32 +506,31 @@ def test_asking_nothing_says_nothing_of_a_server_that_is_away(tmp_path):
 
 
 def test_branches_and_texts_of_their_own_score_alike(make_policy):
-    policy, dice, groups, places = make_policy(moved=0.3), random.Random(0), [], []
+    policy, dice, groups, trained = make_policy(moved=0.3), random.Random(0), [], []
     number = 0
     for _ in range(4):
         prompt, other = ([dice.randrange(4, 34) for _ in range(dice.randint(2, 9))] for _ in range(2))
         ids = [[dice.randrange(4, 34) for _ in range(dice.randint(1, 6))] for _ in range(4)]
         answers = [Answer(Completion(own, [0.0] * len(own), True), "", score(0)) for own in ids]
-        groups.append(Group(Asked({}, [], prompt, trained_ids=other if len(groups) == 2 else None), answers))
-        places.append([number + i if dice.random() < 0.8 else -1 for i in range(4)])
+        groups.append(Group(Prompt({}, prompt, "", trained_ids=other if len(groups) == 2 else None), answers))
+        trained += [number + i for i in range(4) if dice.random() < 0.8]
         number += 4
-    trained = [place for own in places for place in own if place >= 0]
     assert 0 < len(trained) < number
     found = []
     for pays, budget in ((True, 1000), (False, 1000), (False, 1), (True, 30)):
         scores = {}
-        items = answer_sequences(groups, places, lambda trunk, branches, pays=pays: pays)
+        items = sequences(nodes(groups), trained.__contains__, lambda trunk, branches, pays=pays: pays)
         for batch in micro_batches(items, budget, 0, torch.device("cpu")):
             logps = policy(batch.inputs)[0].tolist()
-            for place, token, logp in zip(batch.rollout.tolist(), batch.token.tolist(), logps, strict=True):
+            for place, token, logp in zip(batch.answer.tolist(), batch.token.tolist(), logps, strict=True):
                 assert scores.setdefault(place, {}).setdefault(token, logp) == logp
         found.append(scores)
-    assert groups[2].prompt == groups[2].asked.trained_ids
+    assert groups[2].trained_ids == groups[2].prompt.trained_ids
     for scores in found:
         assert sorted(scores) == trained
         for place, own in scores.items():
             group = groups[place // 4]
-            expected = policy(after(group.prompt, group.answers[place % 4].completion.ids))[0]
+            expected = policy(after(group.trained_ids, group.answers[place % 4].completion.ids))[0]
             assert [own[token] for token in range(len(expected))] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
@@ -523,22 +541,24 @@ def test_every_answer_has_its_own_advantage(folder):
     with opened("train.minibatches=3") as run:
         played = run.play()
         credit = run.credit(played, [])
-        answers, groups = answers_of(credit.groups), credit.groups
+        groups = groups_of(credit)
+        answers = answers_of(groups)
         for i, answer in enumerate(answers):
-            rewards = [each.score.reward for each in groups[i // 4].answers]
-            expected = (answer.score.reward - fmean(rewards)) / (stdev(rewards) + 1e-4)
+            rewards = [each.verdict.reward for each in groups[i // 4].answers]
+            expected = (answer.verdict.reward - fmean(rewards)) / (stdev(rewards) + 1e-4)
             assert credit.advantage[i].item() == pytest.approx(expected, abs=1e-5)
             assert credit.weight[i].item() == pytest.approx(1 / len(answer.completion.ids))
             start, logps = int(credit.start[i]), answer.completion.logps
             assert credit.sampled_logp[start : start + len(logps)].tolist() == pytest.approx(logps)
-        learned = [i for i, own in enumerate(credit.numbers) if max(own) >= 0]
-        assert len(learned) >= 3 and sorted(flat(credit.parts)) == learned and credit.divisor == pytest.approx(16 / 3)
+        learned = [node.tree for node in credit.nodes if any(map(credit.is_learned, node.numbers))]
+        parts = sorted(node.tree for part in credit.parts for node in part)
+        assert len(learned) >= 3 and parts == learned and credit.divisor == pytest.approx(16 / 3)
         found = {}
         for pays in (True, False):
-            for item in (item for part in credit.parts for item in credit.sequences(part, lambda *_, p=pays: p)):
+            for item in items_of(run, credit, lambda *_, p=pays: p):
                 for span in item.spans:
-                    found.setdefault(span.rollout, []).append(span.ids)
-                    assert item.ids[: span.before + 1] == groups[span.rollout // 4].prompt
+                    found.setdefault(span.answer, []).append(span.ids)
+                    assert item.ids[: span.before + 1] == groups[span.answer // 4].prompt.ids
         assert found == {i: [answers[i].completion.ids] * 2 for i, is_on in enumerate(is_learned(credit)) if is_on}
 
 
@@ -547,11 +567,11 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         played = run.play()
         credit = run.credit(played, [])
         old = run._old_logp(credit)
-        first = flat([batch for part in credit.parts[:1] for batch in [list(run._batches(credit, part))]])
+        first = list(run.batches(credit.parts[0], credit.is_learned))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert old[places].isnan().all()
-        run._accumulate(credit, credit.parts[0], old, is_first=True)
-        lengths = torch.tensor([len(a.completion.ids) for a in answers_of(credit.groups)])
+        run._accumulate(credit, credit.parts[0], run.objective, old, is_first=True)
+        lengths = torch.tensor([len(a.completion.ids) for a in answers_of(groups_of(credit))])
         known = torch.repeat_interleave(torch.tensor(is_learned(credit)), lengths)
         assert torch.equal(old.isnan(), ~known)
         torch.testing.assert_close(old[known], credit.sampled_logp[known], rtol=0, atol=1e-4)
@@ -591,7 +611,7 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
         found = []
         for factor, is_first in ((1, True), (1, False), (2, False)):
             run.policy.zero_grad()
-            run._accumulate(credit, part, old if is_first else old - math.log(factor), is_first)
+            run._accumulate(credit, part, run.objective, old if is_first else old - math.log(factor), is_first)
             found.append(torch.cat([each.grad.flatten() for each in run.policy.trainable]))
         assert found[0].abs().max() > 1e-4 and torch.equal(found[1], found[0])
         torch.testing.assert_close(found[2], found[0] * (2 if weighted else 1), rtol=1e-4, atol=1e-7)
@@ -622,22 +642,22 @@ def test_prompts_that_teach_nothing_are_replaced(folder):
 def test_what_was_not_judged_or_not_finished_is_not_trained(folder):
     with opened("reward.fn=test_selfplay.unsure", "train.advantage=group", "train.batch_size=8") as run:
         credit = run.credit(run.play(), [])
-        answers, learned = answers_of(credit.groups), is_learned(credit)
-        unscored = [i for i, answer in enumerate(answers) if not answer.score.scored]
+        answers, learned = answers_of(groups_of(credit)), is_learned(credit)
+        unscored = [i for i, answer in enumerate(answers) if not answer.verdict.scored]
         assert unscored and not any(learned[i] for i in unscored) and (credit.advantage[unscored] == 0).all()
-        trained = {span.rollout for part in credit.parts for item in credit.sequences(part, lambda *_: True)
-                   for span in item.spans}  # fmt: skip
+        trained = {span.answer for item in items_of(run, credit, lambda *_: True) for span in item.spans}
         assert trained == {i for i, is_on in enumerate(learned) if is_on}
         for i, answer in enumerate(answers):
-            rewards = [a.score.reward for a in answers[i // 4 * 4 : i // 4 * 4 + 4] if a.score.scored]
+            rewards = [a.verdict.reward for a in answers[i // 4 * 4 : i // 4 * 4 + 4] if a.verdict.scored]
             if i not in unscored:  # they are in nobody's baseline
-                assert credit.advantage[i].item() == pytest.approx(answer.score.reward - fmean(rewards), abs=1e-6)
+                assert credit.advantage[i].item() == pytest.approx(answer.verdict.reward - fmean(rewards), abs=1e-6)
     with opened("train.mask_truncated=true", "train.batch_size=8", "train.length_norm=token") as run:
         credit = run.credit(run.play(), [])
-        completions = [answer.completion for answer in answers_of(credit.groups)]
+        completions = [answer.completion for answer in answers_of(groups_of(credit))]
         finished = [completion.finished for completion in completions]
         trained = sum(len(completion.ids) for completion in completions if completion.finished)
-        assert credit.weight[0].item() / len(completions) == pytest.approx(1 / trained)  # of what is trained, a mean
+        weight = credit.weight[finished.index(True)].item()
+        assert weight / len(completions) == pytest.approx(1 / trained)  # of what is trained, a mean
         assert 0 < sum(finished) < len(finished)
         assert all(f for f, is_on in zip(finished, is_learned(credit), strict=True) if is_on)
 
@@ -647,10 +667,10 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
     with opened("train.mask_truncated=true") as run:
         completion = Completion([5, 6], [0.0, 0.0], True)
         answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
-        each = Played(Group(run.task.asked(0, run.task.train[0]), answers), Reaction())
+        each = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer())
         assert len(set(trained_rewards(each, run.config))) == 1
-        other = Group(each.group.asked, [*answers[:3], Answer(completion, "", score(1))])
-        assert len(set(trained_rewards(Played(other), run.config))) == 2
+        other = Group(each.group.prompt, [*answers[:3], Answer(completion, "", score(1))])
+        assert len(set(trained_rewards(Game(other), run.config))) == 2
 
 
 def test_the_last_tokens_of_the_budget_cost(folder):
@@ -658,7 +678,7 @@ def test_the_last_tokens_of_the_budget_cost(folder):
         for each in run.play():
             for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
                 price = {5: 0.25, 6: 0.5, 7: 0.75, 8: 1.0}.get(len(answer.completion.ids), 0.0)
-                assert reward == pytest.approx(answer.score.reward - price)
+                assert reward == pytest.approx(answer.verdict.reward - price)
 
 
 @pytest.mark.parametrize("kl", ["k3", "k2", "exact", "k1_in_reward"])
@@ -680,7 +700,7 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_answer(folder):
         advantage = iter(run.credit(played, []).advantage.tolist())
         for each in played:
             for answer, reward in zip(each.group.answers, earned(each, run.config), strict=True):
-                inputs = after(each.group.asked.ids, answer.completion.ids)
+                inputs = after(each.group.prompt.ids, answer.completion.ids)
                 with torch.no_grad():
                     k1 = run.policy(inputs)[0] - run.policy.reference(inputs)[0]
                 assert next(advantage) == pytest.approx(reward - 0.5 * k1.sum().item(), abs=1e-5)
@@ -703,15 +723,15 @@ def test_a_retry_is_trained_where_it_was_written_and_nothing_else_is(folder):
         assert (len(retries), {len(group.answers) for group in retries}) == (4, {3})
         assert (credit.advantage[:16] == 0).all() and not any(is_learned(credit)[:16])
         for i, (each, group) in enumerate(zip(played, retries, strict=True)):
-            assert group.asked.messages[-1]["content"] == f"{each.group.asked.row['question']} add a bad bag."
-            rewards = torch.tensor([[answer.score.reward for answer in group.answers]])
+            assert group.prompt.messages[-1]["content"] == f"{each.group.prompt.row['question']} add a bad bag."
+            rewards = torch.tensor([[answer.verdict.reward for answer in group.answers]])
             own = group_advantages("group_std", rewards, torch.ones(1, 3, dtype=torch.bool))[0]
             torch.testing.assert_close(credit.advantage[16 + 3 * i : 19 + 3 * i], own, rtol=0, atol=1e-6)
-        items = [item for part in credit.parts for item in credit.sequences(part, lambda *_: False)]
-        assert items and all(item.ids[:2] != [] and span.rollout >= 16 for item in items for span in item.spans)
+        items = items_of(run, credit)
+        assert items and all(item.ids[:2] != [] and span.answer >= 16 for item in items for span in item.spans)
         for item in items:
             (span,) = item.spans
-            assert item.ids[: span.before + 1] == retries[(span.rollout - 16) // 3].asked.ids
+            assert item.ids[: span.before + 1] == retries[(span.answer - 16) // 3].prompt.ids
         before, board = weights(run), copy.deepcopy(run.scoreboard)
         row = run.update(played, credit)
         assert row["sampler_gap"] < 1e-4 and not torch.equal(weights(run), before)
@@ -724,14 +744,14 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
-        batches = [batch for part in credit.parts for batch in run._batches(credit, part)]
+        batches = [batch for part in credit.parts for batch in run.batches(part, credit.is_learned)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
-            places, answer = credit.tokens_of(batch), batch.rollout
+            places, answer = credit.tokens_of(batch), batch.answer
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]
-            weight = run._sampler_weights(old, sampled, credit.off_policy[answer], answer)
+            weight = _corrections(None, old, sampled, credit.off_policy[answer], answer)
             for number in answer.unique().tolist():
                 completion = answers_of(retries)[number - 16].completion
-                plain = after(run.task.asked(0, retries[number // 4 - 4].asked.row).ids, completion.ids)
+                plain = after(run.task.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
                 gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
                 found.append(min(gained.sum().exp().item(), 2))
                 assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
@@ -747,11 +767,11 @@ def test_collected_retries_are_data_and_no_more(folder):
         counts, rows = run.scoreboard.assisted, logged(run, "sft")
         assert (counts["hints_used"], counts["solutions_asked"], counts.get("solutions_right", 0)) == (4, 4, 0)
         assert len(rows) == counts["retries_right"] > 0 and {row["source"] for row in rows} == {"retry"}
-        questions = {each.group.asked.row["question"] for each in played}
+        questions = {each.group.prompt.row["question"] for each in played}
         assert {row["messages"][0]["content"] for row in rows} <= questions  # as it was asked without a hint
         assert all(share(row["messages"][-1]["content"]) > 0 for row in rows)
         solve = [request for request in run.teacher.remote.requests if request.max_tokens == 8]
-        assert [request.messages for request in solve] == [each.group.asked.messages for each in played]
+        assert [request.messages for request in solve] == [each.group.prompt.messages for each in played]
 
 
 def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
@@ -762,9 +782,9 @@ def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
             assert run.scoreboard.assisted[f"hints_{why}"] == 1 and retries == []
         run.teacher.remote = Says("add b to get 12.")
         for secret, expected in (("12", "answer"), ("13", None)):
-            asked = run.task.asked(0, {"question": "7+5", "answer": secret})
+            asked = run.task.prompt({"question": "7+5", "answer": secret})
             answers = [Answer(Completion([5], [0.0], True), "", score(0))]
-            found = run.teacher.help([Played(Group(asked, answers), Reaction())], step=0)
+            found = run.teacher.help([Game(Group(asked, answers), OpponentAnswer())], step=0)
             assert found.texts[0]["dropped"] == expected and len(found.hinted) == (expected is None)
 
 
@@ -772,9 +792,9 @@ def test_the_failed_alone_are_helped_by_chance(folder):
     with opened(TEACHER, "teacher.hint={neither: 0.5, opponent_only: 0}") as run:
         run.teacher.remote = Says("add.")
         asked, answers = asked_of(run, 19), [Answer(Completion([5], [0.0], True), "", score(0))]
-        neither = [Played(Group(each, answers), Reaction()) for each in asked]
-        lost = [Played(each.group, Reaction(score=score(1, True))) for each in neither]
-        won = Played(Group(asked[0], [Answer(answers[0].completion, "", score(1, True))]), Reaction())
+        neither = [Game(Group(each, answers), OpponentAnswer()) for each in asked]
+        lost = [Game(each.group, OpponentAnswer(verdict=score(1, True))) for each in neither]
+        won = Game(Group(asked[0], [Answer(answers[0].completion, "", score(1, True))]), OpponentAnswer())
         assert (neither[0].outcome, lost[0].outcome, won.outcome) == ("neither", "opponent_only", None)
         assert run.teacher.help(lost, 0).hinted == []
         chosen = [[a.number for a in run.teacher.help(neither, number).hinted] for number in (0, 0, *range(1, 20))]
@@ -786,7 +806,7 @@ def test_what_a_reward_tells_of_prompts_that_nobody_solved_is_kept(folder):
     with opened("reward.fn=test_selfplay.told_of") as run:
         played = run.play()
         rows = logged(run, "failures")
-    firsts = [(each.group.asked.row["question"], each.group.answers[0].text) for each in played]
+    firsts = [(each.group.prompt.row["question"], each.group.answers[0].text) for each in played]
     assert [row["failed"]["said"] for row in rows] == [f"{question} {text}" for question, text in firsts]
     assert {(row["why"], row["step"]) for row in rows} == {("solved by nobody", 1)}
     assert [row["prompt"] for row in rows] == [question for question, _ in firsts]
@@ -837,7 +857,7 @@ def test_a_system_prompt_stands_before_chats_without_one(folder):
     for number, row in enumerate(task.train):
         last = row["chat"][-1]["content"]
         system = "a" if int(last) % 4 == 0 else "b"
-        assert task.tokenizer.decode(task.asked(number, row).ids) == (
+        assert task.tokenizer.decode(task.prompt(row, number).ids) == (
             f"<|system|>{system}<|im_end|><|user|>{last}<|im_end|><|assistant|>"
         )
     assert "5 of 20 chats have a system message of their own, and keep it: no prompts.system there" in task.notes
@@ -878,9 +898,9 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
     completion = Completion([5], [0.0], True)
     with opened() as run:
         answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
-        lost = Played(Group(run.task.asked(0, run.task.train[0]), answers), Reaction("x", score(1.0, match=True)))
+        lost = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer("x", score(1.0, match=True)))
         assert (lost.outcome, lost.pass_rate) == (None, None)
-        mixed = Played(Group(lost.group.asked, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
+        mixed = Game(Group(lost.group.prompt, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
         assert mixed.pass_rate == 1.0
 
 
@@ -914,7 +934,7 @@ def test_the_token_norm_counts_what_is_trained(folder):
 
             def group(number, rewards, tokens):
                 answers = [Answer(Completion([5] * tokens, [0.0] * tokens, True), "", score(r)) for r in rewards]
-                return Played(Group(run.task.asked(number, run.task.train[number]), answers))
+                return Game(Group(run.task.prompt(run.task.train[number], number), answers))
 
             credit = run.credit([group(0, [0, 1, 0, 1], 4), group(1, [1] * 4, length)], [])
             found.append((credit.weight[:4] / credit.divisor).tolist())

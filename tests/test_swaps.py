@@ -14,7 +14,7 @@ from lib.model import Policy, attach_lora
 from lib.prompts import TwoTurnPrompts
 from lib.registry import register_extractor
 from lib.rewards import Judge
-from lib.rollout import Sampling, second_attempts
+from lib.tree import Sampling, sample
 
 ALONE = Accelerator(cpu=True)
 
@@ -86,14 +86,17 @@ def setting(tmp_path_factory):
     judge = Judge("exact_match", "in_answer_tags", "exact", ["q", "a"], target_field="a")
 
     def make(answers, temperature, samples=1):
-        sampling = Sampling(
-            temperature, (6, 6), frozenset([tokenizer.eos_token_id]), tokenizer.pad_token_id, attempts=samples
-        )
+        ends = frozenset([tokenizer.eos_token_id])
+        sampling = Sampling(temperature, (6, 6), (samples, 1), ends, tokenizer.pad_token_id)
         rows = [{"q": f"q{i}", "a": answer} for i, answer in enumerate(answers)]
-        _, rollouts = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
-        return policy, prompts, rollouts, judge, sampling
+        _, trees = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
+        return policy, prompts, trees, judge, sampling
 
     return make
+
+
+def firsts_of(trees):
+    return [swaps.First(tree, answer) for tree in trees for answer in tree.answers]
 
 
 def read(prompts, contexts, name):
@@ -102,8 +105,9 @@ def read(prompts, contexts, name):
 
 def test_what_attempt_2_is_given_to_read(setting):
     """Greedily the policy says 7 to all four questions, which is right for the first and the last one."""
-    _, prompts, rollouts, *more, _ = setting(["7", "8", "12", "7"], 0.0)
-    contexts = swaps._contexts(prompts, rollouts, *more, 1, random.Random(0))
+    _, prompts, trees, judge, _ = setting(["7", "8", "12", "7"], 0.0)
+    firsts = firsts_of(trees)
+    contexts = swaps._contexts(prompts, firsts, judge, 1, random.Random(0))
     seven, eight, twelve = (f"<think></think><answer>{answer}</answer>" for answer in (7, 8, 12))
     assert read(prompts, contexts, "own") == read(prompts, contexts, "other") == [seven] * 4
     assert read(prompts, contexts, "right") == [seven, eight, twelve, seven]
@@ -111,17 +115,19 @@ def test_what_attempt_2_is_given_to_read(setting):
     chance = read(prompts, contexts, "random")
     assert all(text in {seven, eight, twelve} for text in chance)
     assert [text == right for text, right in zip(chance, [seven, eight, twelve, seven], strict=True)] == [False] * 4
-    assert all(each["random"].completion.ids[-1] == rollouts[0].y1.ids[-1] for each in contexts)  # the end token
+    end = firsts[0].answer.completion.ids[-1]
+    assert all(each["random"].completion.ids[-1] == end for each in contexts)
 
 
 def test_a_right_sample_of_the_policy_is_better_than_a_rendering(setting):
-    _, prompts, rollouts, *more, _ = setting(["7", "8", "9"], 1.0, samples=8)
-    contexts = swaps._contexts(prompts, rollouts, *more, 8, random.Random(0))
-    for i, (rollout, own) in enumerate(zip(rollouts, contexts, strict=True)):
-        assert own["other"].completion is rollouts[(i + 8) % 24].y1
-        wanted = "rendered" if rollout.row["a"] == "9" else "own" if rollout.score1.match else "sampled"
-        assert own["right"].source == wanted
-        assert own["right"].answer == rollout.row["a"] != own["random"].answer
+    _, prompts, trees, judge, _ = setting(["7", "8", "9"], 1.0, samples=8)
+    firsts = firsts_of(trees)
+    contexts = swaps._contexts(prompts, firsts, judge, 8, random.Random(0))
+    for i, (first, own) in enumerate(zip(firsts, contexts, strict=True)):
+        assert own["other"].completion is firsts[(i + 8) % 24].answer.completion
+        right = first.tree.prompt.row["a"]
+        assert own["right"].source == ("rendered" if right == "9" else "own" if first.verdict.match else "sampled")
+        assert own["right"].answer == right != own["random"].answer
     assert {own["right"].source for own in contexts} == {"own", "sampled", "rendered"}
 
 
@@ -151,12 +157,22 @@ def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits)
     """A model whose words depend on all it reads says the same after its own y1, and something else after others."""
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
     policy, rows = make_policy(moved=0.3), [{"q": f"{i}+1=?", "a": "1"} for i in range(6)]
-    sampling = Sampling(0.0, (6, 8), frozenset([tokenizer.eos_token_id]), 0)
+    sampling = Sampling(0.0, (6, 8), (1, 1), frozenset([tokenizer.eos_token_id]), 0)
     judge = Judge("exact_match", "identity", "exact", ["q", "a"], target_field="a")
-    _, rollouts = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
-    firsts = [rollout.y1 for rollout in rollouts]
-    draw = torch.Generator().manual_seed(0)
-    again = second_attempts(policy, prompts, rows, firsts, sampling, draw)
-    assert [each.ids for each in again] == [rollout.y2.ids for rollout in rollouts]
-    others = second_attempts(policy, prompts, rows, firsts[1:] + firsts[:1], sampling, draw)
-    assert [each.ids for each in others] != [rollout.y2.ids for rollout in rollouts]
+    _, trees = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
+    firsts = firsts_of(trees)
+    row = swaps.swap_attempts(policy, prompts, trees, judge, sampling, 0, ALONE)
+    assert row["after"]["own"]["n"] == row["after"]["other"]["n"] == len(rows)
+    revising = Sampling(0.0, (8,), (1,), sampling.stop_ids, 0)
+
+    def revised(completions):
+        seconds = [
+            prompts.next_prompt(first.tree.prompt, completion)
+            for first, completion in zip(firsts, completions, strict=True)
+        ]
+        groups = sample(policy, prompts, seconds, judge, revising, torch.Generator().manual_seed(0))
+        return [group.answers[0].completion.ids for group in groups]
+
+    own = [first.answer.completion for first in firsts]
+    before = [first.answer.following.answers[0].completion.ids for first in firsts]
+    assert revised(own) == before != revised(own[1:] + own[:1])

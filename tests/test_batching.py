@@ -1,4 +1,4 @@
-"""Sequences with trunks and branches, packed into micro-batches, and what the model says of them."""
+"""Trees as sequences with trunks and branches, packed into micro-batches, and what the model says of them."""
 
 import random
 
@@ -6,9 +6,10 @@ import pytest
 import torch
 from conftest import after
 
+from lib.batching import micro_batches, sequences
 from lib.generators import Completion
-from lib.prompts import SecondPrompt
-from lib.rollout import Rollout, micro_batches, sequences
+from lib.prompts import Prompt
+from lib.tree import Answer, Group, nodes, paths
 
 PAD = 0
 CPU = torch.device("cpu")
@@ -19,28 +20,48 @@ def written(dice, most):
     return Completion(ids, [0.0] * len(ids), finished=bool(dice.getrandbits(1)))
 
 
-def grown(dice, prompts=3, attempts=2, revisions=3, most=9):
-    """A tree of random texts; some second prompts do not continue, some first attempts are the base's."""
-    rollouts = []
-    for _ in range(prompts):
-        prompt = written(dice, most).ids
-        for _ in range(attempts):
-            first = written(dice, most)
-            continues, by_base = dice.random() < 0.7, dice.random() < 0.3
-            ids = [*prompt, *first.ids, 30, 31] if continues else [*prompt, *written(dice, most).ids, 32]
-            second = SecondPrompt(ids, continues=continues, cut=not continues)
-            rollouts += [
-                Rollout({}, prompt, first, second, written(dice, most), "", "", None, None, revision, by_base)
-                for revision in range(revisions)
-            ]
-    return rollouts
+def group(prompt, completions, following=()):
+    """A group of these answers, and what follows some of them."""
+    nexts = [*following, *[None] * len(completions)]
+    return Group(prompt, [Answer(y, "", None, after) for y, after in zip(completions, nexts, strict=False)])
 
 
-def expected_tokens(rollouts):
-    """(attempt, rollout) -> the text before, and the ids to score."""
-    texts = {(2, i): (r.prompt2.ids, r.y2.ids) for i, r in enumerate(rollouts)}
-    firsts = {(1, i): (r.prompt1, r.y1.ids) for i, r in enumerate(rollouts) if r.revision == 0 and not r.y1_by_base}
-    return texts | firsts
+def grown(dice, prompts=3, copies=(2, 3), most=9):
+    """Trees of random texts; some prompts do not continue the answer before, and some answers have none after."""
+
+    def tree(ids, copies, **known):
+        answers = [written(dice, most) for _ in range(copies[0])]
+        following = []
+        for answer in answers if copies[1:] else ():
+            continues = dice.random() < 0.7
+            more = [*ids, *answer.ids, 30, 31] if continues else [*ids, *written(dice, most).ids, 32]
+            is_asked = dice.random() < 0.9
+            following.append(tree(more, copies[1:], continues=continues) if is_asked else None)
+        return group(Prompt({}, ids, "", **known), answers, following)
+
+    return [tree(written(dice, most).ids, copies) for _ in range(prompts)]
+
+
+def expected_tokens(found):
+    """Number of an answer -> the text before, and the ids to score."""
+    return {
+        number: (node.group.prompt.ids, answer.completion.ids)
+        for node in found
+        for number, answer in zip(node.numbers, node.group.answers, strict=True)
+    }
+
+
+def test_answers_are_numbered_tree_by_tree_and_every_path_is_found():
+    first, second = (Prompt({}, ids, "") for ids in ([1], [1, 2, 3]))
+    ys = [Completion([i], [0.0], True) for i in range(7)]
+    tree = group(first, ys[:3], [group(second, ys[3:5]), None, group(second, ys[5:6])])
+    found = nodes([tree, group(first, ys[6:])])
+    assert [(n.tree, n.attempt, n.numbers, n.parent) for n in found] == [
+        (0, 1, range(3), None), (0, 2, range(3, 5), 0), (0, 2, range(5, 6), 2), (1, 1, range(6, 7), None),
+    ]  # fmt: skip
+    assert [n.before and n.before.completion for n in found] == [None, ys[0], ys[2], None]
+    ways = [[answer.completion.ids[0] for _, answer in path] for path in paths(tree)]
+    assert ways == [[0, 3], [0, 4], [1], [2, 5]]
 
 
 def sharing(dice):
@@ -57,10 +78,11 @@ def learning(dice, expected):
 @pytest.mark.parametrize("seed", range(40))
 def test_micro_batches_keep_to_the_budget_and_score_every_token_once(seed):
     dice = random.Random(seed)
-    rollouts = grown(dice, revisions=dice.randint(1, 4), most=dice.choice([2, 9, 30]))
-    expected = expected_tokens(rollouts)
+    copies = dice.choice([(2, dice.randint(1, 4)), (3,), (2, 2, 2), (1, 1, 1, 1)])
+    found = nodes(grown(dice, copies=copies, most=dice.choice([2, 9, 30])))
+    expected = expected_tokens(found)
     learned = learning(dice, expected)
-    items = sequences(rollouts, sharing(dice), lambda *attempt: attempt in learned)
+    items = sequences(found, learned.__contains__, sharing(dice))
     for item in items:  # nothing is read that no scored token follows
         assert len(item.ids) == item.spans[-1].start + len(item.spans[-1].ids) - 1
     budget = dice.choice([1, 20, 64, 300, 10_000])
@@ -75,29 +97,28 @@ def test_micro_batches_keep_to_the_budget_and_score_every_token_once(seed):
         assert i == len(shapes) - 1 or (rows + 1) * width > budget  # no batch is smaller than it must be
         assert width == lengths[0]  # those of similar length come together
         lengths = lengths[rows:]
-    found = {}
+    scored = {}
     for batch in batches:
-        tokens = zip(batch.attempt.tolist(), batch.rollout.tolist(), batch.inputs.targets.tolist(), strict=True)
-        for attempt, rollout, token in tokens:
-            found.setdefault((attempt, rollout), []).append(token)
-    assert found == {key: ids for key, (_, ids) in expected.items() if key in learned}
+        for answer, token in zip(batch.answer.tolist(), batch.inputs.targets.tolist(), strict=True):
+            scored.setdefault(answer, []).append(token)
+    assert scored == {number: ids for number, (_, ids) in expected.items() if number in learned}
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_branches_score_like_texts_of_their_own(make_policy, seed):
     policy, dice = make_policy(moved=0.3), random.Random(seed)
-    rollouts = grown(dice)
-    results, learned = [], learning(dice, expected_tokens(rollouts))
+    nodes_ = nodes(grown(dice, copies=dice.choice([(2, 3), (2, 2, 2)])))
+    results, learned = [], learning(dice, expected_tokens(nodes_))
     for budget in (1, 150):
         found = {}
-        items = sequences(rollouts, sharing(random.Random(seed)), lambda *attempt: attempt in learned)
+        items = sequences(nodes_, learned.__contains__, sharing(random.Random(seed)))
         for batch in micro_batches(items, budget, PAD, CPU):
             logps = (policy(batch.inputs)[0].detach(), *policy.reference(batch.inputs)[:1])
-            for attempt, rollout, *pair in zip(batch.attempt.tolist(), batch.rollout.tolist(), *logps, strict=True):
-                found.setdefault((attempt, rollout), []).append(torch.stack(pair))
+            for answer, *pair in zip(batch.answer.tolist(), *logps, strict=True):
+                found.setdefault(answer, []).append(torch.stack(pair))
         results.append(found)
     for key in learned:
-        before, ids = expected_tokens(rollouts)[key]
+        before, ids = expected_tokens(nodes_)[key]
         alone = after(before, ids)
         expected = torch.stack([policy(alone)[0].detach(), policy.reference(alone)[0]], 1)
         for found in results:
@@ -107,17 +128,17 @@ def test_branches_score_like_texts_of_their_own(make_policy, seed):
 def test_a_branch_sees_its_trunk_and_itself_alone(make_policy):
     """Every token of the other branch is changed: not one bit of a branch's log-probs is."""
     policy = make_policy(moved=0.3)
-    second = SecondPrompt([5, 6, 7, 8, 9], continues=True, cut=False)
+    second = Prompt({}, [5, 6, 7, 8, 9], "", continues=True)
     first, one = Completion([7], [0.0], True), Completion([10, 11, 12], [0.0] * 3, True)
     scores = []
     for other in ([13, 14, 15], [20, 21, 22]):
-        texts = (Completion(other, [0.0] * 3, True), one)
-        rollouts = [Rollout({}, [5, 6], first, second, y2, "", "", None, None, i) for i, y2 in enumerate(texts)]
-        (batch,) = micro_batches(sequences(rollouts, lambda *_: True), 100, PAD, CPU)
+        revisions = group(second, [Completion(other, [0.0] * 3, True), one])
+        tree = group(Prompt({}, [5, 6], ""), [first], [revisions])
+        (batch,) = micro_batches(sequences(nodes([tree]), pays=lambda *_: True), 100, PAD, CPU)
         assert batch.inputs.ids.tolist() == [[5, 6, 7, 8, 9, *other[:2], 10, 11]]  # nothing follows the last tokens
         assert batch.inputs.positions.tolist() == [[0, 1, 2, 3, 4, 5, 6, 5, 6]]
         assert batch.inputs.trunk == 5
-        scores.append(policy(batch.inputs)[0].detach()[(batch.attempt == 2) & (batch.rollout == 1)])
+        scores.append(policy(batch.inputs)[0].detach()[batch.answer == 2])
     assert torch.equal(*scores)
 
 
