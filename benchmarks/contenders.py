@@ -2,8 +2,8 @@
 
 Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
 
-    ours    lib.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second attempts,
-            lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
+    ours    lib.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
+            attempts, lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
 """

@@ -81,9 +81,7 @@ class _Rehearsal:
         """Samples a group of the policy's answers to each row, and one answer of the opponent."""
         task, prompts = self.task, [self.task.prompt(self.task.train[number], number) for number in numbers]
         sampling = self._sampling(self.config.train.group_size)
-        return play(
-            task.policy, task.prompts, prompts, task.judge, sampling, self.generator, self.opponent, STEP
-        )
+        return play(task.policy, task.prompts, prompts, task.judge, sampling, self.generator, self.opponent, STEP)
 
     def helped(self, played: list[Game]) -> dict[int, list[tuple[str, Help, Group | None]]]:
         """Returns, by row, each mode with the teacher's help in it and the policy's answers under its hint, if any."""

@@ -169,9 +169,7 @@ class GspoRun(Trainer):
         settings, generation = self.config.teacher.hint, self.config.generation
         found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
         sampling = self.task.sampling(generation.temperature, settings.retries or self.config.train.group_size)
-        retries = sample(
-            self.policy, self.task.prompts, found.hinted, self.task.judge, sampling, self.generator
-        )
+        retries = sample(self.policy, self.task.prompts, found.hinted, self.task.judge, sampling, self.generator)
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
             self.scoreboard.assist(counts)
@@ -301,9 +299,7 @@ class GspoRun(Trainer):
     ) -> list[Game]:  # fmt: skip
         """Samples and judges the policy's answers, and the opponent's."""
         task = self.task
-        return play(
-            self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, on_written
-        )
+        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, on_written)
 
     # -- books
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 from conftest import chatterbox
+from leaves import by_rollout, changed, rollouts_of
 
 import train
 from lib import sandbox
@@ -16,7 +17,7 @@ from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
 from lib.registry import register_reward
 from lib.rewards import Judge
-from lib.score import Score
+from lib.score import ScoreRun
 from lib.task import load_task
 from lib.worker import TestVerdict, Verdict
 
@@ -280,10 +281,11 @@ def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder, monkeypat
 
 def test_failures_tell_what_the_programs_of_unsolved_prompts_printed(folder):
     few = ["train.attempts_per_prompt=2", "train.revisions_per_attempt=1"]
-    run = Score(load_task(load(ScoreConfig, Path("programs.yaml"), few), say=lambda text: None))
+    run = ScoreRun(load_task(load(ScoreConfig, Path("programs.yaml"), few), say=lambda text: None))
     with run.open():
-        rollouts = run.sample(run.stages[0])
-        run._keep_texts("train", rollouts)
+        trees = run.sample(run.stages[0])
+        rollouts = rollouts_of(trees)
+        run._keep_texts("train", trees)
         rows = logged("programs", "failures")
     solved = {r.row["prompt"] for r in rollouts if r.score1.match or r.score2.match}
     assert {row["row"]["prompt"] for row in rows} == {r.row["prompt"] for r in rollouts} - solved != set()
@@ -292,16 +294,24 @@ def test_failures_tell_what_the_programs_of_unsolved_prompts_printed(folder):
 
 def step_with(unscored, reward):
     """The weights after a step of stage II in which some second attempts could not be judged; and the step's row."""
-    run = Score(load_task(load(ScoreConfig, Path("programs.yaml"), [f"run_name=r{reward}"]), say=lambda text: None))
+    run = ScoreRun(load_task(load(ScoreConfig, Path("programs.yaml"), [f"run_name=r{reward}"]), say=lambda text: None))
     run.progress.stage = 2
     with run.open():
-        rollouts = run.sample(run.stages[1])
-        for index in unscored:
-            score = rollouts[index].score2._replace(scored=False, reward=reward, match=False)
-            rollouts[index] = replace(rollouts[index], score2=score)
-        credit = run.credit(run.stages[1], rollouts)
-        row = run.update(run.stages[1], rollouts, credit)
-    return torch.cat([parameter.detach().flatten() for parameter in run.policy.trainable]), credit, row
+        trees = run.sample(run.stages[1])
+        lost = {rollout.second for i, rollout in enumerate(rollouts_of(trees)) if i in unscored}
+
+        def unjudged(number, answer):
+            verdict = answer.verdict._replace(scored=False, reward=reward, match=False)
+            return replace(answer, verdict=verdict) if number in lost else answer
+
+        trees = changed(trees, unjudged)
+        credit = run.credit(run.stages[1], trees)
+        row = run.update(run.stages[1], trees, credit)
+    return (
+        torch.cat([parameter.detach().flatten() for parameter in run.policy.trainable]),
+        by_rollout(credit, rollouts_of(trees)),
+        row,
+    )
 
 
 def test_what_was_not_judged_is_not_in_the_loss(folder):

@@ -155,9 +155,7 @@ def trees_of(r1, r2):
         ]
         return Group(Prompt({}, [1], "", attempt=attempt), answers)
 
-    return [
-        group(firsts, 1, [group(seconds, 2) for seconds in below]) for firsts, below in zip(r1, r2, strict=True)
-    ]
+    return [group(firsts, 1, [group(seconds, 2) for seconds in below]) for firsts, below in zip(r1, r2, strict=True)]
 
 
 def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):

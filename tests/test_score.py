@@ -687,7 +687,6 @@ def test_unpaid_first_attempts_promise_no_gradient(folder, monkeypatch):
     """All attempts 2 earn the same, and attempts 1 differ, but the base wrote them: an idle step, not a broken one."""
     run = make_run("train.base_first_attempts=1", "train.beta1=0", "train.bonus_on=reward", "train.alpha=0")
 
-
     def same(number, answer):
         is_first = answer.following is not None
         return answer if is_first else replace(answer, verdict=answer.verdict._replace(reward=0.3))
