@@ -61,8 +61,8 @@ def fewer(number, plain):
 
 def pytest_collection_finish():
     """What scripts are forked from begins its imports beside the first tests, where there are such scripts."""
-    if "forks" in sys.modules:
-        sys.modules["forks"].begin()
+    if "helpers.forks" in sys.modules:
+        sys.modules["helpers.forks"].begin()
 
 
 def inputs_of(rows, scored=None, pad=0, width=None):

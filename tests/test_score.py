@@ -8,11 +8,11 @@ from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 
-import naive
 import pytest
 import torch
 import yaml
 from conftest import after
+from helpers import naive
 
 import train
 from lib import score as module

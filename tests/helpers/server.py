@@ -1,7 +1,7 @@
 """An OpenAI-compatible server on loopback over a small model of ours: what it says is sampled, never made up.
 
-    python tests/server.py MODEL_DIR --port 0               # its first line: listening on http://127.0.0.1:PORT/v1
-    python tests/server.py MODEL_DIR --adapter DIR --api-key KEY --reasoning-parser --log FILE --delay 0.1
+    python tests/helpers/server.py MODEL_DIR --port 0       # its first line: listening on http://127.0.0.1:PORT/v1
+    python tests/helpers/server.py MODEL_DIR --adapter DIR --api-key KEY --reasoning-parser --log FILE --delay 0.1
 
     with serve(folder, "--log", file) as url: ...           # the same as a process that dies with the block
 
@@ -28,10 +28,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 
-import forks
+from helpers import forks
 
 OF_ONE_CONNECTION = ("connection", "transfer-encoding")  # headers that are not passed on
 GATHERING = 0.002  # seconds in which requests join the one that came first

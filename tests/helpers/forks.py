@@ -11,11 +11,11 @@ from collections.abc import Callable
 from multiprocessing import forkserver
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+TESTS, ROOT = Path(__file__).parents[1:3]
 IMPORTED = [
-    "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "sweep", "server", "faults",
-    "lib.task", "lib.score", "lib.gspo", "lib.scratch", "lib.generators.native", "lib.generators.openai", "peft",
-    "datasets", "trl.trainer.sft_trainer",
+    "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "sweep", "helpers.server",
+    "helpers.faults", "lib.task", "lib.score", "lib.gspo", "lib.scratch", "lib.generators.native",
+    "lib.generators.openai", "peft", "datasets", "trl.trainer.sft_trainer",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 
@@ -23,7 +23,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 def begin() -> None:
     """Starts the process that imports everything, which takes it some seconds; does not wait for it."""
     before = dict(os.environ)
-    folders = os.pathsep.join(map(str, (ROOT, Path(__file__).parent)))
+    folders = os.pathsep.join(map(str, (ROOT, TESTS)))
     os.environ.update(OMP_NUM_THREADS="1", PYTHONPATH=folders)
     CONTEXT.set_forkserver_preload(IMPORTED)
     forkserver.ensure_running()

@@ -1,14 +1,14 @@
 """A proxy in front of an OpenAI-compatible server that answers as bad servers do, by seed, down to the socket.
 
-    python tests/faults.py --upstream http://127.0.0.1:8000/v1 --rate 0.5       # first line: listening on http://...
-    python tests/faults.py --upstream URL --only html reset --log FILE          # these alone, and always
+    python tests/helpers/faults.py --upstream http://127.0.0.1:8000/v1 --rate 0.5   # first line: listening on http://...
+    python tests/helpers/faults.py --upstream URL --only html reset --log FILE      # these alone, and always
 
     with faulty(url, "--rate", 0.5, "--log", file) as url: ...
 
 What becomes of a request is decided by the seed, its body, and how often that body came before. A body that was refused
 `--most` times passes, unless every request is to fail (`--rate 1`, which `--only` brings along). `--log` gets a line
-per request: its fault or null, the body's fingerprint as in tests/server.py, and the status that was sent, which is 0
-where there was none and 499 where the client left first.
+per request: its fault or null, the body's fingerprint as in tests/helpers/server.py, and the status that was sent,
+which is 0 where there was none and 499 where the client left first.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from server import CLIENT_LEFT, Address, Message, answer, fingerprint, launched, listen, note, read_message
+from helpers.server import CLIENT_LEFT, Address, Message, answer, fingerprint, launched, listen, note, read_message
 
 SLOW, DRIP = 1.5, 0.2  # seconds: before a slow answer, and between the bytes of a dripping one
 BIG, PIECE = 50 * 2**20, 2**20  # bytes

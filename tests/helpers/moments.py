@@ -33,10 +33,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import forks
 import torch
 import yaml
 
+from helpers import forks
 from lib import adapters, score, trainer
 from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.clock import PHASES
