@@ -3,7 +3,7 @@
     python data/build_code_tasks.py --out data/code_tasks.jsonl --seed 0
 
 A file of data/code_tasks/TOPIC/ is a family, whose tasks are alike; its number is its place among the topic's. To add a
-task, add it to a file, or add a file. They are Python for the editor's sake, but are read in pieces:
+task, add it to the end of a file, or add a file. They are Python for the editor's sake, but are read in pieces:
 
     DRAW = lambda rng: (integers(rng),)   # the arguments of a random test, by functions of data/code_tasks/inputs.py
     EDGES = [([],), ([5],)]               # arguments chosen by hand; both are for all tasks of the file

@@ -1,4 +1,4 @@
-"""Reads the hostile programs of `tests/hostile/`, which the sandbox is tested with, and the controls in its last test.
+"""Reads the hostile programs that the sandbox is tested with, and the honest ones that it must not hurt: `tests/hostile/`.
 
 Every program claims to define `add(a, b)`, or what its own tests call; none adds. A program that forges or escapes
 answers right if and only if its attack worked, so a full score proves a breach and anything else a refusal. Run them

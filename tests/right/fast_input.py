@@ -1,51 +1,51 @@
-=== readline_bound
+# === readline_bound
 import sys
 input = sys.stdin.readline
 n = int(input())
 print(sum(map(int, input().split())) * n)
---- stdin
+# --- stdin
 3
 1 2 3
---- stdout
+# --- stdout
 18
-=== read_split_iterator
+# === read_split_iterator
 import sys
 def main():
     data = iter(sys.stdin.read().split())
     n = int(next(data))
     print(max(int(next(data)) for _ in range(n)))
 main()
---- stdin
+# --- stdin
 4
 7 -1 9 3
---- stdout
+# --- stdout
 9
-=== buffer_read_split
+# === buffer_read_split
 import sys
 data = sys.stdin.buffer.read().split()
 n, k = int(data[0]), int(data[1])
 values = sorted(map(int, data[2:2 + n]))
 print(values[k - 1])
---- stdin
+# --- stdin
 5 2
 9 4 7 1 3
---- stdout
+# --- stdout
 3
-=== fstat_bytesio
+# === fstat_bytesio
 import os, io
 input = io.BytesIO(os.read(0, os.fstat(0).st_size)).readline
 t = int(input())
 for _ in range(t):
     a, b = map(int, input().split())
     print(a ^ b)
---- stdin
+# --- stdin
 2
 5 3
 8 1
---- stdout
+# --- stdout
 6
 9
-=== pyrival_region
+# === pyrival_region
 import os, sys
 from io import BytesIO, IOBase
 BUFSIZE = 8192
@@ -91,53 +91,53 @@ for _ in range(int(input())):
     n = int(input())
     a = list(map(int, input().split()))
     print(*sorted(a)[:n], sep=" ")
---- stdin
+# --- stdin
 2
 3
 3 1 2
 2
 9 8
---- stdout
+# --- stdout
 1 2 3
 8 9
-=== open_zero
+# === open_zero
 lines = open(0).read().splitlines()
 print(sum(len(line) for line in lines[1:]))
---- stdin
+# --- stdin
 2
 ab
 cde
---- stdout
+# --- stdout
 5
-=== open_zero_binary
+# === open_zero_binary
 n, *values = map(int, open(0, "rb").read().split())
 print(n * sum(values))
---- stdin
+# --- stdin
 2 3 4
---- stdout
+# --- stdout
 14
-=== unpack_open_zero
+# === unpack_open_zero
 _, *rows = open(0)
 print("\n".join(row.strip()[::-1] for row in rows))
---- stdin
+# --- stdin
 2
 abc
 xy
---- stdout
+# --- stdout
 cba
 yx
-=== dev_stdin
+# === dev_stdin
 with open("/dev/stdin") as file:
     numbers = [int(line) for line in file if line.strip()]
 print(sum(numbers), len(numbers))
---- stdin
+# --- stdin
 4
 5
 
 6
---- stdout
+# --- stdout
 15 3
-=== os_read_loop
+# === os_read_loop
 import os
 chunks = []
 while True:
@@ -146,12 +146,12 @@ while True:
         break
     chunks.append(chunk)
 print(len(b"".join(chunks).split()))
---- stdin
+# --- stdin
 a bb ccc dddd
 eeeee
---- stdout
+# --- stdout
 5
-=== mmap_input
+# === mmap_input
 import mmap
 with mmap.mmap(0, 0, access=mmap.ACCESS_READ) as data:
     total = 0
@@ -160,25 +160,25 @@ with mmap.mmap(0, 0, access=mmap.ACCESS_READ) as data:
         total += int(line)
         line = data.readline()
 print(total)
---- stdin
+# --- stdin
 10
 20
 12
---- stdout
+# --- stdout
 42
-=== readlines_slices
+# === readlines_slices
 import sys
 lines = [line.rstrip() for line in sys.stdin.readlines()]
 h, w = map(int, lines[0].split())
 grid = lines[1:1 + h]
 print(sum(row.count("#") for row in grid), [*map("".join, zip(*grid))][0])
---- stdin
+# --- stdin
 2 3
 #.#
 ##.
---- stdout
+# --- stdout
 4 ##
-=== eof_by_exception
+# === eof_by_exception
 total = 0
 while True:
     try:
@@ -186,35 +186,35 @@ while True:
     except EOFError:
         break
 print(total)
---- stdin
+# --- stdin
 1
 2
 3
---- stdout
+# --- stdout
 6
-=== sentinel_iter
+# === sentinel_iter
 lines = list(iter(input, "END"))
 print(len(lines), lines[-1].upper())
---- stdin
+# --- stdin
 first
 second
 END
 ignored
---- stdout
+# --- stdout
 2 SECOND
-=== fileinput_module
+# === fileinput_module
 import fileinput
 words = {}
 for line in fileinput.input():
     for word in line.split():
         words[word] = words.get(word, 0) + 1
 print(sorted(words.items()))
---- stdin
+# --- stdin
 a b a
 b a
---- stdout
+# --- stdout
 [('a', 3), ('b', 2)]
-=== recursion_in_a_thread
+# === recursion_in_a_thread
 import sys, threading
 sys.setrecursionlimit(10**6)
 threading.stack_size(2**27)
@@ -232,11 +232,11 @@ def main():
 thread = threading.Thread(target=main)
 thread.start()
 thread.join()
---- stdin
+# --- stdin
 3000
---- stdout
+# --- stdout
 3000
-=== recursion_in_a_thread_of_512_mb
+# === recursion_in_a_thread_of_512_mb
 import sys, threading
 sys.setrecursionlimit(300000)
 threading.stack_size(0x20000000)
@@ -248,11 +248,11 @@ def solve():
 t = threading.Thread(target=solve)
 t.start()
 t.join()
---- stdin
+# --- stdin
 20000
---- stdout
+# --- stdout
 200010000
-=== bootstrap_generators
+# === bootstrap_generators
 from types import GeneratorType
 def bootstrap(f, stack=[]):
     def wrapped(*args):
@@ -277,112 +277,112 @@ def size(n):
     below = yield size(n - 1)
     yield below + 1
 print(size(int(input())))
---- stdin
+# --- stdin
 20000
---- stdout
+# --- stdout
 20000
-=== stdin_iterated
+# === stdin_iterated
 import sys
 best = max(sys.stdin, key=len)
 print(best.strip())
---- stdin
+# --- stdin
 one
 three
 to
---- stdout
+# --- stdout
 three
-=== input_with_prompt
+# === input_with_prompt
 name = input("")
 ages = [int(x) for x in input().split(",")]
 print(f"{name}: {sum(ages) / len(ages):.2f}")
---- stdin
+# --- stdin
 Ada
 3,4
---- stdout
+# --- stdout
 Ada: 3.50
-=== json_from_stdin
+# === json_from_stdin
 import json, sys
 rows = json.load(sys.stdin)
 print(json.dumps({row["k"]: row["v"] * 2 for row in rows}, sort_keys=True))
---- stdin
+# --- stdin
 [{"k": "b", "v": 2}, {"k": "a", "v": 1}]
---- stdout
+# --- stdout
 {"a": 2, "b": 4}
-=== csv_from_stdin
+# === csv_from_stdin
 import csv, sys
 reader = csv.DictReader(sys.stdin)
 print(sum(float(row["price"]) * int(row["n"]) for row in reader))
---- stdin
+# --- stdin
 n,price
 2,1.5
 1,0.25
---- stdout
+# --- stdout
 3.25
-=== struct_of_bytes
+# === struct_of_bytes
 import sys, struct
 raw = sys.stdin.buffer.readline().strip()
 print(struct.unpack(">H", raw[:2])[0])
---- stdin
+# --- stdin
 AB
---- stdout
+# --- stdout
 16706
-=== array_of_ints
+# === array_of_ints
 import sys
 from array import array
 values = array("q", map(int, sys.stdin.read().split()))
 for i in range(1, len(values)):
     values[i] += values[i - 1]
 print(*values)
---- stdin
+# --- stdin
 1 2 3 4
---- stdout
+# --- stdout
 1 3 6 10
-=== numbers_by_numpy | numpy
+# === numbers_by_numpy | numpy
 import sys
 import numpy as np
 data = np.array(sys.stdin.buffer.read().split(), dtype=np.int64)
 print(int(data[1:].cumsum().max()), data.dtype)
---- stdin
+# --- stdin
 3 5 -2 4
---- stdout
+# --- stdout
 7 int64
-=== loadtxt_of_stdin | numpy
+# === loadtxt_of_stdin | numpy
 import sys
 import numpy as np
 matrix = np.loadtxt(sys.stdin, dtype=int)
 print(matrix.T.tolist(), int(np.trace(matrix)))
---- stdin
+# --- stdin
 1 2
 3 4
---- stdout
+# --- stdout
 [[1, 3], [2, 4]] 5
-=== seek_and_read_again
+# === seek_and_read_again
 import sys
 n = sum(1 for _ in sys.stdin)
 sys.stdin.seek(0)
 print(n, sys.stdin.readline().strip())
---- stdin
+# --- stdin
 alpha
 beta
---- stdout
+# --- stdout
 2 alpha
-=== select_before_reading
+# === select_before_reading
 import select, sys
 ready, _, _ = select.select([sys.stdin], [], [], 1)
 print(bool(ready), sys.stdin.readline().strip())
---- stdin
+# --- stdin
 go
---- stdout
+# --- stdout
 True go
-=== lambda_readers
+# === lambda_readers
 I = lambda: int(input())
 MI = lambda: map(int, input().split())
 LI = lambda: list(MI())
 n = I(); a, b = MI(); l = LI()
 print(n, a * b, l[::-1])
---- stdin
+# --- stdin
 1
 2 3
 4 5 6
---- stdout
+# --- stdout
 1 6 [6, 5, 4]

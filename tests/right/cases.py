@@ -1,31 +1,31 @@
-=== two_sum_exists
+# === two_sum_exists
 n, target = map(int, input().split())
 seen, ok = set(), False
 for x in map(int, input().split()):
     ok |= target - x in seen
     seen.add(x)
 print("YES" if ok else "NO")
---- stdin
+# --- stdin
 4 9
 2 7 11 15
---- stdout
+# --- stdout
 YES
---- stdin
+# --- stdin
 3 5
 1 1 1
---- stdout
+# --- stdout
 NO
---- stdin
+# --- stdin
 2 4
 2 2
---- stdout
+# --- stdout
 YES
---- stdin
+# --- stdin
 1 2
 1
---- stdout
+# --- stdout
 NO
-=== grid_paths_bfs
+# === grid_paths_bfs
 from collections import deque
 h, w = map(int, input().split())
 g = [input() for _ in range(h)]
@@ -37,26 +37,26 @@ while q:
             d[a, b] = d[r, c] + 1
             q.append((a, b))
 print(d.get((h - 1, w - 1), -1))
---- stdin
+# --- stdin
 2 2
 ..
 ..
---- stdout
+# --- stdout
 2
---- stdin
+# --- stdin
 2 3
 .#.
 .#.
---- stdout
+# --- stdout
 -1
---- stdin
+# --- stdin
 3 3
 ..#
 #..
 ##.
---- stdout
+# --- stdout
 4
-=== bracket_balance
+# === bracket_balance
 pairs = {")": "(", "]": "[", "}": "{"}
 for _ in range(int(input())):
     stack, fine = [], True
@@ -67,21 +67,21 @@ for _ in range(int(input())):
             fine = False
             break
     print("balanced" if fine and not stack else "broken")
---- stdin
+# --- stdin
 3
 ([]{})
 (]
 ((
---- stdout
+# --- stdout
 balanced
 broken
 broken
---- stdin
+# --- stdin
 1
 []
---- stdout
+# --- stdout
 balanced
-=== longest_increasing
+# === longest_increasing
 import bisect, sys
 def main():
     it = iter(sys.stdin.read().split())
@@ -93,27 +93,27 @@ def main():
         tails[i:i + 1] = [x]
     print(len(tails))
 main()
---- stdin
+# --- stdin
 8
 10 9 2 5 3 7 101 18
---- stdout
+# --- stdout
 4
---- stdin
+# --- stdin
 1
 5
---- stdout
+# --- stdout
 1
---- stdin
+# --- stdin
 4
 4 3 2 1
---- stdout
+# --- stdout
 1
---- stdin
+# --- stdin
 5
 1 2 3 4 5
---- stdout
+# --- stdout
 5
-=== modular_combinations
+# === modular_combinations
 M = 10**9 + 7
 N = 2000
 f = [1] * (N + 1)
@@ -122,16 +122,16 @@ for i in range(1, N + 1):
 for line in open(0).read().splitlines()[1:]:
     n, k = map(int, line.split())
     print(f[n] * pow(f[k] * f[n - k] % M, M - 2, M) % M if k <= n else 0)
---- stdin
+# --- stdin
 3
 5 2
 2000 1000
 3 4
---- stdout
+# --- stdout
 10
 72475738
 0
-=== kruskal
+# === kruskal
 import sys
 data = list(map(int, sys.stdin.buffer.read().split()))
 n, m = data[:2]
@@ -149,19 +149,19 @@ for w, a, b in edges:
         root[a] = b
         total += w
 print(total)
---- stdin
+# --- stdin
 3 3
 1 2 5
 2 3 1
 1 3 2
---- stdout
+# --- stdout
 3
---- stdin
+# --- stdin
 2 1
 1 2 7
---- stdout
+# --- stdout
 7
-=== water_between_walls
+# === water_between_walls
 h = list(map(int, input().split()))
 left, right, best, water = 0, len(h) - 1, 0, 0
 while left < right:
@@ -172,15 +172,15 @@ while left < right:
         best, right = max(best, h[right]), right - 1
         water += max(0, best - h[right])
 print(water)
---- stdin
+# --- stdin
 3 0 2
---- stdout
+# --- stdout
 2
---- stdin
+# --- stdin
 1
---- stdout
+# --- stdout
 0
-=== simulation_of_a_robot
+# === simulation_of_a_robot
 x = y = 0
 d = 1j
 at = 0
@@ -192,41 +192,41 @@ for step in input():
     else:
         at += d
 print(int(at.real), int(at.imag))
---- stdin
+# --- stdin
 FFRFLB
---- stdout
+# --- stdout
 1 3
---- stdin
+# --- stdin
 F
---- stdout
+# --- stdout
 0 1
-=== floats_with_digits
+# === floats_with_digits
 import math
 n = int(input())
 points = [tuple(map(float, input().split())) for _ in range(n)]
 area = sum(a * d - b * c for (a, b), (c, d) in zip(points, points[1:] + points[:1])) / 2
 print(f"{abs(area):.3f} {math.dist(points[0], points[1]):.2f}")
---- stdin
+# --- stdin
 3
 0 0
 4 0
 0 3
---- stdout
+# --- stdout
 6.000 4.00
-=== text_adventure_of_words
+# === text_adventure_of_words
 import sys
 from collections import Counter
 words = Counter(w.strip(".,").lower() for line in sys.stdin for w in line.split())
 for word, n in sorted(words.items(), key=lambda p: (-p[1], p[0]))[:2]:
     print(word, n)
---- stdin
+# --- stdin
 The cat, the dog.
 A cat.
---- stdout
+# --- stdout
 cat 2
 the 2
---- stdin
+# --- stdin
 b a
---- stdout
+# --- stdout
 a 1
 b 1
