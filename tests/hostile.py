@@ -1,4 +1,4 @@
-"""Reads the hostile programs that the sandbox is tested with, and the honest ones that it must not hurt: `tests/hostile/`.
+"""Reads `tests/hostile/`: programs that the sandbox is tested with, and honest ones that it must not hurt.
 
 Every program claims to define `add(a, b)`, or what its own tests call; none adds. A program that forges or escapes
 answers right if and only if its attack worked, so a full score proves a breach and anything else a refusal. Run them
@@ -11,7 +11,8 @@ A folder is a kind, a file a program, whose first lines say what is due:
     # test: assert first([1]) == [3]    instead of the tests of tests/attack.py; several such lines are one test
     # tests: catching.py                makes an attack of each test in this file
     # name: {test}_{program}            the name of such an attack, if not {program}_{test}
-    # source: the value of an expression (for what no editor should show), or: without the last line end
+    # source: the value of an expression           which follows; for what is large, or no editor would keep
+    # source: without the last line end
 
 A file may hold several programs: each begins as the file does, and ends with what follows a line `# === name`, or
 `# === name: verdicts`. So does a file of tests. `# include: wire.py` stands for the text of that file: wire.py speaks
