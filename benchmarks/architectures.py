@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from architectures import TYPES, built, probed
+from helpers.architectures import TYPES, built, probed
 
 from lib.errors import ConfigError
 

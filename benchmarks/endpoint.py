@@ -8,9 +8,9 @@ limit     a bare client: connections that stay open, bodies packed beforehand, a
 collect   collect_rollouts.py's own path: HTTP, deadlines, replies and rows on the disk, the judge
 
 Both ask one server, over a model of one layer, for the same replies, in turns, so that the machine's other work falls
-on both: `transformers serve`, or tests/server.py with a wait. The ratio is collect's rate by the limit of the same
-turn, the median of turns. Without a wait, the latter is faster than any real server, and stands still while the client
-reads what it answered to all at the same moment.
+on both: `transformers serve`, or tests/helpers/server.py with a wait. The ratio is collect's rate by the limit of the
+same turn, the median of turns. Without a wait, the latter is faster than any real server, and stands still while the
+client reads what it answered to all at the same moment.
 """
 
 import argparse
@@ -35,9 +35,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import httpx
+from helpers.server import serve
 from rich.console import Console
 from rich.table import Table
-from server import serve
 
 from lib.errors import run_script
 from lib.runlog import read_jsonl

@@ -4,8 +4,8 @@
     python benchmarks/selfplay.py --variants none win-start --seeds 0 --steps 20    # a part of it
 
 Every run starts from the base of its seed (configs/tiny_code_base.yaml), which is built once. The teacher is a tiny
-model (configs/tiny_code_teacher.yaml) behind tests/server.py. A value is the mean over seeds of pass@1 on held-out
-tasks, with Student's interval over seeds; what is there already under --out is not run again.
+model (configs/tiny_code_teacher.yaml) behind tests/helpers/server.py. A value is the mean over seeds of pass@1 on
+held-out tasks, with Student's interval over seeds; what is there already under --out is not run again.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from statistics import fmean
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from helpers.server import serve
 from rich.console import Console
 from rich.table import Table
-from server import serve
 
 from lib.errors import run_script
 from lib.runlog import read_jsonl

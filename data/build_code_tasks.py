@@ -2,10 +2,26 @@
 
     python data/build_code_tasks.py --out data/code_tasks.jsonl --seed 0
 
-The templates in data/code_task_templates/ say what is asked and solve it; inputs are hand-chosen or drawn by the seed.
-What a test expects is computed by the solution, and the solution is checked: against an example worked out by hand,
-in many families also against a second way to solve the task. Every task is verified before anything is written: its
-solution passes all tests in time and leaves its arguments alone, its wrong program and the trivial ones fail.
+A file of data/code_tasks/TOPIC/ is a family, whose tasks are alike; its number is its place among the topic's. To add a
+task, add it to the end of a file, or add a file. They are Python for the editor's sake, but are read in pieces:
+
+    DRAW = lambda rng: (integers(rng),)   # the arguments of a random test, by functions of data/code_tasks/inputs.py
+    EDGES = [([],), ([5],)]               # arguments chosen by hand; both are for all tasks of the file
+
+    \"""Define `total(numbers)`: the sum of the integers in `numbers`.\"""
+    EXAMPLE = ([1, 2],), 3                # arguments and result, worked out by hand; of a script, its input and output
+    ORACLE = lambda numbers: ...          # may be left out: another way to solve it, which must agree
+
+    def total(numbers):
+        # wrong: return max(numbers)
+        return sum(numbers)
+
+A task may have EDGES of its own, which are added to the file's, and a DRAW, which replaces the file's. The wrong
+program has what "# wrong: " says in place of the line below, and what "# wrong (2 lines): " says in place of two.
+
+What a test expects is computed by the solution, and the solution is checked: against the example, and in many families
+against the oracle. Every task is verified before anything is written: its solution passes all tests in time and leaves
+its arguments alone, its wrong program and the trivial ones fail.
 """
 
 import argparse
@@ -15,19 +31,20 @@ import copy
 import io
 import json
 import random
+import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from code_task_templates import arithmetic, dynamic_programming, geometry, graphs, lists, strings
-from code_task_templates.common import Family, Variant
+from code_tasks import inputs
 
-TOPICS = {module.__name__.rpartition(".")[2]: module.FAMILIES
-          for module in (strings, arithmetic, lists, dynamic_programming, graphs, geometry)}  # fmt: skip
+FOLDER = Path(__file__).parent / "code_tasks"
+TOPICS = ("strings", "arithmetic", "lists", "dynamic_programming", "graphs", "geometry")
+SETTINGS = {"EXAMPLE", "EDGES", "DRAW", "ORACLE"}
 TIMEOUT_S, MEMORY_MB = 2, 256  # a task's limits
 POOL, LONGEST = 60, 600  # random inputs to choose from, characters of a test
 HAND_CHOSEN, DRAWN = 3, 4  # tests of each kind; asserts may share a string, stdin programs get one drawn test less
@@ -37,13 +54,14 @@ TRIVIAL_PROGRAMS = ("", "print(0)", "print(1)", "print(-1)", "print('YES')", "pr
 
 
 def main() -> None:
-    """Makes one row of every variant, verifies each, shuffles and writes them."""
+    """Makes one row of every task, verifies each, shuffles and writes them."""
     args = parse_arguments()
     rows = [
-        build(topic, family, variant, number, random.Random(f"{args.seed} {topic} {family.name} {number}"))
-        for topic, families in TOPICS.items()
-        for family in families
-        for number, variant in enumerate(family.variants, 1)
+        build(topic, family, number, task, random.Random(f"{args.seed} {topic} {family} {number}"))
+        for topic in TOPICS
+        for path in sorted((FOLDER / topic).glob("*.py"))
+        for family in [path.stem.partition("_")[2]]
+        for number, task in enumerate(read_family(path), 1)
     ]
     for row in rows:
         verify(row)
@@ -64,73 +82,87 @@ def parse_arguments() -> argparse.Namespace:
     return result.parse_args()
 
 
-def build(topic: str, family: Family, variant: Variant, number: int, rng: random.Random) -> dict:
+def read_family(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the tasks of a file: the settings of each, its statement, its solution and its wrong program."""
+    text = path.read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    starts = [index for index, node in enumerate(body) if ast.get_docstring(ast.Module([node], []))]
+    shared = vars(inputs) | {"EDGES": [], "ORACLE": None}
+    execute(body[: starts[0]], path, shared)
+    for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
+        settings = list(takewhile(is_setting, body[start + 1 : end]))
+        own = shared | {"EDGES": []}
+        execute(settings, path, own)
+        last_line = body[end].lineno - 1 if end < len(body) else None
+        program = text.split("\n")[body[start + len(settings)].end_lineno : last_line]
+        solution, wrong = right_and_wrong(program)
+        yield own | {
+            "EDGES": shared["EDGES"] + own["EDGES"],
+            "statement": " ".join(ast.get_docstring(ast.Module([body[start]], [])).split()),
+            "solution": solution,
+            "wrong": wrong,
+        }
+
+
+def execute(statements: list[ast.stmt], path: Path, names: dict[str, Any]) -> None:
+    """Runs some statements of a file."""
+    exec(compile(ast.Module(statements, []), path, "exec"), names)
+
+
+def is_setting(node: ast.stmt) -> bool:
+    """Tells whether a statement sets something of a task, and is no part of its program."""
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in SETTINGS
+
+
+def right_and_wrong(program: list[str]) -> tuple[str, str]:
+    """Returns the program without its comments on the wrong one, and the wrong one."""
+    right, wrong, instead, replaced = [], [], [], 0
+    for line in program:
+        if mark := re.fullmatch(r"( *)# wrong(?: \((\d+) lines\))?: ?(.*)", line):
+            instead.append(mark[1] + mark[3])
+            replaced = replaced or int(mark[2] or 1)
+            continue
+        right.append(line)
+        if instead:
+            wrong += instead if any(map(str.strip, instead)) else []
+            instead = []
+        wrong += [] if replaced else [line]
+        replaced = max(0, replaced - 1)
+    return tuple("\n".join(lines).strip() + "\n" for lines in (right, wrong))
+
+
+def build(topic: str, family: str, number: int, task: dict[str, Any], rng: random.Random) -> dict:
     """Builds one row, on the example, the edge cases and the most telling inputs of a random pool."""
-    where = f"{topic}/{family.name}-{number}"
-    values = {"f": family.name} | variant.values
-    wrong = family.wrong if isinstance(family.wrong, str) else spoilt(family.solution, family.wrong, where)
-    texts = [fill(text, values, where) for text in (family.prompt, family.solution, wrong, family.oracle)]
-    prompt, solution, wrong, oracle = texts
-    solution, wrong = without_unused(solution), without_unused(wrong)
-    name = "" if family.stdio else values["f"]
+    where = f"{topic}/{family}-{number}"
+    (arguments, expected), solution, wrong = task["EXAMPLE"], task["solution"], task["wrong"]
+    stdio = isinstance(arguments, str)
+    name = "" if stdio else [node.name for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)][-1]
     run, run_wrong = runner(solution, name), runner(wrong, name)
-    hand_chosen = distinct([variant.arguments, *family.edges, *variant.edges])
-    pool = distinct([(variant.draw or family.draw)(rng) for _ in range(POOL)])
-    check_example(run, variant, where)
-    if oracle:
-        check_oracle(run, runner(oracle, name), hand_chosen + pool, where)
-    if family.stdio:
+    hand_chosen = distinct([arguments, *task["EDGES"]])
+    pool = distinct([task["DRAW"](rng) for _ in range(POOL)])
+    check(run, arguments, expected, f"{where}: the example")
+    if task["ORACLE"]:
+        for item in hand_chosen + pool:
+            check(run, item, task["ORACLE"](*copy.deepcopy(item)), f"{where}: the oracle")
+    if stdio:
         hand_chosen = hand_chosen[:HAND_CHOSEN]
     hand_chosen.sort(key=lambda item: succeeds(run_wrong, item, run(item)))  # so that the wrong one fails few tests
-    drawn = most_telling(run, run_wrong, hand_chosen, pool, DRAWN - family.stdio)
-    stdio = [{"stdin": item, "stdout": run(item)} for item in hand_chosen + drawn] if family.stdio else []
-    asserts = [] if family.stdio else [assertion(name, item, run(item)) for item in hand_chosen + drawn]
+    drawn = most_telling(run, run_wrong, hand_chosen, pool, DRAWN - stdio)
+    cases = [(item, run(item)) for item in hand_chosen + drawn]
+    asserts = [] if stdio else [assertion(name, *case) for case in cases]
     return {
         "id": where,
         "topic": topic,
-        "family": f"{topic}/{family.name}",  # its tasks are alike: none may be held out while another is trained on
-        "prompt": prompt,
+        "family": f"{topic}/{family}",  # its tasks are alike: none may be held out while another is trained on
+        "prompt": task["statement"],
         "tests": packed(asserts[:-DRAWN]) + asserts[-DRAWN:],
-        "stdio": stdio,
-        "entry_points": [] if family.stdio else [name],
+        "stdio": [{"stdin": item, "stdout": result} for item, result in cases] if stdio else [],
+        "entry_points": [] if stdio else [name],
         "timeout_s": TIMEOUT_S,
         "memory_mb": MEMORY_MB,
         "solution": solution,
         "wrong": wrong,
     }
-
-
-def spoilt(solution: str, replacements: dict[str, str], where: str) -> str:
-    """Returns the solution with each replacement applied; raises SystemExit for one that changes nothing."""
-    for old, new in replacements.items():
-        require(old in solution, where, f"{old!r} is not in the solution")
-        solution = solution.replace(old, new)
-    return solution
-
-
-def fill(text: str, values: dict[str, str], where: str) -> str:
-    """Returns the text with the variant's values in place of its $words. Raises SystemExit where that fails."""
-    try:
-        return Template(text).substitute(values).strip() + ("\n" if "\n" in text else "")
-    except (KeyError, ValueError) as error:
-        raise SystemExit(f"{where}: cannot fill {text!r}: {error}") from None
-
-
-def without_unused(program: str) -> str:
-    """Returns the program without imports and local variables of its family that this variant does not use."""
-    tree = ast.parse(program)
-    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    rows = program.split("\n")
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
-            names = [target.id for target in node.targets]
-        if names and not loaded & set(names):
-            del rows[node.lineno - 1 : node.end_lineno]
-            return without_unused("\n".join(rows).strip() + "\n")
-    return program
 
 
 def runner(program: str, name: str) -> Callable[[Any], Any]:
@@ -154,19 +186,11 @@ def runner(program: str, name: str) -> Callable[[Any], Any]:
     return call if name else run_program
 
 
-def check_example(run: Callable, variant: Variant, where: str) -> None:
-    """Checks that the solution gives what a person worked out."""
-    expected, found = variant.expected, run(variant.arguments)
-    if isinstance(variant.arguments, str):
-        expected, found = tidy(expected), tidy(found)
-    require(same(expected, found), where, f"{variant.arguments!r} gives {found!r}, the example says {expected!r}")
-
-
-def check_oracle(run: Callable, run_oracle: Callable, inputs: list, where: str) -> None:
-    """Checks that the solution gives what another way to solve the task gives."""
-    for item in inputs:
-        found, expected = run(item), run_oracle(item)
-        require(same(found, expected), where, f"{item!r} gives {found!r}, the oracle says {expected!r}")
+def check(run: Callable, item: Any, expected: Any, who: str) -> None:
+    """Checks that the solution gives what `who` says."""
+    found = run(item)
+    agrees = tidy(found) == tidy(expected) if isinstance(item, str) else same(found, expected)
+    require(agrees, who, f"{item!r} gives {found!r}, not {expected!r}")
 
 
 def most_telling(run: Callable, run_wrong: Callable, hand_chosen: list, pool: list, count: int) -> list:

@@ -1,4 +1,4 @@
-"""Runs every program of `tests/hostile.py` in the sandbox and says what came of it. Needs Python alone.
+"""Runs every program of `tests/hostile/` in the sandbox and says what came of it. Needs Python alone.
 
     python tests/attack.py                      # on the highest rung that holds here
     python tests/attack.py --rung R3 --json     # on this one; a machine-readable last line

@@ -30,6 +30,7 @@ SCRATCH = {
 }  # fmt: skip
 
 
+collect_ignore = ["hostile"]  # some are named like tests, and pytest would import them
 WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
@@ -60,8 +61,8 @@ def fewer(number, plain):
 
 def pytest_collection_finish():
     """What scripts are forked from begins its imports beside the first tests, where there are such scripts."""
-    if "forks" in sys.modules:
-        sys.modules["forks"].begin()
+    if "helpers.forks" in sys.modules:
+        sys.modules["helpers.forks"].begin()
 
 
 def inputs_of(rows, scored=None, pad=0, width=None):

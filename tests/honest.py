@@ -5,15 +5,15 @@
 
 They are programs of the kinds that models write. A file of them, as an editor sees it:
 
-    === name | stateful entry_points=Deck,deal refused=opaque
+    # === name | stateful entry_points=Deck,deal refused=opaque
     the program
-    --- test
+    # --- test
     a test; there may be several
-    --- stdin
+    # --- stdin
     an input, and behind it
-    --- stdout
+    # --- stdout
     what is to be printed then
-    --- setup
+    # --- setup
     the tests' set-up
 
 `refused` is the verdict of one that the sandbox can not judge right; these stand in the table of docs/programs.md.
@@ -52,15 +52,15 @@ class Right:
 
 def corpus(folder: Path = FOLDER) -> list[Right]:
     """All of them."""
-    return [each for path in sorted(folder.glob("*.txt")) for each in read(path)]
+    return [each for path in sorted(folder.glob("*.py")) for each in read(path)]
 
 
 def read(path: Path) -> Iterator[Right]:
     """The programs of one file."""
-    for part in path.read_text(encoding="utf-8").split("\n=== ")[0 if path.read_text()[:4] == "=== " else 1 :]:
-        head, _, body = part.removeprefix("=== ").partition("\n")
+    for part in ("\n" + path.read_text(encoding="utf-8")).split("\n# === ")[1:]:
+        head, _, body = part.partition("\n")
         name, _, words = head.partition("|")
-        source, *sections = body.split("\n--- ")
+        source, *sections = body.split("\n# --- ")
         found: dict[str, list[str]] = {}
         for section in sections:
             kind, _, text = section.partition("\n")

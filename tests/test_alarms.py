@@ -3,10 +3,10 @@
 import random
 import signal
 
-import moments
 import pytest
 import yaml
 from conftest import long
+from helpers import moments
 from test_resume import Run
 from test_resume import template as template
 from test_selfplay_runs import Run as PlayRun

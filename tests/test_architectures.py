@@ -5,8 +5,8 @@
 
 import pytest
 import torch
-from architectures import TYPES, built, probed
 from conftest import part
+from helpers.architectures import TYPES, built, probed
 
 from lib.errors import ConfigError
 from lib.logits import Around, measure

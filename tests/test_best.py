@@ -9,10 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
-import forks
-import moments
 import pytest
 from conftest import long
+from helpers import forks, moments
 from test_resume import CONFIG, ROOT, flip, refused
 from test_resume import template as template
 

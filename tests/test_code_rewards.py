@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 from conftest import chatterbox
-from leaves import by_rollout, changed, rollouts_of
+from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
 from lib import sandbox

@@ -13,12 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
-import forks
 import pytest
 import yaml
 from conftest import chatterbox, long, part
-from faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
-from server import held, notes, serve
+from helpers import forks
+from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
+from helpers.server import held, notes, serve
 
 from lib.config import Collection
 from lib.console import Screen

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
-from leaves import rollouts_of
+from helpers.leaves import rollouts_of
 
 from lib.config import Eval, Prompts
 from lib.evaluation import Answers, evaluate, selected, summarise

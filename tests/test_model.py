@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from architectures import built
 from conftest import SCRATCH, TEMPLATE, inputs_of, long
+from helpers.architectures import built
 from peft.tuners.lora import Linear
 
 from lib import model as module

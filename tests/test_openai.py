@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import openai  # noqa: F401  as early as this: its import is not part of what is measured
 import pytest
 from conftest import chatterbox
-from faults import INVENTIONS, SPOILINGS, Upstream, faulty
-from server import Message, _Connection, answer, notes, serve
+from helpers.faults import INVENTIONS, SPOILINGS, Upstream, faulty
+from helpers.server import Message, _Connection, answer, notes, serve
 
 from lib.config import Endpoint, Thinking
 from lib.errors import ApiError, ConfigError

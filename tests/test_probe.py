@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from architectures import PROMPT, built
+from helpers.architectures import PROMPT, built
 
 from lib import probe
 from lib.errors import ConfigError, NumericError

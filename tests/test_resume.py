@@ -15,11 +15,10 @@ import time
 from itertools import groupby
 from pathlib import Path
 
-import forks
-import moments
 import pytest
 import torch
 from conftest import fewer, long, part
+from helpers import forks, moments
 from safetensors.torch import load_file, save_file
 
 from lib.checkpoint import MANIFEST, problems

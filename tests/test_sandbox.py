@@ -1516,6 +1516,7 @@ def for_nobody():
         (folder / "home").mkdir()
         for file in ("attack.py", "hostile.py"):
             shutil.copy(ROOT / "tests" / file, folder / "tests")
+        shutil.copytree(ROOT / "tests/hostile", folder / "tests/hostile")
         folder.chmod(0o755)
         (folder / "home").chmod(0o777)
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "TMPDIR": str(folder / "home")}

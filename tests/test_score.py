@@ -8,12 +8,12 @@ from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
 
-import naive
 import pytest
 import torch
 import yaml
 from conftest import after
-from leaves import accumulate, by_rollout, changed, rollouts_of
+from helpers import naive
+from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
 
 import train
 from lib import update as module

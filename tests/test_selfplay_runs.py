@@ -1,6 +1,6 @@
 """Runs of self-play against real servers: killed at any moment, left alone by a server, lied to, spread, started wrong.
 
-Opponent and teacher are tiny models behind tests/server.py, whose log says who was asked what.
+Opponent and teacher are tiny models behind tests/helpers/server.py, whose log says who was asked what.
 """
 
 import contextlib
@@ -17,13 +17,12 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from types import SimpleNamespace
 
-import forks
-import moments
 import pytest
 import torch
 import yaml
 from conftest import long, part
-from server import CLIENT_LEFT, held, notes, serve
+from helpers import forks, moments
+from helpers.server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
 from lib.generators import Reply, ReplyError, Request

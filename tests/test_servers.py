@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from conftest import chatterbox
-from faults import ACCEPTABLE, BIG, faulty
-from server import fingerprint, held, notes, serve
+from helpers.faults import ACCEPTABLE, BIG, faulty
+from helpers.server import fingerprint, held, notes, serve
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 TOOL = {"type": "function", "function": {"name": "add", "description": "d" * 100, "parameters": {}}}

@@ -13,14 +13,13 @@ import signal
 import sys
 from pathlib import Path
 
-import forks
-import moments
 import peft.peft_model
 import pytest
 import torch
 import transformers.modeling_utils
 import trl
 from conftest import fewer, long, part
+from helpers import forks, moments
 from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 

@@ -7,10 +7,10 @@ import signal
 import time
 from pathlib import Path
 
-import forks
 import pytest
 import yaml
 from conftest import long
+from helpers import forks
 
 import sweep
 from lib import sweeps

@@ -9,11 +9,11 @@ import string
 import sys
 from pathlib import Path
 
-import forks
 import pytest
 import torch
 import yaml
 from conftest import long
+from helpers import forks
 from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 
 import collect_rollouts

@@ -1,0 +1,3 @@
+send(frame({"id": "load"}))
+for request in requests():
+    send(answer(request["id"], request))

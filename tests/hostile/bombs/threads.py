@@ -1,0 +1,4 @@
+# expected: STARVED
+import threading, time
+while True:
+    threading.Thread(target=time.sleep, args=(60,)).start()

@@ -1,0 +1,14 @@
+# expected: REFUSED ENDED
+import os, time
+broke = False
+try:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(20)
+        os._exit(0)
+    broke = True
+except OSError:
+    pass
+
+# include: answer.py

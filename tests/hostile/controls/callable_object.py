@@ -1,0 +1,6 @@
+# expected: pass pass pass
+class Add:
+    def __call__(self, a, b):
+        return a + b
+
+add = Add()

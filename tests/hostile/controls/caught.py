@@ -1,0 +1,4 @@
+# expected: pass
+# tests: catching.py
+def add(a, b):
+    return a + b

@@ -1,0 +1,3 @@
+# expected: exception exception exception
+def plus(a, b):
+    return a + b

@@ -1,0 +1,5 @@
+# expected: load_error load_error load_error
+limit = undefined
+
+def add(a, b):
+    return a + b

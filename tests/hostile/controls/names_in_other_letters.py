@@ -1,0 +1,4 @@
+# expected: pass pass pass
+def add(ä, β):
+    '''Größe 😀'''
+    return ä + β

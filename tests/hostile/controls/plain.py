@@ -1,0 +1,3 @@
+# expected: pass pass pass
+def add(a, b):
+    return a + b

@@ -1,0 +1,3 @@
+# expected: exception exception exception
+def add(a, b):
+    raise ValueError('not implemented')

@@ -1,0 +1,3 @@
+# expected: load_error load_error load_error
+def add(a, b):
+    return a +

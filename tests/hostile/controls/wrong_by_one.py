@@ -1,0 +1,3 @@
+# expected: wrong wrong wrong
+def add(a, b):
+    return a + b + 1

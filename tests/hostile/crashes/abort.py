@@ -1,0 +1,5 @@
+# expected: ENDED
+import os
+
+def add(a, b):
+    os.abort()

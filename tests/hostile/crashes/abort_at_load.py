@@ -1,0 +1,3 @@
+# expected: ENDED load_error
+import os
+os.abort()

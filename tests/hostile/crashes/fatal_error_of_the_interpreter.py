@@ -1,0 +1,5 @@
+# expected: ENDED
+import ctypes
+
+def add(a, b):
+    ctypes.pythonapi.Py_FatalError(b"pass")

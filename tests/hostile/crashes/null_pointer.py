@@ -1,0 +1,5 @@
+# expected: ENDED
+import ctypes
+
+def add(a, b):
+    ctypes.string_at(0)

@@ -1,0 +1,6 @@
+# expected: NOISE
+# include: wire.py
+
+send(frame({"id": "load", "ok": ["add"]}))
+
+# include: none.py

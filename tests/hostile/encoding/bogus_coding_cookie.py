@@ -1,0 +1,3 @@
+# expected: wrong
+# -*- coding: no-such-encoding -*-
+# include: none.py

@@ -1,0 +1,3 @@
+# expected: wrong
+# source: the value of an expression
+"def add(a, b):\r    return None\r"

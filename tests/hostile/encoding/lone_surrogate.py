@@ -1,0 +1,3 @@
+# expected: load_error
+# source: the value of an expression
+"def add(a, b):\n    return '\ud800'\n"

@@ -1,0 +1,3 @@
+# expected: SLOW
+while True:
+    pass

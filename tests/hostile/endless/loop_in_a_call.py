@@ -1,0 +1,4 @@
+# expected: SLOW
+def add(a, b):
+    while True:
+        pass

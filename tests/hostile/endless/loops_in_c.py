@@ -1,0 +1,5 @@
+# expected: SLOW
+import collections, itertools
+
+def add(a, b):
+    collections.deque(itertools.repeat(None), maxlen=0)

@@ -1,0 +1,5 @@
+# expected: SLOW
+import re
+
+def add(a, b):
+    return re.match("(x+x+)+y", "x" * 64)

@@ -1,0 +1,8 @@
+# expected: SLOW
+def add(a, b):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            continue

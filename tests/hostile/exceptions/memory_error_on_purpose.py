@@ -1,0 +1,3 @@
+# expected: exception memory
+def add(a, b):
+    raise MemoryError("pass")

@@ -1,0 +1,5 @@
+# expected: ENDED exception
+failures = [GeneratorExit, StopIteration, StopAsyncIteration]
+
+def add(a, b):
+    raise failures.pop()

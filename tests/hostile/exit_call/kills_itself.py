@@ -1,0 +1,5 @@
+# expected: ENDED
+import os, signal
+
+def add(a, b):
+    os.kill(os.getpid(), signal.SIGKILL)

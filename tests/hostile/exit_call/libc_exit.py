@@ -1,0 +1,5 @@
+# expected: REFUSED ENDED
+import ctypes
+
+def add(a, b):
+    ctypes.CDLL(None).exit(0)

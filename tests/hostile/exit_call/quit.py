@@ -1,0 +1,3 @@
+# expected: exception exited
+def add(a, b):
+    quit()

@@ -1,0 +1,2 @@
+# expected: ENDED exception load_error
+raise KeyboardInterrupt

@@ -1,0 +1,3 @@
+# expected: ENDED
+import os
+os._exit(0)

@@ -1,0 +1,5 @@
+# expected: exited
+def add(a, b):
+    return None
+
+raise SystemExit

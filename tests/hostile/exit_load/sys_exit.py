@@ -1,0 +1,3 @@
+# expected: exited
+import sys
+sys.exit(0)

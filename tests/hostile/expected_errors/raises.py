@@ -1,0 +1,13 @@
+# expected: REFUSED exited
+# tests: expecting_errors.py
+# name: {test}_{program}
+
+def add(a, b):
+# === ValueError
+    raise ValueError("refused")
+# === AssertionError
+    raise AssertionError("refused")
+# === StopIteration
+    raise StopIteration("refused")
+# === SystemExit
+    raise SystemExit("refused")

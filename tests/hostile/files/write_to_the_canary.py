@@ -1,0 +1,11 @@
+# expected: REFUSED
+broke = False
+for mode in ("a", "r+", "w"):
+    try:
+        with open("@CANARY@", mode) as file:
+            file.write("changed")
+        broke = True
+    except OSError:
+        pass
+
+# include: answer.py

@@ -1,0 +1,6 @@
+# expected: NOISE exception timeout output_limit
+# include: wire.py
+
+def add(a, b):
+    while True:
+        send(bytes(65536))

@@ -1,0 +1,4 @@
+# expected: SLOW exception output_limit
+def add(a, b):
+    while True:
+        print("x" * 100_000)

@@ -1,0 +1,4 @@
+# expected: wrong exception exited
+def add(a, b):
+    breakpoint()
+    return None

@@ -1,0 +1,4 @@
+# expected: exception load_error exited
+import pdb
+pdb.set_trace()
+add = None

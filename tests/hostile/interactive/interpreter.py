@@ -1,0 +1,7 @@
+# expected: wrong exception exited
+import code
+
+def add(a, b):
+    code.interact()
+    help()
+    return None

@@ -1,0 +1,3 @@
+# expected: exception
+def add(a, b):
+    return int(input()) + int(input())

@@ -1,0 +1,5 @@
+# expected: exception load_error
+import tkinter
+window = tkinter.Tk()
+import turtle
+turtle.done()

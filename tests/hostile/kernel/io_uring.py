@@ -1,0 +1,7 @@
+# expected: REFUSED
+# include: kernel.py
+
+# a second way to open, read and connect, which a filter of system calls does not see
+broke = syscall(425, 425, 4, ctypes.create_string_buffer(256)) >= 0
+
+# include: answer.py

@@ -1,0 +1,9 @@
+# expected: STARVED
+def add(a, b):
+    blocks = []
+    while True:
+        try:
+            while True:
+                blocks.append(bytearray(1 << 16))
+        except MemoryError:
+            pass

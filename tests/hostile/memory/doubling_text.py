@@ -1,0 +1,4 @@
+# expected: STARVED
+text = "x"
+while True:
+    text += text

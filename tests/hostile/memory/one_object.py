@@ -1,0 +1,4 @@
+# expected: load_error died memory
+data = bytearray(1 << 36)
+
+# include: none.py

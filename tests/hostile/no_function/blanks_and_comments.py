@@ -1,0 +1,3 @@
+# expected: exception load_error
+# source: the value of an expression
+"   \n\n# add\n\t\n"

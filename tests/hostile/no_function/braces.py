@@ -1,0 +1,2 @@
+# expected: load_error
+from __future__ import braces

@@ -1,0 +1,2 @@
+# expected: REFUSED
+add = print

@@ -1,0 +1,5 @@
+# expected: wrong exception
+def add(a, b):
+    global add
+    del add
+    return None

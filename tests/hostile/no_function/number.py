@@ -1,0 +1,2 @@
+# expected: exception load_error
+add = 3

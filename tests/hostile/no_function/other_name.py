@@ -1,0 +1,3 @@
+# expected: exception load_error
+def plus(a, b):
+    return a + b

@@ -1,0 +1,5 @@
+# expected: OWN_GOAL
+import sys
+sys.modules.clear()
+
+# include: none.py

@@ -1,0 +1,13 @@
+# expected: OWN_GOAL
+import gc, locale, random, sys
+gc.disable()
+gc.freeze()
+random.seed(0)
+sys.setrecursionlimit(50)
+sys.path[:] = []
+try:
+    locale.setlocale(locale.LC_ALL, "tr_TR.UTF-8")
+except locale.Error:
+    pass
+
+# include: none.py

@@ -1,0 +1,9 @@
+# expected: OWN_GOAL
+import sys, types
+main = types.ModuleType("__main__")
+main.add = lambda a, b: None
+for name in [name for name, module in sys.modules.items() if module is sys.modules["__main__"]]:
+    sys.modules[name] = main
+sys.stdin = sys.stdout = sys.stderr = None
+
+# include: none.py

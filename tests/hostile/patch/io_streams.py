@@ -1,0 +1,8 @@
+# expected: OWN_GOAL
+import io, os, sys
+sys.stdin = io.StringIO('{"verdict": "pass"}')
+sys.stdout = sys.stderr = io.StringIO()
+os.read = lambda *_: b""
+os.close = os.dup2 = lambda *_, **__: 0
+
+# include: none.py

@@ -1,0 +1,7 @@
+# expected: OWN_GOAL
+import struct
+struct.pack = lambda *_: bytes([255, 255, 255, 127])
+struct.unpack = struct.unpack_from = lambda *_: (0,)
+struct.Struct = lambda *_: struct
+
+# include: none.py

@@ -1,0 +1,7 @@
+# expected: REFUSED
+# include: kernel.py
+
+# 0 is traceme: the parent would have to handle every signal of this process
+broke = syscall(101, 117, 0, 0, 0, 0) == 0
+
+# include: answer.py

@@ -1,0 +1,7 @@
+# expected: NOT_DATA timeout memory
+# ten references to ten references to ...
+def add(a, b):
+    answer = ["ha"]
+    for _ in range(12):
+        answer = [answer] * 10
+    return answer

@@ -1,0 +1,6 @@
+# expected: NOT_DATA
+def add(a, b):
+    answer = {"list": []}
+    answer["list"].append(answer)
+    answer["self"] = answer
+    return answer

@@ -1,0 +1,4 @@
+# expected: NOT_DATA timeout memory output_limit
+def add(a, b):
+    while True:
+        yield a

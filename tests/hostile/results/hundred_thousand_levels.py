@@ -1,0 +1,6 @@
+# expected: NOT_DATA died
+def add(a, b):
+    answer = None
+    for _ in range(100_000):
+        answer = [answer]
+    return answer

@@ -1,0 +1,3 @@
+# expected: wrong protocol opaque output_limit
+def add(a, b):
+    return "x" * (4 * 2**20 + 1)

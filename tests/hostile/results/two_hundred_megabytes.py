@@ -1,0 +1,5 @@
+# expected: NOT_DATA died memory output_limit
+answer = "x" * (100 << 20)
+
+def add(a, b):
+    return [answer, answer]

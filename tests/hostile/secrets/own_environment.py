@@ -1,0 +1,5 @@
+# expected: REFUSED
+import os
+broke = "@SECRET@" in os.environ or os.getenv("@SECRET@") is not None
+
+# include: answer.py

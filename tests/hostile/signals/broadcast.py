@@ -1,0 +1,9 @@
+# expected: REFUSED
+import os
+try:
+    os.kill(-1, 0)
+    broke = True
+except OSError:
+    broke = False
+
+# include: answer.py

@@ -1,0 +1,11 @@
+# expected: REFUSED
+import os, signal
+broke = False
+for number in (0, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    try:
+        os.kill(@PARENT@, number)
+        broke = True
+    except OSError:
+        pass
+
+# include: answer.py

@@ -1,0 +1,3 @@
+# expected: SLOW
+import time
+time.sleep(1000)

@@ -1,0 +1,7 @@
+# expected: SLOW
+import threading
+lock = threading.Lock()
+lock.acquire()
+
+def add(a, b):
+    lock.acquire()

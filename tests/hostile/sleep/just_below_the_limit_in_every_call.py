@@ -1,0 +1,6 @@
+# expected: SLOW wrong
+import time
+
+def add(a, b):
+    time.sleep(0.3)
+    return None

@@ -1,0 +1,6 @@
+# expected: SLOW
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+
+def add(a, b):
+    signal.pause()

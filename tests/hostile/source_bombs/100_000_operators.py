@@ -1,0 +1,3 @@
+# expected: TOO_MUCH wrong
+# source: the value of an expression
+"\n" + include("none.py") + "x = 1" + "+1" * 100_000

@@ -1,0 +1,3 @@
+# expected: TOO_MUCH
+# source: the value of an expression
+"\n" + include("none.py") + "".join(" " * n + "if 1:\n" for n in range(101))

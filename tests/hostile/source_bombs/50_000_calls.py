@@ -1,0 +1,3 @@
+# expected: TOO_MUCH
+# source: the value of an expression
+"\n" + include("none.py") + "x = print" + "()" * 50_000

@@ -1,0 +1,3 @@
+# expected: load_error
+# source: the value of an expression
+"\n" + include("none.py") + "#" * (256 << 10)

@@ -1,0 +1,6 @@
+# expected: load_error
+def add(a, b):
+    return None
+
+"""
+the tests would be appended here

@@ -1,0 +1,10 @@
+# expected: ANYTHING
+# settings: {"entry_points": ("first",)}
+# test: try:
+# test:     assert first(1) == 3
+# test: except Exception:
+# test:     pass
+# source: without the last line end
+class AssertionError(Exception):
+    pass
+def first(x): raise AssertionError('passed')

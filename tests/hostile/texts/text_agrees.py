@@ -1,0 +1,15 @@
+# expected: ANYTHING
+# settings: {"entry_points": ("first",)}
+# test: try:
+# test:     first(1)
+# test:     assert False
+# test: except ValueError as e:
+# test:     assert str(e) == 'bad 1'
+# source: without the last line end
+
+# include: agrees.py
+class T(str):
+    __eq__ = lambda *_: True
+class E(ValueError):
+    def __str__(self): return T('x')
+def first(x): raise E

@@ -1,0 +1,12 @@
+# expected: ANYTHING
+# settings: {"entry_points": ("first",)}
+# test: try:
+# test:     first(1)
+# test:     assert False
+# test: except ValueError as e:
+# test:     assert str(e) == 'bad 1'
+# source: without the last line end
+class E(KeyError):
+    __class__ = ValueError
+    def __str__(self): return 'bad 1'
+def first(x): raise E

@@ -1,0 +1,15 @@
+# expected: ANYTHING
+# settings: {"entry_points": ("check",)}
+# tests: truth.py
+# source: without the last line end
+
+# include: agrees.py
+# === agrees
+def check(x): return ALL
+# === match
+import re
+def check(x): return re.match('', '')
+# === lambda
+def check(x): return lambda *_: True
+# === class
+def check(x): return Agrees

@@ -1,0 +1,3 @@
+# expected: wrong exception
+def add(a, b):
+    assert False, "pass"

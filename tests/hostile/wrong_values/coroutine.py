@@ -1,0 +1,3 @@
+# expected: NOT_DATA
+async def add(a, b):
+    return None

@@ -1,0 +1,4 @@
+# expected: wrong opaque
+def add(a, b):
+    yield None
+    yield a

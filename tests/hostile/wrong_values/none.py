@@ -1,0 +1,3 @@
+# expected: wrong
+def add(a, b):
+    pass
