@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-import lib.config
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
+from lib.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
+from lib.config.loader import keys_of
 from lib.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -270,8 +270,8 @@ def test_an_override_that_nests_or_holds_itself_is_one_mistake(tmp_path):
             assert line.startswith(f"override '{key}=...': ") and len(line) < 200
 
 
-def test_a_file_that_can_not_be_read_is_one_sentence(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the config can not be read \(No such file"):
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the config cannot be read \(No such file"):
         load(ScoreConfig, tmp_path / "nowhere.yaml")
     with pytest.raises(ConfigError, match="Is a directory"):
         load(ScoreConfig, tmp_path)
@@ -331,7 +331,7 @@ def test_a_conflict_is_not_told_of_a_field_that_is_wrong_itself(tmp_path):
         (["train.stage1_steps=0", "train.stage2_steps=0"], "nothing would be trained"),
         (["train.stage1_steps=0", "train.stage2_epochs=0"], "nothing would be trained"),
         (["train.attempts_per_prompt=1", "train.revisions_per_attempt=1"], "leave_one_out needs at least two"),
-        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 can not adapt"),
+        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 cannot adapt"),
     ],
 )
 def test_values_that_do_not_fit_together(tmp_path, overrides, text):
@@ -486,6 +486,6 @@ def test_the_reference_has_every_key_as_the_classes_have_it():
     builder = runpy.run_path(str(ROOT / "docs/config_reference.py"))
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
     assert page == builder["reference"]()
-    names = {key.rpartition(".")[2] for kind in lib.config.KINDS for key in lib.config._keys(kind)}
+    names = {key.rpartition(".")[2] for kind in KINDS for key in keys_of(kind)}
     assert len(names) > 150 and all(f"\n| `{name}` | " in page for name in names) and "|  |\n" not in page
     assert "| `checkpoint_every` | integer ≥ 0 | `0` | steps; 0 = at the end, and of each stage |" in page
