@@ -339,6 +339,20 @@ def test_values_that_do_not_fit_together(tmp_path, overrides, text):
     assert text in line
 
 
+def test_a_conflict_inside_a_section_is_told_in_the_line_of_its_key(tmp_path):
+    text = SINGLE + "teacher:\n  endpoint: {model: m, base_url: here}\n  hint:\n    train: on_policy\n    retries: 1\n"
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text, "opponent.snapshots={}", "opponent.thinking.budget_tokens=9", kind=SelfPlayConfig)
+    lines = sorted(str(caught.value).replace(f"{tmp_path}/", "").splitlines())
+    starts = [
+        "override 'opponent.thinking.budget_tokens=9': opponent.thinking: a snapshot thinks as the policy does: remove",
+        "task.yaml:12: teacher.endpoint.base_url: no address: 'here'; write http://HOST:PORT/v1",
+        "task.yaml:15: teacher.hint.retries: one retry has nobody to be compared with: raise retries, or set train: ",
+    ]
+    assert len(lines) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
+
+
 @pytest.mark.parametrize("trick", ["top_p", "top_k", "min_p", "repetition_penalty"])
 def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
     lines = mistakes(tmp_path, GOOD, f"generation.{trick}=0.9", "generation.temperature=0")
@@ -452,6 +466,13 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
 def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
     steps = [loaded(tmp_path, GOOD, f"train.stage{without}_steps=0", smoke=8).train for without in (1, 2)]
     assert [(each.stage1_steps, each.stage2_steps) for each in steps] == [(0, 2), (2, 0)]
+
+
+def test_smoke_leaves_out_what_a_config_does_not_have(tmp_path):
+    both = ("opponent.snapshots.every_steps=9", "teacher.endpoint.model=m", "teacher.hint.neither=0.5")
+    assert loaded(tmp_path, SINGLE, smoke=8, kind=SelfPlayConfig).opponent is None
+    small = loaded(tmp_path, SINGLE, *both, smoke=8, kind=SelfPlayConfig)
+    assert (small.opponent.snapshots.every_steps, small.teacher.hint.neither) == (1, 1)
 
 
 @pytest.mark.parametrize(("examples", "batch"), [(1, 1), (3, 2), (8, 2), (16, 4)])

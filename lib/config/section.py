@@ -18,7 +18,7 @@ Conflicts = Iterator[tuple[tuple[str, ...], str]]  # the keys involved, and a se
 class Section(BaseModel):
     """Base of every block of the YAML: unknown keys are mistakes, values never change after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, coerce_numbers_to_str=False)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def _conflicts(self) -> Conflicts:
         """Yields values that do not fit together and have their keys here, or in different sections of this one."""
