@@ -89,8 +89,6 @@ HINT_REQUEST = """You help a student with the problem below, and you have seen t
 pointer in plain English, of at most 30 words. No code, no answer, no preamble.
 
 {question}"""
-
-
 CRITIQUE_REQUEST = """A student failed at the problem below. Say in plain English, in at most 30 words, what to \
 change. No code, no answer, no preamble.
 
