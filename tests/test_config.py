@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-import lib.config
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
+from lib.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
+from lib.config.loader import keys_of
 from lib.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -270,8 +270,8 @@ def test_an_override_that_nests_or_holds_itself_is_one_mistake(tmp_path):
             assert line.startswith(f"override '{key}=...': ") and len(line) < 200
 
 
-def test_a_file_that_can_not_be_read_is_one_sentence(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the config can not be read \(No such file"):
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the config cannot be read \(No such file"):
         load(ScoreConfig, tmp_path / "nowhere.yaml")
     with pytest.raises(ConfigError, match="Is a directory"):
         load(ScoreConfig, tmp_path)
@@ -331,12 +331,26 @@ def test_a_conflict_is_not_told_of_a_field_that_is_wrong_itself(tmp_path):
         (["train.stage1_steps=0", "train.stage2_steps=0"], "nothing would be trained"),
         (["train.stage1_steps=0", "train.stage2_epochs=0"], "nothing would be trained"),
         (["train.attempts_per_prompt=1", "train.revisions_per_attempt=1"], "leave_one_out needs at least two"),
-        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 can not adapt"),
+        (["train.adaptive_beta2.target=0.1", "train.beta2=0"], "a beta2 of 0 cannot adapt"),
     ],
 )
 def test_values_that_do_not_fit_together(tmp_path, overrides, text):
     (line,) = mistakes(tmp_path, GOOD, *overrides)
     assert text in line
+
+
+def test_a_conflict_inside_a_section_is_told_in_the_line_of_its_key(tmp_path):
+    text = SINGLE + "teacher:\n  endpoint: {model: m, base_url: here}\n  hint:\n    train: on_policy\n    retries: 1\n"
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text, "opponent.snapshots={}", "opponent.thinking.budget_tokens=9", kind=SelfPlayConfig)
+    lines = sorted(str(caught.value).replace(f"{tmp_path}/", "").splitlines())
+    starts = [
+        "override 'opponent.thinking.budget_tokens=9': opponent.thinking: a snapshot thinks as the policy does: remove",
+        "task.yaml:12: teacher.endpoint.base_url: no address: 'here'; write http://HOST:PORT/v1",
+        "task.yaml:15: teacher.hint.retries: one retry has nobody to be compared with: raise retries, or set train: ",
+    ]
+    assert len(lines) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True)), lines
 
 
 @pytest.mark.parametrize("trick", ["top_p", "top_k", "min_p", "repetition_penalty"])
@@ -454,6 +468,13 @@ def test_smoke_of_one_stage_has_an_evaluation_in_its_middle(tmp_path):
     assert [(each.stage1_steps, each.stage2_steps) for each in steps] == [(0, 2), (2, 0)]
 
 
+def test_smoke_leaves_out_what_a_config_does_not_have(tmp_path):
+    both = ("opponent.snapshots.every_steps=9", "teacher.endpoint.model=m", "teacher.hint.neither=0.5")
+    assert loaded(tmp_path, SINGLE, smoke=8, kind=SelfPlayConfig).opponent is None
+    small = loaded(tmp_path, SINGLE, *both, smoke=8, kind=SelfPlayConfig)
+    assert (small.opponent.snapshots.every_steps, small.teacher.hint.neither) == (1, 1)
+
+
 @pytest.mark.parametrize(("examples", "batch"), [(1, 1), (3, 2), (8, 2), (16, 4)])
 def test_smoke_of_four_examples_a_process_lets_all_take_part(tmp_path, examples, batch):
     assert loaded(tmp_path, GOOD, smoke=examples).train.stage2_batch_size == batch
@@ -486,6 +507,6 @@ def test_the_reference_has_every_key_as_the_classes_have_it():
     builder = runpy.run_path(str(ROOT / "docs/config_reference.py"))
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
     assert page == builder["reference"]()
-    names = {key.rpartition(".")[2] for kind in lib.config.KINDS for key in lib.config._keys(kind)}
+    names = {key.rpartition(".")[2] for kind in KINDS for key in keys_of(kind)}
     assert len(names) > 150 and all(f"\n| `{name}` | " in page for name in names) and "|  |\n" not in page
     assert "| `checkpoint_every` | integer ≥ 0 | `0` | steps; 0 = at the end, and of each stage |" in page

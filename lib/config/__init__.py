@@ -1,0 +1,33 @@
+"""YAML in, validated objects out: unknown keys forbidden, all mistakes at once, `--smoke` and overrides as functions.
+
+Nothing here imports torch, so a mistake answers within a second. There is one class per script; the comments of its
+fields are the reference for every key (docs/config.md). Whether values fit together is checked by `_conflicts()` of the
+smallest section that has them all; what `--smoke` changes is a table, `smoke_overrides()`. Other chapters import all
+names from here. The parts, in reading order; each may refer back only:
+
+trees       YAML text as nested dicts, with the line of every dotted key
+section     what every section is
+shared      what the configs of several scripts have
+rl          what those of both RL scripts have
+chat        what those of scripts that ask chats have
+score       train.py
+selfplay    rl_train_gspo_selfplay.py
+collect     collect_rollouts.py
+sft         sft_train.py
+sweep       sweep.py
+loader      from a file and overrides to a config, with all mistakes at once
+options     the command lines of the scripts
+"""
+# ruff: noqa: F401  (others import these names)
+
+from lib.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
+from lib.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, Web
+from lib.config.loader import KINDS, dump, load
+from lib.config.options import parse, parser, positive, resuming_parser, training_parser
+from lib.config.rl import Dataset, Eval, RLConfig, TrainLoop
+from lib.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
+from lib.config.selfplay import Curriculum, GspoTrain, Opponent, SamplerCorrection, SelfPlayConfig, Snapshots, Teacher
+from lib.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
+from lib.config.shared import Lora, Model, Optimizer, Reward, RunConfig, Sandbox, weights_of
+from lib.config.sweep import SweepConfig
+from lib.config.trees import differences, read_tree

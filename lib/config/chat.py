@@ -1,0 +1,92 @@
+"""What the configs of scripts that ask chats have: prompts, servers, thinking."""
+
+import re
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+
+
+class ChatPrompts(Section):
+    """What is asked. `{column}` in `user` is filled from the row; double a brace to keep it."""
+
+    system: str = ""  # system message; empty: none
+    user: str = "{prompt}"  # the user message
+    messages_field: Name | None = None
+    # a column that holds a whole chat, used in place of `user`; `system` is put before chats without a system message
+
+
+class Endpoint(Section):
+    """A model behind an OpenAI-compatible server: OpenAI, Azure, Together, vLLM, llama.cpp, `transformers serve`.
+
+    What openai's client reads in the environment holds, such as OPENAI_ORG_ID, HTTPS_PROXY and OPENAI_CUSTOM_HEADERS.
+    """
+
+    base_url: str | None = None  # up to and including /v1; null: OPENAI_BASE_URL if that is set, else OpenAI itself
+    model: Name  # the model's name on the server
+    api: Literal["chat", "responses"] = "chat"  # which API to call: /chat/completions or /responses
+    api_key_env: Name | None = None  # name of the environment variable that holds the key, not the key itself;
+    # null: no key, or OPENAI_API_KEY if base_url is null too
+    azure_api_version: Name | None = None
+    # such as 2024-10-21, for Azure: base_url (or AZURE_OPENAI_ENDPOINT) is then the resource's address,
+    # https://RESOURCE.openai.azure.com, `model` is a deployment, and the key is in AZURE_OPENAI_API_KEY by default
+    headers: dict[Name, str] = {}  # sent with every request and saved in config.yaml, so put no secrets here
+    max_concurrency: Count = 32  # maximum number of requests at once
+    deadline_s: Positive = 120.0  # seconds for one reply, including all retries
+    max_retries: CountOrZero = 5
+    # retries of a request after status 408, 409, 429 or 5xx, a malformed reply or a broken connection
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    # name of the request field for the token limit; OpenAI's new models need max_completion_tokens
+    extra_body: dict[str, Any] = {}
+    # fields added to every request as they are, such as {reasoning: {effort: low}}; {seed: null} sends no seed
+    input_price: Weight = 0.0  # price of a million input tokens in your currency, to report what a run costs
+    output_price: Weight = 0.0  # the same for tokens that it writes
+
+    def _conflicts(self) -> Conflicts:
+        address = self.base_url
+        if address is not None and (wrong := wrong_address(address)):
+            yield ("base_url",), wrong
+        elif address and self.azure_api_version and urlsplit(address).path.strip("/"):
+            yield (
+                ("base_url", "azure_api_version"),
+                "of Azure it is the resource alone, such as https://RESOURCE.openai.azure.com: the rest is added",
+            )
+        for name, value in self.headers.items():
+            if not (name + value).isascii() or not (name + value).isprintable():
+                yield ("headers",), f"{name!r} has a character that no header has, such as a line break"
+
+    def cost(self, read: int, written: int) -> float:
+        """Returns the cost of `read` input tokens and `written` output tokens."""
+        return (read * self.input_price + written * self.output_price) / 1e6
+
+
+def wrong_address(url: str) -> str:
+    """Returns what is wrong with a server's address, "" if nothing is."""
+    if not re.match(r"https?://[^\s/]+", url):
+        return f"no address: {url!r}; write http://HOST:PORT/v1"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  (it raises where it is none)
+    except ValueError as error:
+        return f"no address: {error}; write http://HOST:PORT/v1"
+    if parts.username is not None:
+        return "it holds a name or password, which logs would show: use endpoint.api_key_env"
+    return ""
+
+
+class Thinking(Section):
+    """Reasoning before the answer: counted apart, and read by rewards between its tags, as they read it in training."""
+
+    enabled: bool | None = None  # passed to the chat template as `enable_thinking`; null: the template decides
+    budget_tokens: CountOrZero = 0  # tokens for reasoning, on top of max_new_tokens
+    open_tag: Name = "<think>"  # opens a block of reasoning
+    close_tag: Name = "</think>"  # closes it
+
+
+def switch_conflicts(key: str, endpoint: Endpoint | None, thinking_key: str, thinking: Thinking) -> Conflicts:
+    """Yields a conflict if a server is to switch its thinking on or off by an API that cannot."""
+    if endpoint and endpoint.api == "responses" and thinking.enabled is not None:
+        yield (
+            (f"{thinking_key}.enabled", f"{key}.api"),
+            f"the responses API has no such switch: use {key}.extra_body, such as {{reasoning: {{effort: low}}}}",
+        )

@@ -1,0 +1,160 @@
+"""The config of collect_rollouts.py: who answers, with which tools, and which answers are kept."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from lib.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
+from lib.config.shared import AtMost, Model, Reward, RunConfig, Sandbox, Source
+
+SMOKE_REPLY_TOKENS = 256  # per reply that is not trained on: room for a short solution
+
+
+class KeptThinking(Thinking):
+    """Reasoning of rollouts."""
+
+    keep: bool = True  # true: rows include the reasoning between its tags, so that SFT trains on it
+
+
+class ChatSampling(Section):
+    """How chats are answered, and budgets in tokens. Nothing is trained on these log-probs, so top_p is allowed."""
+
+    samples_per_prompt: Count = 1  # answers to each prompt
+    temperature: Weight = 1.0  # 0: greedy decoding
+    top_p: Share = 1.0  # for endpoints only
+    max_new_tokens: Count = 1024  # maximum tokens of one reply; thinking.budget_tokens come on top
+    thinking: KeptThinking = KeptThinking()
+    batch_size: Count = 64  # maximum number of replies that a local model decodes at once
+
+    @property
+    def most_tokens(self) -> int:
+        """Returns the token limit of one reply, reasoning included."""
+        return self.max_new_tokens + self.thinking.budget_tokens
+
+    def _conflicts(self) -> Conflicts:
+        if self.temperature == 0 and self.samples_per_prompt > 1:
+            keys = ("temperature", "samples_per_prompt")
+            yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
+
+
+class Web(Section):
+    """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
+
+    enabled: bool = False  # true: the tools may reach public internet addresses, and no others
+    folder: str | None = None  # folder of documents (.txt .md .html) to use instead of the internet, offline
+    timeout_s: Annotated[float, Field(gt=0, le=120)] = 15.0
+    # seconds for one call: name resolution, connection, redirects and body together
+    max_characters: Count = 20_000  # maximum length of a page's text; the rest is cut
+    ports: list[Annotated[int, Field(ge=1, le=65535)]] = [80, 443]  # ports that may be reached
+    allowed_domains: list[Name] = []  # domains that may be fetched, with their subdomains; empty: all public ones
+    blocked_hosts: list[Name] = []
+    # hosts never to fetch from, such as your own public ones: names (with their subdomains), addresses, networks
+    per_host_per_minute: Count = 300
+    # maximum requests to one host per minute; more must wait, or fail if that takes too long. All rollouts share the
+    # limit, so it is high: a hundred of them may ask one encyclopedia at once
+    user_agent: Name = "Rematch/0.1 (research)"  # sent with every request
+
+
+class Tools(Section):
+    """What the model may call while it answers. Outputs of tools are never trained on."""
+
+    names: list[Name] = []  # python.run, web.search, web.fetch, or the dotted path of your own function
+    protocol: Literal["auto", "native", "json"] = "auto"
+    # how the model calls a tool. native: by the tool calls of the chat template or the endpoint; json: by one JSON
+    # object at the end of a message; auto: native, unless the model is local and its template does not support tools
+    max_turns: Count = 6  # maximum number of messages of the model in one episode
+    max_calls_per_turn: Count = 1  # further calls of a turn are refused
+    call_timeout_s: Positive = 60.0  # seconds of one call
+    total_timeout_s: Positive = 300.0  # seconds for all calls of an episode together
+    max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
+    max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
+    web: Web = Web()
+
+    @property
+    def uses_web(self) -> bool:
+        """Tells whether any of the tools is a web tool."""
+        return any(name.startswith("web.") for name in self.names)
+
+    def _conflicts(self) -> Conflicts:
+        if self.uses_web and not self.web.enabled and self.web.folder is None:
+            keys = ("names", "web.enabled", "web.folder")
+            yield keys, "web tools are off: set tools.web.enabled: true, or give a tools.web.folder of documents"
+        if self.web.enabled and self.web.folder:
+            yield ("web.enabled", "web.folder"), "give one of the two: the internet, or a folder of documents"
+
+
+class Collection(Section):
+    """Which of the rollouts go into `selected.jsonl`. May change at a --resume: nothing is asked again."""
+
+    min_reward: float | None = None  # null: any reward
+    only_matches: bool | None = None  # true: only right answers; null: true if a `reward` is given
+    best_of: Count | None = None  # maximum rows per prompt: those with the highest reward, then the shortest
+    distinct: bool = True  # true: of equal completions of a prompt, only the first
+    truncated: bool = False  # true: also completions that were cut off by a limit
+
+
+class Upload(Section):
+    """Where the selected rows go, beside the run directory."""
+
+    repo_id: Name  # id of a dataset on the Hugging Face Hub
+    private: bool = True  # false: everybody may see it
+
+
+class RolloutDataset(Source):
+    """Rows to ask about: a hub id, a file, a folder of files, or a saved data set."""
+
+    target_field: Name | None = None  # the column with the right answer, for rewards that compare with it
+    max_rows: Count | None = None  # use at most this many rows, the first ones
+
+
+class CollectConfig(RunConfig):
+    """collect_rollouts.py"""
+
+    endpoint: Endpoint | None = None  # the server that answers; give either this or `model`
+    model: Model | None = None  # the model that answers, loaded in this process; give either this or `endpoint`
+    adapter: str | None = None  # a LoRA adapter for the local `model`
+    dataset: RolloutDataset
+    prompts: ChatPrompts = ChatPrompts()
+    generation: ChatSampling = ChatSampling()
+    tools: Tools = Tools()
+    reward: Reward | None = None  # how answers are judged; null: not at all
+    sandbox: Sandbox = Sandbox()
+    select: Collection = Collection()
+    upload: Upload | None = None
+
+    def _conflicts(self) -> Conflicts:
+        if (self.endpoint is None) == (self.model is None):
+            yield ("endpoint", "model"), "give one of the two: a server to ask, or a model to load"
+        yield from switch_conflicts("endpoint", self.endpoint, "generation.thinking", self.generation.thinking)
+        yield from self._conflicts_of_model()
+        if self.reward is None and (self.select.min_reward is not None or self.select.only_matches):
+            keys = ("reward", "select.min_reward", "select.only_matches")
+            yield keys, "there is no reward to select by: give `reward`, or remove the threshold"
+
+    def _conflicts_of_model(self) -> Conflicts:
+        most = self.generation.most_tokens
+        if self.adapter and self.model is None:
+            yield ("adapter", "model"), "an adapter needs a local model: give `model`, or remove it"
+        if self.model and self.generation.top_p < 1:
+            yield ("generation.top_p", "model"), "a local model samples from all of its distribution: set top_p to 1"
+        if self.model and most >= self.model.max_seq_length:
+            keys = ("generation.max_new_tokens", "generation.thinking.budget_tokens", "model.max_seq_length")
+            yield keys, f"a reply of up to {most} tokens leaves no room for a prompt: lower it, or raise max_seq_length"
+
+    @property
+    def selection(self) -> Collection:
+        """Returns `select` with a value for `only_matches`."""
+        chosen = self.select.only_matches
+        return self.select.model_copy(update={"only_matches": self.reward is not None if chosen is None else chosen})
+
+    def smoke_overrides(self, examples: int) -> dict[str, Any]:
+        """Returns what makes a run of at most `examples` rows, two short samples of each and one round of tools."""
+        return super().smoke_overrides(examples) | {
+            "dataset.max_rows": examples,
+            "generation.samples_per_prompt": AtMost(2),
+            "generation.max_new_tokens": AtMost(SMOKE_REPLY_TOKENS),
+            "generation.thinking.budget_tokens": AtMost(SMOKE_REPLY_TOKENS),
+            "tools.max_turns": AtMost(2),
+            "upload": None,
+        }

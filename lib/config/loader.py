@@ -1,0 +1,194 @@
+"""From a YAML file and overrides to a config, with all mistakes at once; and back to YAML."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from lib.config.collect import CollectConfig
+from lib.config.rl import SAMPLER_TRICKS
+from lib.config.score import ScoreConfig
+from lib.config.selfplay import SelfPlayConfig
+from lib.config.sft import SFTConfig
+from lib.config.shared import Outputs
+from lib.config.sweep import SweepConfig
+from lib.config.trees import Knot, copied, differences, put, read, shortened, value_of
+from lib.errors import ConfigError
+from lib.registry import did_you_mean
+
+Config = TypeVar("Config", bound=Outputs)
+KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
+RENAMED = {  # keys of earlier versions, with their present names
+    "dataset.input_field": "prompts.user",
+    "model.model_id": "model.name",
+    "lora_r": "lora.r",
+    "lora_alpha": "lora.alpha",
+    "lora_target_modules": "lora.targets",
+    "generation_temperature": "temperature",
+    "num_generations": "group_size",
+    "kl_coeff": "beta",
+    "wandb_project": "project",
+    "report_to": "backend",
+}
+
+
+def load(
+    kinds: type[Config] | tuple[type[Config], ...],
+    path: Path,
+    overrides: list[str] = (),
+    smoke: int | None = None,
+    say: Callable[[str], None] = print,
+) -> Config:
+    """Returns the validated config of `path`, with overrides and then `--smoke` applied; says what the latter changes.
+
+    Of several `kinds`, takes the one with the fewest unknown keys in the file, the first if tied. Raises ConfigError:
+    one line per mistake, with file and line, dotted key, what was got and what to do; or one line if the file is the
+    config of another script.
+    """
+    tree, lines, mistakes = read(path)
+    kind = _kind_of(tree, kinds if isinstance(kinds, tuple) else (kinds,), path)
+    for text in overrides:
+        mistakes += _override(tree, lines, text)
+    config, found = _validate(kind, tree)
+    mistakes += [(lines.get(key) or lines.get(key.rpartition(".")[0]), f"{key}: {message}") for key, message in found]
+    if mistakes:
+        places = (line if isinstance(line, str) else f"{path}:{line}" if line else path for line, _ in mistakes)
+        raise ConfigError("\n".join(f"{at}: {text}" for at, (_, text) in zip(places, mistakes, strict=True)))
+    if not smoke:
+        return config
+    small = config.smoke(smoke)
+    changes = differences(config.model_dump(mode="json"), small.model_dump(mode="json"))
+    say(f"--smoke {smoke} changes {', '.join(f'{key} {change}' for key, change in changes)}")
+    return small
+
+
+def dump(config: Outputs) -> str:
+    """Returns the resolved config as YAML that `load` reads back."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+
+
+def keys_of(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yields every dotted key of a config, without the names of sections."""
+    for name, field in kind.model_fields.items():
+        section = _section_of(field)
+        if section is None:
+            yield prefix + name
+        else:
+            yield from keys_of(section, f"{prefix}{name}.")
+
+
+def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Config]:
+    """Returns the one of `kinds` that a file is: the one with the fewest unknown keys.
+
+    Raises ConfigError if that has unknown keys and the config of another script has none, so a typo stays a typo.
+    Missing keys do not count: they are reported by name.
+    """
+    kind = min(kinds, key=lambda each: _unknown_keys(each, tree))
+    owner = next((each for each in KINDS if not _unknown_keys(each, tree)), kind)
+    if _unknown_keys(kind, tree) and owner is not kind:
+        scripts = " or ".join(each.__doc__ for each in kinds)
+        raise ConfigError(
+            f"{path}: this is a config of {owner.__doc__}, expected one of {scripts}: give such a file, or start "
+            f"{owner.__doc__}"
+        )
+    return kind
+
+
+def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
+    """Counts the keys of a tree that a section does not know, including those of its own sections."""
+    count = 0
+    for key, value in tree.items():
+        if key not in kind.model_fields:
+            count += 1
+        elif isinstance(value, dict) and (section := _section_of(kind.model_fields[key])):
+            count += _unknown_keys(section, value)
+    return count
+
+
+def _override(tree: dict, lines: dict[str, Any], text: str) -> list[tuple[Any, str]]:
+    """Sets one `section.key=value` in the tree; returns the mistake in it, if there is one."""
+    where = f"override '{text}'"
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        return [(where, "expected section.key=value, for example optimizer.learning_rate=1e-5")]
+    try:
+        lines |= dict.fromkeys([*put(tree, key, value_of(value)), key], where)
+    except Knot as error:
+        return [(f"override '{key}=...'", error.problem)]
+    return []
+
+
+def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple[str, str]]]:
+    """Returns the config and every mistake in it: pydantic's first, then the conflicts among its valid fields."""
+    found: dict[str, str] = {}  # sentences by dotted key
+    replaced: tuple[str, ...] = ()  # keys with another value: mistakes in it, or below it, are already reported
+    tree, config, conflicts = copied(tree), None, ()
+    for _ in range(3):  # wrong values are taken out, so that the other fields can still be checked together
+        try:
+            config = kind.model_validate(tree)
+            conflicts = [(keys[0], text) for keys, text in config.conflicts() if not found.keys() & set(keys)]
+            break
+        except ValidationError as error:
+            explained = [_explain(kind, tree, problem) for problem in error.errors()]
+        for key, message, _ in explained:
+            if not f"{key}.".startswith(replaced):
+                found.setdefault(key, message)
+        replaced += tuple(f"{key}." for key, _, is_replaced in explained if is_replaced)
+    return config, [*found.items(), *conflicts]
+
+
+def _explain(kind: type[BaseModel], tree: dict, problem: dict[str, Any]) -> tuple[str, str, bool]:
+    """Takes a wrong value out of the tree; returns its dotted key, a sentence, and whether the value was replaced."""
+    path, owner, field = _locate(kind, problem["loc"])
+    key, section = ".".join(path), _section_of(field)
+    *sections, name = path
+    for part in sections:
+        tree = tree.setdefault(part, {})
+    value = tree.pop(name, None)
+    if problem["type"] == "extra_forbidden":
+        return key, f"unknown key{_meant(kind, owner, key)}", False
+    if problem["type"] == "missing" and isinstance(problem["loc"][-1], str):
+        tree[name] = {} if section else "unset"
+        return key, "is missing and has no default: add it", True
+    has_tricks = section is not None and isinstance(value, dict)
+    if has_tricks:
+        tree[name] = {k: v for k, v in value.items() if k not in SAMPLER_TRICKS}
+    elif field.is_required() and section is None:
+        tree[name] = "unset"
+    got = "" if problem["type"] == "value_error" else f", got {shortened(problem['input'])}"
+    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+    return key, message[0].lower() + message[1:] + got, not has_tricks
+
+
+def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[BaseModel], Any]:
+    """Returns the dotted path of a pydantic location, without its union and list parts, its section and its field."""
+    path: list[str] = []
+    owner = section = kind
+    field = None
+    for part in location:
+        if section is None or not isinstance(part, str):
+            break
+        path.append(part)
+        owner, field = section, section.model_fields.get(part)
+        section = _section_of(field)
+    return path, owner, field
+
+
+def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
+    """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
+    name = key.rpartition(".")[2]
+    new = RENAMED.get(key, RENAMED.get(name))
+    elsewhere = " or ".join(known for known in keys_of(kind) if f".{known}".endswith(f".{new or name}"))
+    resembling = "" if new and elsewhere else did_you_mean(name, owner.model_fields)
+    return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(owner.model_fields)}")
+
+
+def _section_of(field: Any) -> type[BaseModel] | None:
+    """Returns the section class that a field holds, also behind `| None`; None if it holds none."""
+    annotation = getattr(field, "annotation", None)
+    for option in (annotation, *getattr(annotation, "__args__", ())):
+        if get_origin(option) is None and isinstance(option, type) and issubclass(option, BaseModel):  # Python 3.10
+            return option
+    return None

@@ -1,0 +1,140 @@
+"""What the configs of both RL scripts have: training rows, sampling that is trained, optimizer steps, evaluation."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+from lib.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, Sandbox, Source
+
+SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
+SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
+KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for the value and the gradient of each
+
+
+class Dataset(Source):
+    """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+
+    split: str | None = None  # if given, `test_split_size` rows drawn from it are held out; the others are for training
+    target_field: Name = "answer"  # column of the right answers
+    test_split_size: Count = 200
+    # number of held-out rows: drawn by a hash of the prompt (or family); if there is a test split, its first rows
+    family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
+    spill_test_into_train: bool = False  # true: also train on the rows of the official test split that are not held out
+    max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
+
+
+class TrainedSampling(Section):
+    """Sampling whose log-probs are trained, at this very temperature."""
+
+    temperature: Positive = 1.0  # log-probs are trained at this temperature too
+    batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_sampler_tricks(cls, values: Any) -> Any:
+        tricks = [key for key in SAMPLER_TRICKS if isinstance(values, dict) and key in values]
+        if tricks:
+            raise ValueError(
+                f"{', '.join(tricks)} would make the sampling distribution differ from the one whose log-probabilities "
+                "are trained, which biases the gradient: remove it"
+            )
+        return values
+
+
+class TrainLoop(Section):
+    """What both RL scripts say of their optimizer steps."""
+
+    micro_batch_tokens: Count = 16_384  # tokens per forward pass, padding included; affects memory, never the update
+    checkpoint_every: CountOrZero = 0  # steps; 0 = at the end, and of each stage
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2  # how many checkpoints of each stage are kept: the newest
+    keep_best: bool = True  # true: also keep each stage's checkpoint with the best held-out accuracy, `stage<N>/best`
+    on_non_finite: Literal["stop", "skip"] = "stop"
+    # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
+    # in a row ends the run
+    on_collapse: Literal["warn", "stop", "restore"] = "stop"
+    # what happens on a collapse (defined in lib/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # restore: the run goes back to its best checkpoint, at half the learning rate
+    overlong_buffer: CountOrZero = 0
+    # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty
+    mask_truncated: bool = False  # true: completions cut off by the token limit are not trained on
+    resample_rounds: CountOrZero = 0
+    # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
+    # because all answers earn the same reward or, in train.py, no attempt has an advantage
+    identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
+    stop_on_identical_rewards: bool = False  # true: then end the run instead of warning
+
+    def _conflicts(self) -> Conflicts:
+        if self.on_collapse == "restore" and not self.keep_best:
+            keys = ("on_collapse", "keep_best")
+            yield keys, "there is no best checkpoint to go back to: set keep_best: true, or on_collapse: stop"
+
+
+class Eval(Section):
+    """Held-out accuracy. Questions that are reported and questions to choose by, a checkpoint for one, never mix."""
+
+    rows: tuple[CountOrZero, Count] | None = None
+    # [first, end]: the held-out rows that this run uses, counted from 0, without `end`; null: all. The other rows stay
+    # unseen, for a later evaluate.py --rows
+    max_examples: Count = 200  # maximum number of questions reported: the first that are not for selection
+    step_examples: Count | None = None  # the same for evaluations within a stage (every_steps); null: max_examples
+    selection_examples: CountOrZero = 200
+    # maximum number of questions kept apart to choose a checkpoint, at most a quarter of the held-out rows; 0: none
+    temperature: Weight = 0.0  # sampling temperature; 0: greedy decoding
+    greedy_too: bool = False  # true: if answers are sampled, also evaluate greedily, before training and after stages
+    samples_per_prompt: Count = 1  # with 2 or more, a revision is compared with a fresh first attempt
+    every_steps: CountOrZero = 0
+    # training steps between evaluations; 0: evaluate only before training and at the end, or after each stage
+    seed: int = 0  # of sampled evaluations
+
+    def within(self, held_out: int) -> tuple[int, int]:
+        """Returns the first row and the end of the part of `held_out` rows that this run uses."""
+        return self.rows or (0, held_out)
+
+    def examples(self, when: str) -> int:
+        """Returns the most questions that an evaluation reports."""
+        return self.step_examples or self.max_examples if when == "step" else self.max_examples
+
+    def passes(self, when: str) -> list["Eval"]:
+        """Returns this evaluation, and the greedy one if there is one: one sample, since greedy answers are equal."""
+        if when == "step" or not self.greedy_too or self.temperature == 0:
+            return [self]
+        return [self, self.model_copy(update={"temperature": 0.0, "samples_per_prompt": 1})]
+
+
+class RLConfig(RunConfig):
+    """What the configs of both RL scripts have, some of it in sections of their own."""
+
+    model: Model
+    lora: Lora = Lora()
+    dataset: Dataset
+    prompts: Section
+    reward: Reward = Reward()
+    sandbox: Sandbox = Sandbox()
+    generation: TrainedSampling
+    optimizer: Optimizer = Optimizer()
+    train: TrainLoop
+    eval: Eval = Eval()
+
+    def _conflicts(self) -> Conflicts:
+        first, end = self.eval.rows or (0, 1)
+        held, keys = self.dataset.test_split_size, ("eval.rows", "dataset.test_split_size")
+        if first >= end:
+            yield keys, f"no row is from {first} and before {end}: give [first, end] with a first below the end"
+        elif end > held:
+            yield (
+                keys,
+                f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
+            )
+
+    def smoke_overrides(self, examples: int) -> dict[str, Any]:
+        """Returns what makes a run of at most `examples` rows, with an evaluation and a checkpoint at each step."""
+        return super().smoke_overrides(examples) | {
+            "dataset.max_train_rows": examples,
+            "dataset.test_split_size": AtMost(examples),
+            "train.checkpoint_every": 1,
+            "eval.rows": None,
+            "eval.max_examples": AtMost(examples),
+            "eval.samples_per_prompt": AtMost(2),
+            "eval.every_steps": 1,
+        }

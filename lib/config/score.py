@@ -1,0 +1,163 @@
+"""The config of train.py: two attempts, and SCoRe's two stages."""
+
+from typing import Any, Literal
+
+from lib.config.rl import SMOKE_TOKENS, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
+from lib.config.shared import AtMost, smoke_batch
+
+
+class Prompts(Section):
+    """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
+
+    system: str = ""  # system message; empty: none
+    user: Name = "Question:\n{question}"  # first user message
+    self_correction: Name  # the user message after attempt 1 that asks for attempt 2
+    history: Literal["full", "plain_text", "answer_only"] = "full"
+    # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
+    # with the text between them; answer_only: without the think block
+
+
+class Generation(TrainedSampling):
+    """Sampling of two attempts and its budgets, in tokens."""
+
+    max_prompt_length_attempt1: Count = 384  # rows with a longer first prompt are left out, and counted
+    max_prompt_length_attempt2: Count = 1024  # if too long, the middle of attempt 1 is cut out, never the instruction
+    max_new_tokens_attempt1: Count = 512  # budget of attempt 1, its end token included
+    max_new_tokens_attempt2: Count = 512  # budget of attempt 2
+
+    def _conflicts(self) -> Conflicts:
+        first, second = self.max_prompt_length_attempt1, self.max_prompt_length_attempt2
+        if second < first:
+            yield (
+                ("max_prompt_length_attempt1", "max_prompt_length_attempt2"),
+                f"max_prompt_length_attempt2 = {second} is below max_prompt_length_attempt1 = {first}, but the second "
+                "prompt holds the first one: raise it",
+            )
+
+
+class AdaptiveBeta2(Section):
+    """Holds KL(attempt 1) near `target` by moving beta2 (proportional controller, Ziegler et al. 2019)."""
+
+    target: Positive  # KL of attempt 1, in nats per token
+    rate: Share = 0.1  # each step of stage I multiplies beta2 by 1 + rate * error
+    max_error: Positive = 0.2  # the error is KL / target - 1, clipped to this size
+
+
+class ScoreTrain(TrainLoop):
+    """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
+
+    stage1_steps: CountOrZero | None = None  # optimizer steps of stage I; null: stage1_epochs decides
+    stage2_steps: CountOrZero | None = None  # optimizer steps of stage II; null: stage2_epochs decides
+    stage1_epochs: Weight = 1.0  # passes over the training rows
+    stage2_epochs: Weight = 1.0  # passes over the training rows
+    stage1_batch_size: Count = 16  # prompts per optimizer step, over all processes together
+    stage2_batch_size: Count = 16  # prompts per optimizer step, over all processes
+    attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
+    revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
+    alpha: Weight = 1.0
+    # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
+    # comparing several revisions cancels r1, so that the bonus only adds alpha times what attempt 2 earns in bonus_on
+    beta1: Weight = 0.01  # KL weight of both attempts
+    beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
+    beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
+    adaptive_beta2: AdaptiveBeta2 | None = None  # null: beta2 is fixed
+    bonus_on: Literal["match", "reward"] = "match"
+    # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
+    # the rewards
+    baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
+    # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
+    # rewards that are never negative can only make sampled text more likely
+    kl: KlKind = "k3"  # estimator of the KL (lib/losses.py)
+    kl_sample: Share = 1.0
+    # share of the first attempts without an advantage (their own or a revision's) that is drawn for the KL, where it
+    # counts 1 / kl_sample times; the others need no forward pass. Unbiased, but noisier
+    length_norm: Literal["sequence", "constant", "budget", "token"] = "sequence"
+    # weight of each token of an attempt y. sequence: 1/|y|, which makes long wrong answers cheap; constant:
+    # 1/max_new_tokens (Dr. GRPO), using the larger of the two limits, so that tokens of both attempts weigh the same;
+    # budget: 1/max_new_tokens of its own attempt; token: a mean over all tokens of the step
+    base_first_attempts: Fraction = 0.0
+    # share of prompts whose first attempts are sampled from the base model, as context only
+    fresh_optimizer_per_stage: bool = True  # true: stage II starts without AdamW's moments
+
+    def has_steps(self, stage: int) -> bool:
+        """Tells whether a stage trains anything."""
+        steps = getattr(self, f"stage{stage}_steps")
+        return (getattr(self, f"stage{stage}_epochs") if steps is None else steps) > 0
+
+    def _conflicts(self) -> Conflicts:
+        if not (self.has_steps(1) or self.has_steps(2)):
+            yield ("stage1_steps", "stage2_steps"), "both stages have 0 steps: nothing would be trained"
+        if self.kl_sample < 1 and self.kl == "k1_in_reward":
+            keys = ("kl_sample", "kl")
+            yield keys, "a KL in the reward is of every attempt, none is drawn: set kl_sample: 1, or another kl"
+        yield from self._conflicts_of_baseline()
+        yield from self._conflicts_of_beta2()
+        yield from super()._conflicts()
+
+    def _conflicts_of_baseline(self) -> Conflicts:
+        if self.baseline != "leave_one_out" or self.attempts_per_prompt > 1:
+            return
+        if self.revisions_per_attempt == 1:
+            yield (
+                ("baseline", "attempts_per_prompt", "revisions_per_attempt"),
+                "leave_one_out needs at least two completions to compare: raise attempts_per_prompt or "
+                "revisions_per_attempt, or set baseline: batch or none",
+            )
+        else:
+            yield (
+                ("baseline", "attempts_per_prompt"),
+                "leave_one_out needs attempts_per_prompt of at least 2 to compare first attempts: raise it, or set "
+                "baseline: batch",
+            )
+
+    def _conflicts_of_beta2(self) -> Conflicts:
+        if self.adaptive_beta2 and self.beta2 == 0:
+            yield ("adaptive_beta2", "beta2"), "a beta2 of 0 cannot adapt: give it a start value above 0"
+        if self.adaptive_beta2 and self.base_first_attempts == 1:
+            keys = ("adaptive_beta2", "base_first_attempts")
+            yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
+
+
+class ScoreConfig(RLConfig):
+    """train.py"""
+
+    prompts: Prompts
+    generation: Generation = Generation()
+    train: ScoreTrain = ScoreTrain()
+
+    def _conflicts(self) -> Conflicts:
+        gen, limit = self.generation, self.model.max_seq_length
+        for attempt in (1, 2):
+            prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
+            need = getattr(gen, prompt_key) + getattr(gen, new_key)
+            if need > limit:
+                yield (
+                    (f"generation.{prompt_key}", f"generation.{new_key}", "model.max_seq_length"),
+                    f"{prompt_key} + {new_key} = {need} exceeds model.max_seq_length = {limit}: "
+                    "lower one of the first two or raise the last",
+                )
+        buffer, shorter = self.train.overlong_buffer, min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2)
+        if buffer >= shorter:
+            keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
+            yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
+        yield from super()._conflicts()
+
+    def smoke_overrides(self, examples: int) -> dict[str, Any]:
+        """Returns what makes a run of a few steps, with small groups and short answers.
+
+        The first stage that has steps gets two, with an evaluation between them; the other gets one.
+        """
+        gen, first, second = self.generation, self.train.has_steps(1), self.train.has_steps(2)
+        shorter = min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, SMOKE_TOKENS)
+        return super().smoke_overrides(examples) | {
+            "generation.max_new_tokens_attempt1": AtMost(SMOKE_TOKENS),
+            "generation.max_new_tokens_attempt2": AtMost(SMOKE_TOKENS),
+            "train.stage1_steps": 2 if first else 0,
+            "train.stage2_steps": (1 if first else 2) if second else 0,
+            "train.stage1_batch_size": smoke_batch(examples),
+            "train.stage2_batch_size": smoke_batch(examples),
+            "train.attempts_per_prompt": AtMost(2),
+            "train.revisions_per_attempt": AtMost(2),
+            "train.overlong_buffer": AtMost(shorter - 1),
+        }

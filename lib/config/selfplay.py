@@ -1,0 +1,232 @@
+"""The config of rl_train_gspo_selfplay.py: groups of answers, opponents and teachers, GSPO and its relatives."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from lib.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.config.rl import SMOKE_TOKENS, Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
+from lib.config.shared import AtMost, smoke_batch
+
+
+class SelfPlayDataset(Dataset):
+    """Where rows come from; programming tasks need no column with the right answer."""
+
+    target_field: Name | None = None  # the column with the right answer: for rewards, and to drop hints that reveal it
+
+
+class SelfPlayPrompts(ChatPrompts):
+    """What the policy and its opponent are asked, and how the policy is shown a hint."""
+
+    hinted: str = "{question}\n\nHint: {hint}"  # last message of a retry; {question}: what it was without the hint
+
+
+class SelfPlayGeneration(TrainedSampling):
+    """The policy's answers; budgets in tokens."""
+
+    max_prompt_length: Count = 1024  # longer prompts are left out, and counted; hints come on top of this limit
+    max_new_tokens: Count = 1024  # budget of an answer, thinking not counted
+    thinking: Thinking = Thinking()
+
+    @property
+    def most_tokens(self) -> int:
+        """Returns the token limit of one answer, reasoning included."""
+        return self.max_new_tokens + self.thinking.budget_tokens
+
+
+class Snapshots(Section):
+    """An opponent on the same base: adapters that the policy had before. On held-out rows it is the first of all."""
+
+    every_steps: CountOrZero = 0  # steps between snapshots; 0: only the initial policy
+    keep: Count = 4  # size of the pool; the oldest snapshot is dropped first
+    pick: Literal["latest", "uniform"] = "uniform"
+    # which snapshot plays a step; uniform: a random one, because the policy would overfit to a fixed opponent
+
+
+class Curriculum(Section):
+    """How likely a prompt is drawn, by how much its group is likely to differ: 4 p (1 - p), p its pass rate."""
+
+    floor: Fraction = 0.1  # weight of a prompt that is always or never solved; one solved half the time has weight 1
+    opponent: Weight = 1.0  # a prompt solved by the opponent and never by the policy weighs 1 + this times as much
+    memory: Fraction = 0.3  # weight of the old estimate of p when a new outcome updates it
+    forget_after: Positive = 4.0
+    # epochs after which, without new outcomes, the distance of p from one half has decayed to 1/e
+
+
+class Opponent(Section):
+    """Who answers the original question once, beside the policy's group: a server, or the policy's own past."""
+
+    endpoint: Endpoint | None = None  # a server; give this or snapshots
+    snapshots: Snapshots | None = None  # the policy's own past
+    use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
+    # what games change. scoreboard: nothing, they are only counted; win: the reward of each answer, by a score of 1 for
+    # a win and less for a tie or a loss (see below); curriculum: how often a prompt is drawn, by who solved it;
+    # additive: the reward, by its distance from the opponent's reward, which is the same for the whole group, so that
+    # the baseline removes it (lib/selfplay.py)
+    weight: Fraction = 0.2
+    # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
+    tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
+    both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
+    curriculum: Curriculum = Curriculum()
+    temperature: Weight = 0.7  # 0 = greedy
+    max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
+    thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"
+    # what happens if a server that has answered before fails. mask: its games count as ties, and on no scoreboard;
+    # stop: the run stops, and can be resumed
+
+    def _conflicts(self) -> Conflicts:
+        if (self.endpoint is None) == (self.snapshots is None):
+            keys = ("endpoint", "snapshots")
+            yield keys, "a server or snapshots of the policy: give one of the two, and set the other to null"
+        if self.snapshots and self.thinking != Thinking():
+            keys = ("thinking", "snapshots")
+            yield keys, "a snapshot thinks as the policy does: remove it, and use generation.thinking"
+
+
+HINT_REQUEST = """You help a student with the problem below, and you have seen them fail. Write a single concrete \
+pointer in plain English, of at most 30 words. No code, no answer, no preamble.
+
+{question}"""
+CRITIQUE_REQUEST = """A student failed at the problem below. Say in plain English, in at most 30 words, what to \
+change. No code, no answer, no preamble.
+
+{question}
+
+The student's attempt:
+{attempt}"""
+
+
+class Hint(Section):
+    """When a teacher is asked for a hint, and what becomes of the policy's second try under it.
+
+    A request may name {question}, {attempt} and any column of the row: what it does not name, the teacher does not see.
+    """
+
+    neither: Fraction = 0.15
+    # probability of asking for a hint if the whole group failed and so did the opponent, or the request to it
+    opponent_only: Fraction = 0.1  # the same probability if the whole group failed but the opponent did not
+    train: Literal["on_policy", "off_policy", "collect"] = "collect"
+    # what becomes of the retries. on_policy: trained as a group of their own, under the hinted prompt; off_policy:
+    # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl
+    modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
+    # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
+    hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint
+    critique_request: str = CRITIQUE_REQUEST  # what it is asked for a critique of `{attempt}`
+    retries: Count | None = None  # answers sampled under the hint; null: train.group_size
+    max_characters: Count = 300  # maximum length of a hint; a longer one is cut at a space
+
+    def _conflicts(self) -> Conflicts:
+        if self.train != "collect" and self.retries == 1:
+            keys = ("retries", "train")
+            yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
+
+
+class Solve(Section):
+    """Solutions by the teacher: judged, and kept for SFT alone."""
+
+    probability: Fraction = 0.0  # probability of asking for a solution if the whole group failed
+    request: str = "{question}"  # what the teacher is asked
+
+
+class Teacher(Section):
+    """A model behind a server that helps where the policy fails."""
+
+    endpoint: Endpoint  # the server that is asked
+    hint: Hint = Hint()
+    solve: Solve = Solve()
+    temperature: Weight = 0.6  # 0 = greedy
+    max_new_tokens: Count = 256  # maximum tokens of a hint; a solution may be as long as the policy's answers
+    thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
+
+
+class SamplerCorrection(Section):
+    """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
+
+    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
+    cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
+    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
+
+
+class GspoTrain(TrainLoop):
+    """GSPO (Zheng et al. 2025, arXiv 2507.18071) and its relatives; null takes what belongs to `loss`."""
+
+    steps: Count | None = None  # number of steps; null: epochs decides
+    epochs: Positive = 1.0  # passes over the training rows
+    batch_size: Count = 32  # prompts per step, over all processes together
+    group_size: Annotated[int, Field(ge=2)] = 8  # answers to each prompt
+    minibatches: Count = 4  # parts into which a step's prompts are split, with one optimizer step each
+    passes: Count = 1  # how often a step goes over the same answers
+    loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
+    # a line of RECIPES in lib/losses.py
+    clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
+    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/losses.py
+    length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
+    beta: Weight = 0.0  # KL weight; with 0, no reference model is run
+    kl: KlKind = "k3"  # estimator of the KL (lib/losses.py)
+    sampler_correction: SamplerCorrection | None = None  # null: none
+
+    def _conflicts(self) -> Conflicts:
+        if self.minibatches > self.batch_size:
+            keys = ("minibatches", "batch_size")
+            yield keys, f"{self.batch_size} prompts do not make {self.minibatches} minibatches: lower the latter"
+        yield from super()._conflicts()
+
+
+class SelfPlayConfig(RLConfig):
+    """rl_train_gspo_selfplay.py"""
+
+    dataset: SelfPlayDataset
+    prompts: SelfPlayPrompts = SelfPlayPrompts()
+    generation: SelfPlayGeneration = SelfPlayGeneration()
+    train: GspoTrain = GspoTrain()
+    opponent: Opponent | None = None
+    teacher: Teacher | None = None
+
+    def _conflicts(self) -> Conflicts:
+        yield from self._conflicts_of_budgets()
+        if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
+            keys = ("eval.temperature", "eval.samples_per_prompt")
+            yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
+        for name, helper in (("opponent", self.opponent), ("teacher", self.teacher)):
+            if helper:
+                yield from switch_conflicts(f"{name}.endpoint", helper.endpoint, f"{name}.thinking", helper.thinking)
+        yield from super()._conflicts()
+
+    def _conflicts_of_budgets(self) -> Conflicts:
+        gen, limit, buffer = self.generation, self.model.max_seq_length, self.train.overlong_buffer
+        need = gen.max_prompt_length + gen.most_tokens
+        if need > limit:
+            yield (
+                ("generation.max_prompt_length", "generation.max_new_tokens", "model.max_seq_length"),
+                f"max_prompt_length + max_new_tokens + thinking.budget_tokens = {need} exceeds model.max_seq_length = "
+                f"{limit}: lower one of the first or raise the last",
+            )
+        if buffer >= gen.most_tokens:
+            keys = ("train.overlong_buffer", "generation.max_new_tokens")
+            yield keys, f"a buffer of {buffer} tokens is no part of {gen.most_tokens}: lower it"
+        if self.opponent and self.opponent.snapshots:
+            need = gen.max_prompt_length + (self.opponent.max_new_tokens or 0)
+            if need > limit:
+                keys = ("opponent.max_new_tokens", "generation.max_prompt_length", "model.max_seq_length")
+                yield keys, f"max_prompt_length + opponent.max_new_tokens = {need} exceeds {limit}: lower the latter"
+
+    def smoke_overrides(self, examples: int) -> dict[str, Any]:
+        """Returns what makes a run of 2 steps, with small groups, short answers and a teacher who always helps."""
+        batch = smoke_batch(examples)
+        changes = super().smoke_overrides(examples) | {
+            "generation.max_new_tokens": AtMost(SMOKE_TOKENS),
+            "generation.thinking.budget_tokens": AtMost(SMOKE_TOKENS),
+            "train.steps": 2,
+            "train.batch_size": batch,
+            "train.group_size": AtMost(4),
+            "train.minibatches": AtMost(min(batch, 2)),
+            "train.overlong_buffer": AtMost(16),
+        }
+        if self.opponent and self.opponent.snapshots:
+            changes["opponent.snapshots.every_steps"] = AtMost(1)
+        if self.teacher:
+            changes |= {"teacher.hint.neither": 1.0, "teacher.hint.opponent_only": 1.0}
+        return changes

@@ -1,0 +1,212 @@
+"""What the configs of several scripts have: model, rows, reward, optimizer, dashboard, run directory, smoke runs."""
+
+import math
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
+from lib.config.trees import put, shortened
+from lib.errors import ConfigError
+from lib.registry import extractor_of_predictions, extractors, matchers, rewards
+
+
+class Model(Section):
+    """What is trained, and how it is loaded."""
+
+    name: Name  # Hugging Face Hub id or local folder
+    revision: str | None = None  # branch, tag or commit on the Hub
+    adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/merging.py)
+    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth if it is installed and there is a GPU
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
+    load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
+    max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
+    chat_template: str = ""  # Jinja text or the path of a file; "": the tokenizer's own template
+    chat_template_kwargs: dict[str, Any] = {}  # variables for the chat template, such as {enable_thinking: false}
+    gradient_checkpointing: bool = False  # true: less memory, about a third more time
+    attn_implementation: str | None = None  # as in transformers, such as sdpa or eager; null: its default
+    trust_remote_code: bool = False  # true: run code that comes with the model
+
+    @property
+    def full_name(self) -> str | None:
+        """Returns the name of the model, with its merged adapter if it has one."""
+        return f"{self.name} + {self.adapter}" if self.adapter else self.name
+
+    def _conflicts(self) -> Conflicts:
+        if self.adapter and self.load_in_4bit:
+            yield (
+                ("adapter", "load_in_4bit"),
+                "nothing can be merged into weights of 4 bits, which are too coarse to hold it: merge once, by "
+                "evaluate.py --merge OUT model.load_in_4bit=false, then set model.name=OUT and remove model.adapter",
+            )
+
+
+class Lora(Section):
+    """The trainable part. Dropout is absent on purpose: it would give the KL a noise floor."""
+
+    r: Count = 16  # rank
+    alpha: Positive = 16  # the update is scaled by alpha / r
+    targets: list[Name] | Literal["all-linear"] = [
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    ]  # fmt: skip
+    # names of the linear layers that get an adapter
+
+
+class Source(Section):
+    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+
+    name: Name  # Hub id, file or folder
+    config_name: str | None = None  # configuration of a Hub data set
+    revision: str | None = None  # branch, tag or commit on the Hub
+    split: str | None = None  # such as train or train[:2000]; required if there are several splits
+
+
+def weights_of(fn: Any) -> dict[str, float]:
+    """Returns the weight of each reward that `reward.fn` names. Raises ConfigError with every mistake in it."""
+    if isinstance(fn, str) and fn:
+        rewards.get(fn)
+        return {fn: 1.0}
+    if not isinstance(fn, Mapping) or not fn:
+        example = "{exact_match: 1.0, my_rewards.brief: 0.2}"
+        raise ConfigError(f"got {shortened(fn)}, expected the name of a reward, or several with weights: {example}")
+    mistakes = []
+    for name, weight in fn.items():
+        try:
+            rewards.get(str(name))
+        except ConfigError as error:
+            mistakes.append(str(error))
+        if weight is None:
+            mistakes.append(f"'{name}' has no weight: give it a number, such as {name}: 1.0")
+        elif isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+            mistakes.append(f"the weight of '{name}' is {shortened(weight)}, expected a number of at least 0")
+    if not mistakes and not any(fn.values()):
+        mistakes.append("every weight is 0, so that nothing would be paid: raise one")
+    if mistakes:
+        raise ConfigError("; ".join(mistakes))
+    return dict(fn)
+
+
+def _accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a validator that accepts what `check` accepts."""
+
+    def validated(value: Any) -> Any:
+        try:
+            check(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    return validated
+
+
+class Reward(Section):
+    """How a completion is judged. Names come from the registry; dotted paths work."""
+
+    fn: Annotated[Name | dict[Name, Weight], BeforeValidator(_accepted_by(weights_of))] = "exact_match"
+    # name of one reward, or several with weights, which are summed: {exact_match: 1, code: 0.5}
+    format: Literal["free", "answer", "think_answer", "boxed"] = "free"
+    # the required form of a completion, and the place of its answer (lib/formats.py); elsewhere, no answer is right.
+    # answer: one `<answer>` block, at the end; think_answer: one `<think>` block, one `<answer>` block, nothing else;
+    # boxed: one `\boxed{}`, at the end; free: any text, in which the extractor finds the answer
+    answer_extractor: Annotated[Name, AfterValidator(_accepted_by(extractor_of_predictions))] = "identity"
+    # extracts the answer from the place that `format` declares
+    target_extractor: Annotated[Name, AfterValidator(_accepted_by(extractors.get))] | None = None
+    # extracts the answer from a target; null: identity, or the same as answer_extractor if the format is free
+    match: Annotated[Name, AfterValidator(_accepted_by(matchers.get))] = "exact"
+    # when an answer counts as equal to the target, for accuracy and for the bonus. exact: same text or same number;
+    # math: also an equivalent formula, worked out as far as the target
+    options: dict[str, Any] = {}  # keyword arguments of the reward; with several rewards {reward: {argument: value}}
+    timeout_s: Positive | None = None  # seconds for judging one batch of answers; if it takes longer, the run stops
+
+    def _conflicts(self) -> Conflicts:
+        paying = [name for name in weights_of(self.fn) if getattr(rewards.get(name), "pays_format", False)]
+        if self.format == "free" and paying:
+            yield (
+                ("format", "fn"),
+                f"'{paying[0]}' pays for a format, and none is declared: set think_answer, answer or boxed",
+            )
+
+
+class Sandbox(Section):
+    """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
+
+    workers: Count | None = None  # programs run at once; null: one per core, shared by the processes of this run
+    allow_unsafe: bool = False  # true: run programs even if nothing protects this machine
+    numpy: bool = False  # true: programs may import numpy
+    max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # upper bound on the time limit that a row asks for
+    max_memory_mb: Annotated[int, Field(ge=64)] = 1024  # what a row requests beyond is cut
+
+
+class Optimizer(Section):
+    """AdamW and its schedule; each stage starts a fresh one unless told otherwise."""
+
+    name: Literal["adamw", "adamw_8bit"] = "adamw"  # adamw_8bit needs bitsandbytes
+    learning_rate: Positive = 2e-5  # the highest rate, after the warm-up
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)  # decay rates of AdamW's two moments
+    weight_decay: Weight = 0.0  # decoupled, as in AdamW
+    warmup_steps: CountOrZero = 0  # steps over which the rate rises linearly, in each stage
+    schedule: Literal["constant", "linear", "cosine"] = "constant"  # after the warm-up: constant, or down to 0
+    max_grad_norm: Positive = 1.0  # gradients are clipped to this norm
+
+
+class Tracking(Section):
+    """An optional dashboard beside the JSONL logs, which are always written."""
+
+    backend: Literal["none", "wandb", "tensorboard", "trackio"] = "none"  # none: the JSONL logs alone
+    project: Name = "rematch"
+    # the project in the dashboard. With W&B, its environment variables (WANDB_PROJECT, WANDB_MODE, WANDB_ENTITY,
+    # WANDB_NAME, WANDB_RUN_GROUP, ...) take precedence over this section
+    mode: Literal["auto", "offline", "online"] = "auto"  # for W&B; auto: online if it finds an API key, else offline
+    entity: Name | None = None  # team or user
+    name: Name | None = None  # name of the run in the dashboard; null: run_name
+    group: Name | None = None  # groups runs in the dashboard
+    tags: list[Name] = []  # labels of the run
+    notes: Name | None = None  # a longer description of the run
+    samples: CountOrZero = 8  # maximum number of texts in a table of samples
+
+
+class Outputs(Section):
+    """What every script's config has: a directory of its own."""
+
+    run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # names the folder of the run
+    output_dir: Name = "outputs"  # the folder that holds the runs
+
+    @property
+    def run_dir(self) -> Path:
+        """Returns the run directory, `<output_dir>/<run_name>`."""
+        return Path(self.output_dir) / self.run_name
+
+
+class AtMost(NamedTuple):
+    """What a smoke run lowers a value to, if it is higher."""
+
+    limit: int
+
+
+def smoke_batch(examples: int) -> int:
+    """Returns the number of a smoke run's examples per step: a quarter, but at least two, for two minibatches.
+
+    A quarter of the held-out rows is used for selection, too: four examples per process give every process a part.
+    """
+    return min(examples, max(2, examples // 4))
+
+
+class RunConfig(Outputs):
+    """What the config of every script that trains or collects has."""
+
+    seed: int = 3407  # of data order, initial adapter and sampling
+    tracking: Tracking = Tracking()
+
+    def smoke_overrides(self, examples: int) -> dict[str, Any]:
+        """Returns by dotted key what `--smoke` sets, or lowers (AtMost)."""
+        return {"run_name": f"{self.run_name}-smoke"}
+
+    def smoke(self, examples: int) -> "RunConfig":
+        """Returns this config, reduced to a run of one to three minutes that uses every part of the loop."""
+        tree = self.model_dump()
+        for key, value in self.smoke_overrides(examples).items():
+            put(tree, key, min(attrgetter(key)(self), value.limit) if isinstance(value, AtMost) else value)
+        return self.model_validate(tree)
