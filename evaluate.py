@@ -46,7 +46,7 @@ from pathlib import Path
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib import paired
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
-from lib.console import READ, answered, fresh_draw, right_ones, samples_of
+from lib.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
 from lib.rewards import prepare
@@ -112,7 +112,7 @@ def both_attempts(
     config, samples = task.config, settings.samples_per_prompt
     answers, trees = evaluate(
         task.policy, task.prompts, rows, task.judge,
-        task.sampling(settings.temperature, (samples, 1)), settings.seed, accelerator, on_progress,
+        task.sampling(settings.temperature, samples), settings.seed, accelerator, on_progress,
     )  # fmt: skip
     row = summarise(answers, settings.temperature)
     if samples > 1:
@@ -129,7 +129,7 @@ def swapped_attempts(
     from lib.evaluation import evaluate
     from lib.swaps import swap_attempts
 
-    sampling = task.sampling(settings.temperature, (settings.samples_per_prompt, 1))
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
     about = task.policy, task.prompts
     _, own = evaluate(*about, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
     return swap_attempts(*about, own, task.judge, sampling, settings.seed, accelerator)
@@ -351,14 +351,17 @@ def tables_of_attempts(rows: list[dict]) -> list[str]:
 
 
 def accuracy_table(rows: list[dict]) -> list[str]:
-    """Formats both attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
-    keys = ["acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"]
-    header = ["", "attempt 1", "attempt 2", "delta", "i->c", "c->i"]
+    """Formats all attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
+    attempts = attempts_of(rows[0])
+    keys = [*(f"acc_attempt{number}" for number in attempts), "delta", "i_to_c", "c_to_i"]
+    header = ["", *(f"attempt {number}" for number in attempts), "delta", "i->c", "c->i"]
     lines = aligned(header, [(answered(row), row, keys) for row in rows])
     for row in rows:
-        cut = f"{row['truncated_attempt1']:.1%} and {row['truncated_attempt2']:.1%} truncated, "
-        cut += f"{row['well_formed_attempt1']:.1%} and {row['well_formed_attempt2']:.1%} well-formed"
-        lines.append(counted(row, cut))
+        truncated, formed = (
+            " and ".join(f"{row[f'{name}_attempt{number}']:.1%}" for number in attempts)
+            for name in ("truncated", "well_formed")
+        )
+        lines.append(counted(row, f"{truncated} truncated, {formed} well-formed"))
     return [*lines, LEGEND]
 
 

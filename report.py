@@ -28,7 +28,7 @@ import yaml
 
 from lib import paired
 from lib.config import read_tree
-from lib.console import READ, WHEN, duration, label_of, right_ones, samples_of, with_best
+from lib.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.runlog import is_number, read_jsonl
@@ -186,9 +186,14 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
     now = [row for row in texts(last) if "match1" in row and "match2" in row]
     picked = []
     for outcome, (match1, match2, count) in run.kind.outcomes.items():
-        found = [row for row in now if (row["match1"], row["match2"]) == (match1, match2)]
+        found = [row for row in now if (row["match1"], last_match(row)) == (match1, match2)]
         picked += [(outcome, before.get(row.get("prompt")), row) for row in found[:count]]
     return picked, damaged
+
+
+def last_match(row: dict) -> bool:
+    """Tells whether the last text of a row is right."""
+    return row[max(key for key in row if key.startswith("match") and key[5:].isdigit())]
 
 
 # The page of one run
@@ -394,12 +399,13 @@ def example(kind: "Kind", outcome: str, before: dict | None, now: dict) -> str:
     """Renders one question with the learners' texts before training, and the texts now."""
     columns = []
     label = WHEN.get(now["when"]) or f"step {now['step']}"
-    for title, row, count in (("before training", before, len(kind.accuracies)), (label, now, len(kind.speakers))):
+    trained = kind.speakers[:1] if len(kind.accuracies) == 1 else kind.speakers  # an opponent is not
+    for title, row, speakers in (("before training", before, trained), (label, now, kind.speakers)):
         if row is not None:
             said = "".join(
-                attempt(kind.speakers[i], row, i + 1)
-                for i in range(count)
-                if row.get(f"attempt{i + 1}", "") is not None
+                attempt(speaker, row, number)
+                for number, speaker in enumerate(speakers, start=1)
+                if row.get(f"attempt{number}", "" if number < 3 else None) is not None
             )
             columns.append(f"<div><h4>{title if before else ''}</h4>{said}</div>")
     question = html.escape(clip(now.get("prompt", "")))
@@ -510,11 +516,12 @@ class Chart:
 
 
 BANDS = "the bands are 95 % intervals"
-ATTEMPTS = {1: ("attempt 1", "one"), 2: ("attempt 2", "two")}
+# runs have two attempts, seldom more; series and columns that no row has are left out
+ATTEMPTS = {1: ("attempt 1", "one"), **{number: (f"attempt {number}", "two") for number in range(2, 10)}}
 
 
 def of_attempts(key: str) -> dict[str, tuple[str, str]]:
-    """Returns the series of a quantity that both attempts have."""
+    """Returns the series of a quantity that all attempts have."""
     return {f"{key}_attempt{number}": look for number, look in ATTEMPTS.items()}
 
 
@@ -526,10 +533,10 @@ def evaluations(run: Run) -> list[dict]:
 HELD_OUT = (
     Chart("Accuracy on held-out questions", f"Exact match; {BANDS}.",
           of_attempts("acc"), evaluations, percent=True, hero=True),
-    Chart("What the second attempt changes", f"Share of all held-out answers; {BANDS}.",
+    Chart("What correcting changes", f"Share of all held-out answers; {BANDS}.",
           {"i_to_c": ("wrong → right", "good"), "c_to_i": ("right → wrong", "bad")}, evaluations, floor=0,
           percent=True),
-    Chart("Gain of a second look", "Accuracy of attempt 2 minus that of attempt 1, on the same questions.",
+    Chart("Gain of a second look", "Accuracy of the last attempt minus that of attempt 1, on the same questions.",
           {"delta": ("delta", "two")}, evaluations, percent=True),
 )  # fmt: skip
 TRAINING = (
@@ -722,13 +729,14 @@ class Kind:
 
 
 def corrects(rows: list[dict], is_mean: bool = False) -> str:
-    """Tells in a sentence what a second attempt is good for."""
+    """Tells in a sentence what a further attempt is good for."""
     now, before = rows[-1], rows[0]
-    start, joint = ("attempt 2", " and") if is_mean else ("Attempt 2", ",")
-    text = f"{start} answers {percent(now['acc_attempt2'])} of the held-out questions{joint} attempt 1 "
+    last = f"acc_attempt{attempts_of(now)[-1]}"
+    start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
+    text = f"{start} answers {percent(now[last])} of the held-out questions{joint} attempt 1 "
     text += percent(now["acc_attempt1"])
     if len(rows) > 1:
-        text += f"; before training it was {percent(before['acc_attempt2'])} and {percent(before['acc_attempt1'])}"
+        text += f"; before training it was {percent(before[last])} and {percent(before['acc_attempt1'])}"
     low, high = (not is_mean and now.get("delta_ci95")) or (None, None)
     if all(map(is_number, (low, high, now.get("delta")))):
         sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
@@ -784,15 +792,16 @@ def games(rows: list[dict]) -> list[dict]:
 
 
 def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
-    """Returns the columns of both attempts, and of further figures where some row has them."""
+    """Returns the columns of all attempts, and of further figures where some row has them."""
+    attempts = {number for row in rows for number in attempts_of(row)} | {1, 2}
     looks = {
-        "acc_attempt1": ("attempt 1", "one"), "acc_attempt2": ("attempt 2", "two"), "delta": ("delta", "muted"),
-        "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
+        **{f"acc_attempt{number}": ATTEMPTS[number] for number in sorted(attempts)},
+        "delta": ("delta", "muted"), "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
     }  # fmt: skip
     more = {
         "revised_after_wrong": ("revised", "two"), "fresh_after_wrong": ("fresh", "one"),
         "revised_minus_fresh": ("revised − fresh", "muted"),
-        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in (1, 2)},
+        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in sorted(attempts)},
     }  # fmt: skip
     return looks | {key: look for key, look in more.items() if any(is_number(row.get(key)) for row in rows)}
 
@@ -812,7 +821,7 @@ SCORE = Kind(
     accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
     columns=columns_of_attempts,
     legend=legend_of_attempts,
-    charts={"Learning": HELD_OUT, "Training": TRAINING}, speakers=("attempt 1", "attempt 2"),
+    charts={"Learning": HELD_OUT, "Training": TRAINING}, speakers=tuple(label for label, _ in ATTEMPTS.values()),
     outcomes={
         "corrected": (False, True, 3), "broken": (True, False, 2), "kept": (True, True, 1),
         "missed twice": (False, False, 1),

@@ -47,7 +47,7 @@ def sampled(task: Task, slab: bool, seed: int) -> tuple[int, float]:
     config = task.config
     train = config.train
     prompts = [task.prompts.prompt(row) for row in task.train[: train.stage1_batch_size]]
-    sampling = task.sampling(config.generation.temperature, (train.attempts_per_prompt, train.revisions_per_attempt))
+    sampling = task.sampling(config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt)
     task.policy.takes_slab = slab
     started = time.process_time()
     draw = torch.Generator().manual_seed(seed)

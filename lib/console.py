@@ -67,6 +67,11 @@ def fresh_draw(row: dict) -> str:
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
 
 
+def attempts_of(row: dict) -> list[int]:
+    """Returns the numbers of the attempts that a row has accuracies of; [] where answers are single."""
+    return [number for number in range(1, len(row)) if f"acc_attempt{number}" in row]
+
+
 def samples_of(rows: list[dict]) -> str:
     """Describes the sample sizes behind a table of `rows`, per temperature, and which held-out rows were used."""
     parts = []
@@ -154,24 +159,29 @@ class Screen:
 
     def step(self, row: dict, left: float | None) -> None:
         """Prints the line of one optimizer step; `left` is the estimate of the run's remaining seconds."""
+        attempts = [number for number in range(1, len(row)) if f"length_attempt{number}" in row]
+
+        def each(key: str, digits: int) -> list[str]:
+            return [_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts]
+
+        def change(key: str, digits: int) -> tuple[str, tuple[str, str]]:
+            *before, last = each(key, digits)
+            return "".join(f"{value} -> " for value in before), (last, "green")
+
         self._console.print(
             Text.assemble(
                 (f"stage {row['stage']} step {row['step']:>4}/{row['steps']}", "bold"),
-                f"  reward {row['reward_attempt1']:.3f} -> ",
-                (f"{row['reward_attempt2']:.3f}", "green"),
-                f"  match {row['acc_attempt1']:.2f} -> ",
-                (f"{row['acc_attempt2']:.2f}", "green"),
-                f" ({row['gap']:+.2f})",
+                "  reward ", *change("reward", 3), "  match ", *change("acc", 2), f" ({row['gap']:+.2f})",
                 f"  idle {100 * row['zero_advantage']:.0f}%",
-                f"  formed {row['well_formed_attempt1']:.2f} {row['well_formed_attempt2']:.2f}",
-                f"  kl {_cell(row.get('kl_attempt1'), digits=4)} {_cell(row.get('kl_attempt2'), digits=4)}",
-                f"  len {row['length_attempt1']:.0f} {row['length_attempt2']:.0f}",
+                f"  formed {' '.join(each('well_formed', 2))}",
+                f"  kl {' '.join(each('kl', 4))}",
+                f"  len {' '.join(each('length', 0))}",
                 f"  cut {100 * row['truncated']:.0f}%",
                 f"  |g| {row['grad_norm']:.2g}",
                 f"  {row['tokens_per_second']:.0f} tok/s",
                 (f"  {until(left)}", "dim"),
             )
-        )
+        )  # fmt: skip
 
     def single_step(self, row: dict, left: float | None) -> None:
         """Prints the line of one step of self-play."""
@@ -214,37 +224,40 @@ class Screen:
         )
 
     def evaluation(self, row: dict) -> None:
-        """Prints the line of one evaluation, of both attempts or of single answers."""
-        text = _two_attempts(row) if "delta" in row else _single_answers(row)
+        """Prints the line of one evaluation, of several attempts or of single answers."""
+        text = _attempts(row) if "delta" in row else _single_answers(row)
         self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def table(self, rows: list[dict], title: str) -> None:
-        """Prints attempts 1 and 2, delta, i->c and c->i, each above its 95 % interval, and the well-formed shares."""
-        table = _table(title, ["attempt 1", "attempt 2", "delta", "i->c", "c->i", "well-\nformed"])
+        """Prints all attempts, delta, i->c and c->i, each above its 95 % interval, and the well-formed shares."""
+        attempts = attempts_of(rows[-1]) if rows else [1, 2]
+        changes = {"delta": "delta", "i_to_c": "i->c", "c_to_i": "c->i"}
+        if len(attempts) > 2:  # more columns would not fit a terminal; evaluate.py and the files have them
+            changes = {"delta": "delta"}
+        table = _table(title, [*(f"attempt {number}" for number in attempts), *changes.values(), "well-\nformed"])
         for row in rows:
-            cells = [_with_interval(row, key) for key in ("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i")]
-            shares = [row.get(f"well_formed_attempt{attempt}") for attempt in (1, 2)]
+            cells = [_with_interval(row, key) for key in (*(f"acc_attempt{number}" for number in attempts), *changes)]
+            shares = [row.get(f"well_formed_attempt{number}") for number in attempts]
             cells.append("\n".join("-" if share is None else f"{share:.3f}" for share in shares))
             table.add_row(label_of(row, rows, between="\n"), *cells)  # on one line, too wide for 80 columns
         self._console.print(table)
         if rows:
             self.say(
                 f"exact match {samples_of(rows)}; below each value its 95 % interval; well-formed: the share of "
-                "attempt 1, and below it that of attempt 2"
+                f"attempt 1, and below it that of {' and '.join(f'attempt {number}' for number in attempts[1:])}"
             )
         for row in rows:
             if text := fresh_draw(row):
                 self.say(f"{label_of(row, rows).strip()}: {text}")
 
 
-def _two_attempts(row: dict) -> str:
+def _attempts(row: dict) -> str:
     low, high = row["delta_ci95"]
     fresh = f", revision - fresh draw {row['revised_minus_fresh']:+.3f}" if "revised_minus_fresh" in row else ""
-    return (
-        f"attempt 1 {row['acc_attempt1']:.3f}, attempt 2 {row['acc_attempt2']:.3f}, delta {row['delta']:+.3f} "
-        f"[{low:+.3f}, {high:+.3f}]{fresh}, well-formed {row['well_formed_attempt1']:.3f} "
-        f"{row['well_formed_attempt2']:.3f}"
-    )
+    attempts = attempts_of(row)
+    right = ", ".join(f"attempt {number} {row[f'acc_attempt{number}']:.3f}" for number in attempts)
+    formed = " ".join(f"{row[f'well_formed_attempt{number}']:.3f}" for number in attempts)
+    return f"{right}, delta {row['delta']:+.3f} [{low:+.3f}, {high:+.3f}]{fresh}, well-formed {formed}"
 
 
 def _single_answers(row: dict) -> str:

@@ -35,21 +35,22 @@ class Load:
     scored: int  # those of them whose log-probs are computed
 
 
-def load_of_tree(config: ScoreConfig, shares: bool, second: int, held_out: int) -> Load:
-    """Returns the load of two attempts with second prompts of `second` tokens, attempt 1 included.
+def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) -> Load:
+    """Returns the load of a tree of attempts with last prompts of `last` tokens, earlier attempts included.
 
-    `shares`: revisions of one attempt are trained in one sequence. `held_out`: number of rows that an evaluation may
-    answer.
+    `shares`: revisions of one attempt are trained in one sequence, if they are the last. `held_out`: number of rows
+    that an evaluation may answer.
     """
     gen, train = config.generation, config.train
     firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
     new1, new2, k2 = gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, train.revisions_per_attempt
-    together = k2 if shares else 1
-    length = second + together * new2
+    together = k2 if shares and train.corrections == 1 else 1
+    length = last + together * new2
     answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
     tokens, sequences = _micro_batch(length, firsts * k2 // together, train.micro_batch_tokens)
     rows = max(firsts * k2, answered)
-    return Load(min(rows, gen.batch_size or rows), second + new2, tokens, sequences * (new1 + together * new2))
+    scored = new1 + max(together, train.corrections) * new2
+    return Load(min(rows, gen.batch_size or rows), last + new2, tokens, sequences * scored)
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import gcd
 from pathlib import Path
 
-from lib.console import answered, label_of
+from lib.console import answered, attempts_of, label_of
 from lib.errors import ConfigError
 from lib.runlog import read_jsonl
 from lib.stats import paired_delta_interval, sign_flip_p
@@ -83,10 +83,11 @@ def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:
 
 
 def _counts(per_question: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Adds the counts for delta, those of attempt 2 minus attempt 1, where there are two attempts."""
-    if "acc_attempt2" not in per_question:
+    """Adds the counts for delta, those of the last attempt minus the first, where there are several."""
+    attempts = attempts_of(per_question)
+    if not attempts:
         return per_question
-    pairs = zip(per_question["acc_attempt1"], per_question["acc_attempt2"], strict=True)
+    pairs = zip(per_question["acc_attempt1"], per_question[f"acc_attempt{attempts[-1]}"], strict=True)
     return per_question | {"delta": [after - before for before, after in pairs]}
 
 

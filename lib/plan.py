@@ -105,16 +105,17 @@ def answers(settings: Eval, when: str, held: Held) -> int:
 
 
 def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
-    """Yields the completions of both attempts, by stage, and those of the evaluations."""
+    """Yields the completions of all attempts, by stage, and those of the evaluations."""
     train, budgets = config.train, config.generation
     new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
-        second = first * train.revisions_per_attempt
+        second = first * train.revisions_per_attempt * train.corrections
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
         yield Work(name, first + second, first * new1 + second * new2)
     asked = sum(answers(config.eval, when, held) for when in left.evaluations)
-    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", 2 * asked, asked * (new1 + new2))
+    more = train.corrections
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", (1 + more) * asked, asked * (new1 + more * new2))
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:

@@ -130,6 +130,8 @@ def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
     lines.append(
         f">>> attempt 2, at most {budgets.max_new_tokens_attempt2} tokens; reward and KL, stage II: bonus too <<<"
     )
+    if config.train.corrections > 1:
+        lines.append(f"[and so on, to attempt {1 + config.train.corrections}]")
     target = str(row[config.dataset.target_field])
     return "\n".join([*lines, f"[target: {target[:200]}]"])
 
@@ -139,12 +141,15 @@ def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
     yield told(work_of_score(config, before, held))
     yield f"evaluation before training: {_evaluated(config.eval, held)}"
     for stage in before.stages:
-        seconds = stage.batch_size * tree * train.revisions_per_attempt
+        later = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
-        kl1, kl2 = kl_weights(train, stage.number, train.beta2)
+        if train.corrections > 1:
+            paid = paid.replace("attempt 2 is", "later attempts are").replace("both", "all")
+        kl1, kl2 = kl_weights(train, stage.number, train.beta2)[:2]
+        completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * train.corrections)))
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
-            f"{train.revisions_per_attempt} revisions = {stage.batch_size * tree} + {seconds} completions; "
+            f"{train.revisions_per_attempt} revisions = {completions} completions; "
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
     yield f"run directory {config.run_dir}"
@@ -165,8 +170,10 @@ def _lengths(lengths: list[int]) -> str:
 def needs_of_tree(
     skeleton: torch.nn.Module, config: ScoreConfig, prompts: TwoTurnPrompts, lengths: list[int], held_out: int
 ) -> Needs:
-    """Estimates the memory that two attempts need, if first prompts have the median of `lengths` tokens."""
-    prompt = round(median(lengths))
-    second = prompts.longest_next(prompt + config.generation.max_new_tokens_attempt1, attempt=2)
-    load = load_of_tree(config, shares_prompts(skeleton), second, held_out)
+    """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
+    generation, last = config.generation, round(median(lengths)) + config.generation.max_new_tokens_attempt1
+    for attempt in range(2, 2 + config.train.corrections):
+        more = generation.max_new_tokens_attempt2 if attempt > 2 else 0
+        last = prompts.longest_next(last + more, attempt)
+    load = load_of_tree(config, shares_prompts(skeleton), last, held_out)
     return needs_of(skeleton, config, load)

@@ -22,12 +22,10 @@ from lib.update import Objective
 from lib.watch import form_of
 
 
-def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, float]:
-    """Returns the KL weights of attempts 1 and 2; in stage I the paper's beta2 is added to its small beta1."""
-    if stage == 2:
-        return train.beta1, train.beta1
-    small = train.beta1 if train.beta1_in_stage1 else 0.0
-    return beta2 + small, small
+def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
+    """Returns the KL weights by attempt; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
+    small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
+    return (small + (beta2 if stage == 1 else 0.0), *[small] * train.corrections)
 
 
 def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> list[float]:
@@ -53,8 +51,6 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
 class ScoreRun(Trainer):
     """A SCoRe run: the state, and one method per step of the algorithm."""
 
-    per_answer = 2  # both attempts
-
     def __init__(
         self,
         task: Task,
@@ -71,6 +67,7 @@ class ScoreRun(Trainer):
         accelerator = make_accelerator()
         super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
         self.stages = stages_of(config, len(task.train))
+        self.per_answer = len(task.budgets)
         self.sampler = Sampler(len(task.train), config.seed)
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if adapter:
@@ -98,8 +95,10 @@ class ScoreRun(Trainer):
         """
         train, task = self.config.train, self.task
         self.clock.start()
-        copies = train.attempts_per_prompt, train.revisions_per_attempt
-        sampling = task.sampling(self.config.generation.temperature, copies, train.base_first_attempts)
+        sampling = task.sampling(
+            self.config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
+            train.base_first_attempts,
+        )  # fmt: skip
 
         def grow(drawn: list[int]) -> list[Group]:
             prompts = [task.prompts.prompt(task.train[i], i) for i in drawn]
@@ -120,7 +119,7 @@ class ScoreRun(Trainer):
         in_reward = train.kl == "k1_in_reward"
         betas = self._kl_weights(stage)
         advantage, counts = self._advantages(stage, trees, self.kl_in_reward(trees, betas) if in_reward else None)
-        budgets = self._budgets
+        budgets = self.task.budgets
         return credit_of(
             trees, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
             length_norm=train.length_norm,
@@ -157,7 +156,7 @@ class ScoreRun(Trainer):
         """Evaluates both attempts at held-out rows; with `part`, returns only what training selects by."""
         answers, trees = evaluate(
             self.policy, self.task.prompts, rows, self.task.judge,
-            self.task.sampling(settings.temperature, (settings.samples_per_prompt, 1)), settings.seed, self.accelerator,
+            self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
             on_progress,
         )  # fmt: skip
         self._keep_texts(when, trees, temperature=settings.temperature, **part)
@@ -207,13 +206,7 @@ class ScoreRun(Trainer):
     @property
     def objective(self) -> Objective:
         """Returns what is minimised."""
-        return Objective(RECIPES["score"], self.config.train.kl, attempts=len(self._budgets))
-
-    @property
-    def _budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens, by attempt."""
-        generation = self.config.generation
-        return generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2
+        return Objective(RECIPES["score"], self.config.train.kl, attempts=len(self.task.budgets))
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
         return kl_weights(self.config.train, stage.number, self.progress.beta2)
@@ -230,7 +223,7 @@ class ScoreRun(Trainer):
         rewards, counts, earned = [], [], []
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
         for node in found:
-            budget = self._budgets[node.attempt - 1]
+            budget = self.task.budgets[node.attempt - 1]
             knows = not node.group.by_base and (node.before is None or node.before.verdict.scored or not needs_both)
             for answer in node.group.answers:
                 overlong = overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
@@ -238,7 +231,7 @@ class ScoreRun(Trainer):
                 counts.append(knows and is_whole(answer, train.mask_truncated))
             earned += paid(node, rewards, stage.number, train)
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self._budgets) + 1):
+        for attempt in range(1, len(self.task.budgets) + 1):
             own = advantages_of(train.baseline, sets.get(attempt, []), earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
@@ -257,7 +250,7 @@ class ScoreRun(Trainer):
                     own["idle"] = float(credit.advantage[number] == 0)
                 rows.append((node.attempt, own))
         rows = collect(rows, self.accelerator)
-        attempts = range(1, len(self._budgets) + 1)
+        attempts = range(1, len(self.task.budgets) + 1)
         means = [means_of(own for attempt, own in rows if attempt == number) for number in attempts]
         last, both = means[-1], {name: fmean(each[name] for each in means) for name in ("truncated", "unscored")}
         shown = ("changed", "cut", "idle", "unscored")

@@ -42,13 +42,19 @@ class Task:
         """Tells whether a row's first prompt is within the budget."""
         return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length_attempt1
 
-    def sampling(self, temperature: float, copies: tuple[int, ...] = (1, 1), by_base: float = 0.0) -> Sampling:
-        """Returns the settings for sampling a tree, with `copies` answers to a prompt by attempt."""
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens, by attempt."""
+        generation, corrections = self.config.generation, self.config.train.corrections
+        return (generation.max_new_tokens_attempt1, *[generation.max_new_tokens_attempt2] * corrections)
+
+    def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, by_base: float = 0.0) -> Sampling:
+        """Returns the settings for sampling a tree of attempts x revisions, and one further correction of each."""
         generation = self.config.generation
         return Sampling(
             temperature=temperature,
-            max_new_tokens=(generation.max_new_tokens_attempt1, generation.max_new_tokens_attempt2),
-            copies=copies,
+            max_new_tokens=self.budgets,
+            copies=(attempts, revisions, *[1] * (len(self.budgets) - 2)),
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
             batch_size=generation.batch_size,

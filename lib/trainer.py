@@ -17,7 +17,7 @@ from lib.batching import MicroBatch, micro_batches, sequences
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.clock import Clock, Profile, phase
 from lib.config import Eval, Optimizer, dump
-from lib.console import Screen, Telling, answered
+from lib.console import Screen, Telling, answered, attempts_of
 from lib.credit import Credit
 from lib.data import digest_of
 from lib.distributed import collect, highest, share, sum_gradients
@@ -91,12 +91,13 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
 
 
 def score_of(evaluation: dict) -> float:
-    """Returns the score that selects the best checkpoint: accuracy, of attempt 2 if there are two.
+    """Returns the score that selects the best checkpoint: accuracy, of the last attempt if there are several.
 
     Measured on the questions reserved for selection; on the reported ones only if the run has no others.
     """
     measured = evaluation["selection"] or evaluation
-    return measured["acc_attempt2"] if "acc_attempt2" in measured else measured["acc"]
+    attempts = attempts_of(measured)
+    return measured[f"acc_attempt{attempts[-1]}"] if attempts else measured["acc"]
 
 
 class Trainer:

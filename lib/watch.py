@@ -2,13 +2,14 @@
 
 `Watch` reads each row of metrics.jsonl and of evaluations.jsonl and answers with alarms. A check is a row of `CHECKS`
 (RL) or `SFT_CHECKS`: the quantity it looks at, a rule, what the rule has seen in words, and the key to turn. A quantity
-`q` stands for `q`, `q_attempt1` and `q_attempt2`, whichever a row has. A collapse is what training does not recover
+`q` stands for `q`, `q_attempt1`, `q_attempt2` ..., whichever a row has. A collapse is what training does not recover
 from by itself, so that the run may act on it (`train.on_collapse`); the rest are warnings. Every check compares within
 a stage, since a new stage moves everything. The reasons for each threshold are in LOG.md, "A watch over every run".
 """
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite, log
@@ -249,7 +250,8 @@ def shorter(history: History, key: str) -> Seen | None:
 
 def certain_too_early(history: History, key: str) -> Seen | None:
     """Detects an entropy near zero although many answers are still wrong."""
-    now, right = history.last(key), history.last("acc_attempt2" if "acc_attempt2" in history.values else "acc")
+    accuracies = [name for name in history.values if _quantity(name) == "acc"]
+    now, right = history.last(key), history.last(max(accuracies, default="acc"))  # of the last attempt
     is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
     return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
 
@@ -531,7 +533,7 @@ class Watch:
         return told
 
     def _reward(self) -> float | None:
-        keys = [key for key in ("reward", "reward_attempt1", "reward_attempt2") if self.history.all(key)]
+        keys = [key for key in self.history.values if _quantity(key) == "reward" and self.history.all(key)]
         means = [self.history.all(key)[-LEVEL:] for key in keys]
         return fmean(map(fmean, means)) if means and all(len(values) >= RECENT for values in means) else None
 
@@ -572,17 +574,17 @@ class Watch:
 
 
 def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
-    names = (f"{key}{attempt}" for key in check.keys for attempt in ("", "_attempt1", "_attempt2"))
+    names = [name for key in check.keys for name in sorted(row) if _quantity(name) == key]
     both = {f"{key}_attempt1" for key in check.keys} & row.keys()
     return (name for name in names if name in row and not (both and name in check.keys))
 
 
 def _quantity(key: str) -> str:
-    return key.removesuffix("_attempt1").removesuffix("_attempt2")
+    return re.sub(r"_attempt\d+$", "", key)
 
 
 def _attempt(key: str) -> str:
-    return f" of attempt {key[-1]}" if "_attempt" in key else ""
+    return f" of attempt {key.rpartition('_attempt')[2]}" if "_attempt" in key else ""
 
 
 def _place(place: Mapping[str, int]) -> str:

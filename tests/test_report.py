@@ -196,7 +196,7 @@ def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypat
     page = page_of(monkeypatch, run)
     shown = [value for key, value in page.attributes if key == "aria-label"]
     assert shown == [
-        "Accuracy on held-out questions", "What the second attempt changes", "Gain of a second look",
+        "Accuracy on held-out questions", "What correcting changes", "Gain of a second look",
         "Accuracy in training", "Distance from the base model", "Length", "Truncation",
     ]  # fmt: skip
     assert report.read_run(run).boundaries == [4]

@@ -15,6 +15,7 @@ from conftest import after
 from helpers import naive
 from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
 
+import report
 import train
 from lib import update as module
 from lib.batching import sequences
@@ -982,3 +983,79 @@ def test_a_sampler_goes_on_where_its_state_was_taken():
         resumed = Sampler(10, seed=9)
         resumed.load_state_dict(state)
         assert resumed.take(25) == sampler.take(25)
+
+
+# -- more than two attempts
+
+
+def test_three_attempts_are_learned_as_the_equations_say(folder):
+    """Every answer in a text of its own, with plain autograd; a correction earns alpha times what it has gained."""
+    more = ("train.corrections=2", "train.kl=exact", "train.bonus_on=reward", "generation.temperature=0.8")
+    run = make_run(*more, "train.beta1=0.5", moved=0.2)
+    stage = run.stages[1]
+    trees = run.sample(stage)
+    credit = run.credit(stage, trees)
+    counts = [credit.attempt.tolist().count(attempt) for attempt in (1, 2, 3)]
+    assert counts == [8, 16, 16] and credit.divisor == 16
+    answers = {n: a for node in credit.nodes for n, a in zip(node.numbers, node.group.answers, strict=True)}
+    for node in credit.nodes:
+        if node.attempt == 3:  # one correction of each revision: compared with that of the other revision
+            assert node.group.prompt.continues and node.group.prompt.attempt == 3
+            (number,) = node.numbers
+            (other,) = {
+                n for each in credit.nodes if each.attempt == 3 for n in each.numbers
+                if parent_of(credit, each.parent) == parent_of(credit, node.parent)
+            } - {number}  # fmt: skip
+
+            def earned(n):
+                before = answers[owner_of(credit, n).parent]
+                return 3 * answers[n].verdict.reward - 2 * before.verdict.reward  # alpha is 2
+
+            assert credit.advantage[number].item() == pytest.approx(earned(number) - earned(other), abs=1e-5)
+    run.policy.zero_grad()
+    expected = 0
+    for number, answer in answers.items():
+        prompt = owner_of(credit, number).group.prompt.ids
+        logp, _, kl = naive.per_token(run.policy, prompt, answer.completion.ids, 0.8)
+        leaves = {1: 2, 2: 1, 3: 1}[credit.attempt[number].item()]
+        expected += leaves * (0.5 * kl - credit.advantage[number] * logp).mean() / 16
+    expected.backward()
+    by_hand = gradients(run)
+    run.policy.zero_grad()
+    loss = accumulate(run, credit)["loss"]
+    assert loss == pytest.approx(expected.item(), abs=1e-5)
+    torch.testing.assert_close(gradients(run), by_hand, rtol=1e-4, atol=1e-5)
+
+
+def owner_of(credit, number):
+    return next(node for node in credit.nodes if number in node.numbers)
+
+
+def parent_of(credit, number):
+    return owner_of(credit, number).parent
+
+
+def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, capsys):
+    code, out, err = command(monkeypatch, capsys, "train.corrections=2", "--dry-run")
+    assert (code, err) == (0, "")
+    assert "8 + 16 + 16 completions" in out and "later attempts are paid" in out and "to attempt 3" in out
+    sampled = ("eval.temperature=1", "eval.samples_per_prompt=2")
+    code, out, err = command(monkeypatch, capsys, "train.corrections=2", *sampled)
+    assert (code, err) == (0, "")
+    rows, evaluations = logged("metrics"), logged("evaluations")
+    for row in rows:
+        assert {f"{key}_attempt3" for key in ("acc", "reward", "kl", "well_formed", "length", "beta")} <= set(row)
+        assert row["gap"] == pytest.approx(row["acc_attempt3"] - row["acc_attempt1"])
+    for row in evaluations:
+        assert row["delta"] == pytest.approx(row["acc_attempt3"] - row["acc_attempt1"])
+        assert "acc_attempt3" in row["selection"] and len(row["acc_attempt2_ci95"]) == 2
+    texts = logged("generations")
+    assert all({"attempt1", "attempt2", "attempt3", "match3", "length3"} <= set(row) for row in texts)
+    assert re.search(r"attempt 1\s+attempt 2\s+attempt 3\s+delta", out)
+    assert re.search(r"match [\d.]+ -> [\d.]+ -> [\d.]+ \(", out)
+    monkeypatch.setattr(sys, "argv", ["report.py", "outputs/tiny"])
+    with pytest.raises(SystemExit) as caught:
+        run_script(report.main)
+    assert caught.value.code == 0
+    page = Path("outputs/tiny/report.html").read_text()
+    assert page.count("attempt 3") > 3 and "Attempt 3 answers" in page

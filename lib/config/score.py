@@ -1,4 +1,4 @@
-"""The config of train.py: two attempts, and SCoRe's two stages."""
+"""The config of train.py: two attempts or more, and SCoRe's two stages."""
 
 from typing import Any, Literal
 
@@ -55,10 +55,13 @@ class ScoreTrain(TrainLoop):
     stage2_batch_size: Count = 16  # prompts per optimizer step, over all processes
     attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
     revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
+    corrections: Count = 1
+    # attempts after the first, each asked to correct the one before it; with 2 there are three attempts in a chat. One
+    # further attempt follows each revision, within the budgets of attempt 2
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
     # comparing several revisions cancels r1, so that the bonus only adds alpha times what attempt 2 earns in bonus_on
-    beta1: Weight = 0.01  # KL weight of both attempts
+    beta1: Weight = 0.01  # KL weight of all attempts
     beta2: Weight = 0.1  # additional KL weight of attempt 1 in stage I
     beta1_in_stage1: bool = True  # true: beta1 applies in stage I too, as in the paper
     adaptive_beta2: AdaptiveBeta2 | None = None  # null: beta2 is fixed
@@ -128,14 +131,14 @@ class ScoreConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         gen, limit = self.generation, self.model.max_seq_length
-        for attempt in (1, 2):
+        for attempt, times in ((1, 1), (2, self.train.corrections)):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
-            need = getattr(gen, prompt_key) + getattr(gen, new_key)
+            need = getattr(gen, prompt_key) + times * getattr(gen, new_key)
             if need > limit:
                 yield (
                     (f"generation.{prompt_key}", f"generation.{new_key}", "model.max_seq_length"),
-                    f"{prompt_key} + {new_key} = {need} exceeds model.max_seq_length = {limit}: "
-                    "lower one of the first two or raise the last",
+                    f"{prompt_key} + {f'{times} * ' if times > 1 else ''}{new_key} = {need} exceeds "
+                    f"model.max_seq_length = {limit}: lower one of the first two or raise the last",
                 )
         buffer, shorter = self.train.overlong_buffer, min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2)
         if buffer >= shorter:
