@@ -3,11 +3,11 @@
     python collect_rollouts.py --config configs/rollouts_code.yaml                # programs, tried out before
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --dry-run     # what would be asked, without asking
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --smoke 8     # 8 prompts, two short answers each
-    python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # go on; nothing is asked twice
+    python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # resume; nothing is asked twice
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume select.best_of=1     # select anew
     python sft_train.py --config configs/sft_code.yaml                           # learn from what was selected
 
-In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl what could not be had at some time,
+In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl every request that failed,
 and selected.jsonl, written at the end, the rows that `select` keeps, which sft_train.py reads. replies.jsonl and
 web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `malformed`, `tool_log`,
 `usage`, `generator`, `seed`.
@@ -119,7 +119,7 @@ def main() -> int:
 def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = parser(__doc__)
-    options.add_argument("--resume", action="store_true", help="go on with the run: nothing is asked twice")
+    options.add_argument("--resume", action="store_true", help="resume the run: nothing is asked twice")
     options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
     options.add_argument("--dry-run", action="store_true", help="show what would be asked, and ask nobody")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
@@ -180,7 +180,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     for line in planned(config, len(jobs)):
         screen.say(line)
     if config.selection.only_matches:
-        screen.say(f"{SELECTED} will have right answers alone; select.only_matches=false keeps wrong ones too")
+        screen.say(f"{SELECTED} will have right answers only; select.only_matches=false keeps wrong ones too")
     show_prompt(config, jobs[0].messages, screen)
     return FINISHED
 
@@ -268,7 +268,7 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
                 screen.say(f"model {config.endpoint.model} at {address(config.endpoint)}")
                 yield Remembering(remote, replies)
         if remote.counts.retries:
-            screen.say(f"{remote.counts.retries} requests were tried again")
+            screen.say(f"{remote.counts.retries} requests were retried")
         if remote.counts.without_usage:
             screen.warn(
                 f"{remote.counts.without_usage} replies came without a count of tokens: totals and cost lack them"
@@ -365,7 +365,7 @@ async def judge_aside(
                 now = time.monotonic()
                 if most and now - began > most:
                     error = RewardError(told_late(what, most))
-                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on")
+                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume")
                 if interrupts.received and min(now - interrupts.since, now - began) > GRACE:
                     return None
                 if now - began > BEAT * (beats + 1):
@@ -381,7 +381,7 @@ def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> d
     try:
         [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
     except RewardError as error:
-        raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on") from error
+        raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
     return {
         "reward": score.reward if score.scored else None,
         "components": score.components,
@@ -409,7 +409,7 @@ def refuse_losses(progress: Progress, written: int, config: CollectConfig) -> No
         raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
     if not progress.rows:
         kind = ApiError if config.endpoint else ConfigError
-        raise kind(f"no rollout could be had, see {config.run_dir / 'failures.jsonl'}; mend it, then --resume")
+        raise kind(f"every rollout failed, see {config.run_dir / 'failures.jsonl'}; fix the cause, then --resume")
 
 
 if __name__ == "__main__":

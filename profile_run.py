@@ -186,7 +186,7 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
             why = ", ".join(f"{count} {problem}" for problem, count in attempt["malformed"].items())
             reason = f"attempt {number}: reward.format '{config.reward.format}' and reward.answer_extractor "
             reason += f"'{config.reward.answer_extractor}' found no answer in {attempt['extraction_failures']} of {n} "
-            reason += f"texts{f' ({why})' if why else ''}: read them below, then mend prompt, format or extractor"
+            reason += f"texts{f' ({why})' if why else ''}: read them below, then fix prompt, format or extractor"
             found.append({"override": None, "why": reason})
     return found
 

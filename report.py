@@ -290,9 +290,9 @@ def in_pairs(runs: list[Run]) -> list[str]:
                 numbers += f"<td>{cell(row, 'difference')}</td><td class=n>{row['p']:.2g}</td>"
                 rows.append(f"<tr><th>{paired.NAMES[row['of']]}</th>{numbers}</tr>")
     note = (
-        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, a question being one "
-        "witness. p: how likely it is to differ as much if each difference were as likely with the other sign. It is "
-        "about these weights; whether a way of training is better takes seeds."
+        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, each "
+        "question counting once. p: how likely it is to differ as much if each difference were as likely with the "
+        "other sign. It is about these weights; whether a way of training is better takes seeds."
     )
     heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
     content = table(heads, rows) if rows else ""
@@ -338,7 +338,7 @@ def alarms(runs: list[Run]) -> list[str]:
             word = f" ({row['severity']}, {row.get('action')}): " if begins else ": "
             text = html.escape(f"{label}{stage}step {row['step']}{word}{row['text']}")
             told += f"<p{' class=warning' if begins else ''}>{text}</p>"
-    note = "What was noticed while it trained, with the key to turn; in brackets how grave it is, and what was done."
+    note = "Alarms raised in training, with the config key to change; in brackets the severity, and what was done."
     return [section("Alarms", told, note)] if told else []
 
 
@@ -358,7 +358,9 @@ def scoreboards(runs: list[Run]) -> list[str]:
             text = (
                 f"{label}{board['missing_games']} games of {steps} steps, between step {first} and step {last}, have "
             )
-            text += "no result: the opponent was away, or an answer could not be judged; its term was masked there."
+            text += (
+                "no result: the opponent was unavailable, or an answer could not be judged; its term was masked there."
+            )
             told += f"<p class=warning>{html.escape(text)}</p>"
         if board.get("assisted"):
             told += f"<p>{html.escape(label + help_in_words(board['assisted']))}</p>"
@@ -384,7 +386,7 @@ def help_in_words(assisted: dict) -> str:
     failed = counts["hints_failed"] + counts["solutions_failed"]
     return (
         f"A teacher was asked for {counts['hints_asked']} hints and {counts['solutions_asked']} solutions; {failed} "
-        f"could not be had. {counts['hints_used']} hints were used and {dropped} dropped; under them "
+        f"failed. {counts['hints_used']} hints were used and {dropped} dropped; under them "
         f"{counts['retries_right']} of {counts['retries']} retries were right, and {counts['solved_with_hint']} "
         f"prompts were solved that had not been. {counts['solutions_right']} solutions were right."
     )

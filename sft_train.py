@@ -2,7 +2,7 @@
 
     python sft_train.py --config configs/tiny_base.yaml                   # a tiny base from nothing, a minute or two
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
-    python sft_train.py --config configs/tiny_base.yaml --resume          # go on after the last checkpoint, or with DIR
+    python sft_train.py --config configs/tiny_base.yaml --resume          # resume from the last checkpoint, or from DIR
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
@@ -380,8 +380,8 @@ def refuse_leaks(model: object) -> None:
         )
     if (one - two).abs().max() > torch.finfo(one.dtype).eps * one.abs().max():
         raise ConfigError(
-            "train.packing: in this model the rows of a packed sequence see each other, since its attention does not "
-            "heed where one begins; set train.packing=false, or try another model.attn_implementation"
+            "train.packing: in this model the rows of a packed sequence see each other, since its attention ignores "
+            "where one begins; set train.packing=false, or try another model.attn_implementation"
         )
 
 
@@ -510,7 +510,7 @@ def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen:
     run_dir = checkpoints.run_dir
     if any(run_dir.glob("checkpoints/checkpoint-*")):
         raise ConfigError(
-            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot go on from them: finish the "
+            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot resume from them: finish the "
             "run with that version, or start over under another run_name=..."
         )
     done = checkpoints.step_of_result(run_dir / "final")
@@ -520,8 +520,8 @@ def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen:
     checkpoint = checkpoints.chosen(None if resume is True else resume)
     if checkpoint is None and done is not None:
         raise ConfigError(
-            f"{run_dir}/final: taken after {done} of {steps} steps, and no checkpoint was kept from which to train "
-            f"more: give back the steps it had, or start a new run from it, by model.name={run_dir}/final"
+            f"{run_dir}/final: taken after {done} of {steps} steps, and no checkpoint was kept to continue "
+            f"from: restore the number of steps it had, or start a new run from it, by model.name={run_dir}/final"
         )
     if checkpoint is None:
         checkpoints.log.rewind({})
@@ -611,7 +611,7 @@ def reporter(
             if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
                 folder = checkpoints.save(1, state.global_step)
             if interrupts.received:
-                screen.say(f"saved at step {state.global_step}; go on with --resume, from {folder}")
+                screen.say(f"saved at step {state.global_step}; continue with --resume, from {folder}")
 
         def heed(self, alarms):
             action = config.train.on_collapse
@@ -622,8 +622,8 @@ def reporter(
             log.sync()
             if action == "stop" and (found := [each for each in alarms if each.begins and each.severity == COLLAPSE]):
                 raise NumericError(
-                    f"step {found[0].step}: {found[0].text}; --resume goes on from the last checkpoint, with other "
-                    "settings by --allow-config-change; train.on_collapse: warn would train on"
+                    f"step {found[0].step}: {found[0].text}; --resume continues from the last checkpoint, with other "
+                    "settings by --allow-config-change; train.on_collapse: warn would continue training"
                 )
 
         def show(self, row, state, control):

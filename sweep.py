@@ -113,7 +113,7 @@ def run_missing(config: SweepConfig, runs: Runs) -> int:
             for pid, code in children.ended().items():
                 schedule.ended(pid, code)
         if interrupts.received:
-            screen.say("interrupted; the same command goes on")
+            screen.say("interrupted; the same command resumes")
         return interrupts.exit_code
 
 

@@ -2,7 +2,7 @@
 part have an order of their own, and nobody imports a script, but for the entry scripts, which import
 `reward_function`. tests/test_order.py keeps all this.
 
-errors        what a user can mend: one sentence and an exit code
+errors        what a user can fix: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
 conditions    what must be true of every run of a sweep, in one line
 config        YAML in, validated objects out; all mistakes at once

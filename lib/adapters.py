@@ -40,8 +40,8 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
     differences = list(_tensor_differences(saved, needed))
     if differences:
         raise ConfigError(
-            f"{directory}: these weights do not fit the model: {'; '.join(differences)}; give the config back its "
-            f"model, or choose another folder"
+            f"{directory}: these weights do not fit the model: {'; '.join(differences)}; restore the "
+            "model in the config, or choose another folder"
         )
     model.load_state_dict(saved, strict=False)
     _refuse_missing(directory, model.state_dict(), saved)
@@ -151,7 +151,8 @@ def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Ma
     for name, value in saved.items():
         if not _same_bits(here[name], value):  # peft silently skips what it cannot place
             raise ConfigError(
-                f"{directory}: {name} did not arrive in the model; are peft and transformers the pinned ones?"
+                f"{directory}: {name} was not loaded into the model; check that peft and transformers have the pinned "
+                "versions"
             )
 
 

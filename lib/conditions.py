@@ -70,7 +70,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is no condition."""
+    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is not a condition."""
     figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
 
     def named(found: re.Match) -> str:
@@ -84,7 +84,7 @@ def read_condition(text: str) -> Condition:
     except SyntaxError:
         tree = None
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in COMPARED:
-        raise ValueError(f"'{text}' is no condition: {GRAMMAR}")
+        raise ValueError(f"'{text}' is not a condition: {GRAMMAR}")
     sides = tree.left, tree.comparators[0]
     for side in sides:
         _check(side, figures, text)
@@ -105,9 +105,9 @@ def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
         parts = node.args
         if node.keywords or len(parts) < 1 + (node.func.id != "abs") or (node.func.id == "abs" and len(parts) > 1):
-            raise ValueError(f"'{text}' is no condition: abs has one argument, min and max have several")
+            raise ValueError(f"'{text}' is not a condition: abs has one argument, min and max have several")
     else:
         what = f"'{node.id}' has no moment" if isinstance(node, ast.Name) else f"'{ast.unparse(node)}'"
-        raise ValueError(f"'{text}' is no condition: {what}; {GRAMMAR}")
+        raise ValueError(f"'{text}' is not a condition: {what}; {GRAMMAR}")
     for part in parts:
         _check(part, figures, text)

@@ -101,7 +101,7 @@ def load_splits(
     train, overlap, offered = [], 0, 0
     for place, row in _checked(rest, columns):
         if len(train) == dataset.max_train_rows:
-            notes.append(f"train rows are the first {len(train)} that are left (dataset.max_train_rows)")
+            notes.append(f"train rows are the first {len(train)} that remain (dataset.max_train_rows)")
             break
         if secret and not secret.isdisjoint(keys_of(row, place)):
             overlap += 1
@@ -135,7 +135,7 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
         found = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
         count = f"{len(found)} of {len(rows)} {label}"
         if len(found) > len(rows) / 2:
-            cure = "name another column or extractor, or mend these rows"
+            cure = "name another column or extractor, or fix these rows"
             mistakes.append(f"dataset.target_field: {count} rows have no target, first {found[0]}; {cure}")
         sound = [not problem for problem in problems]
         kept += [list(compress(rows, sound)), list(compress(places, sound))]
@@ -295,7 +295,7 @@ def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Place
                 state = "is empty in" if column in row else "is missing from"
                 raise ConfigError(
                     f"{KEY}: column '{column}' {state} {place}, which has {', '.join(map(repr, row))}: name the right "
-                    "column in prompts.user, dataset.target_field or dataset.family_field, or mend the row"
+                    "column in prompts.user, dataset.target_field or dataset.family_field, or fix the row"
                     f"{did_you_mean(column, row) if column not in row else ''}"
                 )
         yield place, row
@@ -331,7 +331,9 @@ def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     if path.is_dir():
         return _read_folder(path)
     if path.suffix in READERS or path.is_absolute() or dataset.name.startswith(("./", "../", "~")):
-        raise ConfigError(f"{KEY}: there is no file or folder '{dataset.name}'; give an existing path or a hub id")
+        raise ConfigError(
+            f"{KEY}: there is no file or folder '{dataset.name}'; give an existing path or a Hugging Face Hub id"
+        )
     return _read_hub(dataset)
 
 
@@ -343,7 +345,7 @@ def _read_folder(folder: Path) -> dict[str, Table]:
             saved = datasets.load_from_disk(str(folder))
         except Exception as error:  # a damaged Arrow file raises errors of any type
             raise ConfigError(
-                f"{KEY}: the saved data set '{folder}' can not be read ({_line(error)}); save it again"
+                f"{KEY}: the saved data set '{folder}' cannot be read ({_line(error)}); save it again"
             ) from error
         return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
     files = sorted(file for file in folder.iterdir() if file.suffix in READERS and not file.name.startswith("."))
@@ -397,7 +399,7 @@ def _read_file(path: Path) -> Read:
         return reader(path)
     except OSError as error:
         raise ConfigError(
-            f"{KEY}: '{path}' can not be read ({error.strerror or error}); give a readable file"
+            f"{KEY}: '{path}' cannot be read ({error.strerror or error}); give a readable file"
         ) from error
 
 
@@ -409,11 +411,11 @@ def _read_json(path: Path) -> Read:
             return _read_jsonl(path)
         rows = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{KEY}: '{path}' is no JSON ({error}); mend it there") from error
+        raise ConfigError(f"{KEY}: '{path}' is not JSON ({error}); fix it there") from error
     wrong = next((index for index, row in enumerate(rows) if not isinstance(row, dict)), None)
     if wrong is not None:
         raise ConfigError(
-            f"{KEY}: entry {wrong + 1} of '{path}' is no object, expected a list of objects: mend or remove it"
+            f"{KEY}: entry {wrong + 1} of '{path}' is not an object, expected a list of objects: fix or remove it"
         )
     return rows, "entry", range(1, len(rows) + 1)
 
@@ -467,7 +469,7 @@ def _read_parquet(path: Path) -> Read:
     try:
         rows = pyarrow.parquet.read_table(path).to_pylist()
     except pyarrow.ArrowInvalid as error:
-        raise ConfigError(f"{KEY}: '{path}' is no Parquet ({_line(error)}); write it again") from error
+        raise ConfigError(f"{KEY}: '{path}' is not Parquet ({_line(error)}); write it again") from error
     return rows, "row", range(1, len(rows) + 1)
 
 
@@ -479,17 +481,15 @@ def _refuse(path: Path, mistakes: list[str]) -> None:
     if mistakes:
         more = len(mistakes) - SHOWN_MISTAKES
         lines = mistakes[:SHOWN_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
-        raise ConfigError(
-            f"{KEY}: '{path}' has {len(mistakes)} bad rows; mend or remove them:\n  " + "\n  ".join(lines)
-        )
+        raise ConfigError(f"{KEY}: '{path}' has {len(mistakes)} bad rows; fix or remove them:\n  " + "\n  ".join(lines))
 
 
 def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     import datasets
 
     unreachable = (
-        f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the hub can not be reached; "
-        "give dataset.name=PATH of a local file, or connect"
+        f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the Hugging Face Hub cannot be "
+        "reached; give dataset.name=PATH of a local file, or connect"
     )
     with offline_unless_reachable() as online:
         try:

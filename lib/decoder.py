@@ -290,4 +290,4 @@ class _FixedStep:
             self._graph = graph
             return
         _FixedStep.works = decoder.fixed_sizes = False
-        warnings.warn(f"decoding steps can not be recorded ({problem}); plain ones are used", stacklevel=2)
+        warnings.warn(f"decoding steps cannot be recorded ({problem}); plain ones are used", stacklevel=2)

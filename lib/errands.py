@@ -154,7 +154,7 @@ class _Helper:
             stderr=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if name in wanted},
             cwd="/",
-            start_new_session=True,  # Ctrl-C is meant for the run alone, which goes on for a while
+            start_new_session=True,  # Ctrl-C is meant for the run alone, which continues for a while
         )
         self.answered = -1  # the first answer says that it is ready
         self.is_free = False  # waits for a request, and no thread reads from it

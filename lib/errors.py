@@ -1,4 +1,4 @@
-"""What can go wrong in a way the user can mend: one sentence, and an exit code that scripts can rely on.
+"""Errors that the user can fix: one sentence, and an exit code that scripts can rely on.
 
 Every error answers three questions: where; what was got and what was expected; what to do about it.
 """
@@ -33,7 +33,7 @@ class ConfigError(UserError):
 
 
 class NumericError(UserError):
-    """Training would go on with garbage: non-finite numbers, no gradient, an adapter that changes nothing."""
+    """Training would continue with garbage: non-finite numbers, no gradient, an adapter that changes nothing."""
 
     exit_code = 3
 
@@ -166,7 +166,7 @@ def run_script(main: Callable[[], int]) -> None:
         if not is_out_of_memory(error):
             raise
         reason = (str(error).strip() or "no details").splitlines()[0]
-        advice = "lower batch sizes or the budgets of tokens, or take a smaller model"
+        advice = "lower batch sizes or the budgets of tokens, or use a smaller model"
         print(f"error: out of memory ({reason}): {advice}", file=sys.stderr)
         code = OutOfMemory.exit_code
     finally:

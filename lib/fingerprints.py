@@ -7,7 +7,7 @@ adapter in it   of model.adapter: its weights and settings, and which tokens end
 chat template   the text in use
 reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
                 docstrings, comments and layout aside; of Rematch's own rewards, that of the file each stands in
-A model of the hub is known by the commit that was loaded.
+A model of the Hugging Face Hub is known by the commit that was loaded.
 """
 
 import ast

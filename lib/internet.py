@@ -59,7 +59,7 @@ class Internet:
         from ssrfguard.httpx import AsyncClient
 
         if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", settings.user_agent):
-            raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is no header; use printable ASCII")
+            raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is not a header; use printable ASCII")
         self._settings = settings
         self._visits: dict[str, deque[float]] = {}  # host -> times of its last visits, planned ones included
         self._parser = Parser()
@@ -94,7 +94,7 @@ class Internet:
             raise Failed("search failed: no answer") from error
         except Unusable as error:
             raise ConfigError(
-                "tools.web: searching does not start, since `python -I` can not import ddgs; "
+                "tools.web: search does not start, since `python -I` cannot import ddgs; "
                 "pip install -r requirements-web.txt into this environment"
             ) from error
         hits = [hit for hit in hits if isinstance(hit, dict)][:count]
@@ -244,7 +244,7 @@ def _rules(settings: lib.config.Web) -> tuple[Any, list[str]]:
             max_url_length=LONGEST_URL,
         )
     except ValueError as error:
-        raise ConfigError(f"tools.web: {error}; correct it") from error
+        raise ConfigError(f"tools.web: {error}; fix it") from error
     return policy, names
 
 
@@ -258,5 +258,5 @@ def _name(key: str, entry: str) -> str:
     except httpx.InvalidURL:
         asked = ""
     if len(asked) > 253 or not re.fullmatch(r"([a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}", asked):
-        raise ConfigError(f"tools.web.{key}: {entry!a} is no host; give a name such as example.org, or an address")
+        raise ConfigError(f"tools.web.{key}: {entry!a} is not a host; give a name such as example.org, or an address")
     return asked

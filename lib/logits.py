@@ -47,7 +47,7 @@ def measure(model: nn.Module) -> Around:
     output, backbone = model.get_output_embeddings(), backbone_of(model)
     kind = model.config.model_type
     if output is None or backbone is model:
-        raise ConfigError(f"model.name: a model of type {kind} has no output layer on a backbone; take a decoder")
+        raise ConfigError(f"model.name: a model of type {kind} has no output layer on a backbone; use a decoder")
     device, (vocabulary, width) = output.weight.device, output.weight.shape
     half = vocabulary // 2
     curve = torch.linspace(-40, 40, vocabulary - half - 1)
@@ -87,8 +87,8 @@ def measure(model: nn.Module) -> Around:
         around = before and _bend(raw, logits, half, before)
     if not around:
         raise ConfigError(
-            f"model.name: a model of type {kind} does more to its hidden states or its logits than to multiply and to "
-            "cap them, and log-probs are computed from hidden states here; take another model"
+            f"model.name: a model of type {kind} does more to its hidden states or logits than multiplying and "
+            "capping them, and log-probs are computed from hidden states here; use another model"
         )
     return around
 

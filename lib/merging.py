@@ -95,7 +95,7 @@ def merged(model: nn.Module, what: str) -> nn.Module:
     gap = distance(before, log_probs(base, text))
     if not gap <= tolerance_of(base):
         raise ConfigError(
-            f"{what}: merged, the model is another one: its log-probs are {gap:.2g} nats off, expected at most "
+            f"{what}: the merged model differs: its log-probs are {gap:.2g} nats off, expected at most "
             f"{tolerance_of(base):g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
         )
     return base
@@ -172,9 +172,9 @@ def _compared(
     equal = sum(torch.equal(ids, others) for (_, ids), (_, others) in zip(before, read, strict=True))
     if not is_same or not max(gaps) <= tolerance_of(base):
         raise NumericError(
-            f"{folder}: read back, the merged model answers otherwise ({max(gaps):.2g} nats off the adapted one, "
+            f"{folder}: read back, the merged model answers differently ({max(gaps):.2g} nats off the adapted one, "
             f"expected at most {tolerance_of(base):g}; {'' if is_same else 'not '}as before it was written): do not "
-            "use it; are peft and transformers the pinned ones?"
+            "use it; check that peft and transformers have the pinned versions"
         )
     return Comparison(base.dtype, max(gaps), equal, len(texts))
 
@@ -207,7 +207,7 @@ def _refuse_unmergeable(folder: Path) -> None:
     elif others:
         reason = f"it has {' and '.join(others)}, which no sum can hold"
     if reason:
-        raise ConfigError(f"{KEY}: '{folder}' cannot become part of its base: {reason}; take an adapter of LoRA alone")
+        raise ConfigError(f"{KEY}: '{folder}' cannot become part of its base: {reason}; use an adapter with LoRA only")
 
 
 def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:

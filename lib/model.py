@@ -55,7 +55,7 @@ def start_backend(config: Model) -> str:
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
             if os.environ.get("RANK", "0") == "0":  # one process logs for all
-                logger.warning("model.backend: auto takes plain transformers: %s to train faster and leaner", told)
+                logger.warning("model.backend: auto uses plain transformers: %s to train faster with less memory", told)
     if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
@@ -178,16 +178,16 @@ def _explained(config: Model) -> Iterator[None]:
                 yield
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"model.name: '{config.name}' does not fit into memory ({str(error).strip().splitlines()[0]}); take a "
+                f"model.name: '{config.name}' does not fit into memory ({str(error).strip().splitlines()[0]}); use a "
                 "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
             ) from error
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             if not online:
-                reason = "not a local folder, and the hub can not be reached"
+                reason = "not a local folder, and the Hugging Face Hub cannot be reached"
             raise ConfigError(
                 f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
-                "folder, or connect to the hub"
+                "folder, or connect to the Hub"
             ) from error
 
 
@@ -217,7 +217,7 @@ def _template_text(template: str) -> str:
     path = Path(template)
     is_file = "\n" not in template and "{" not in template
     if is_file and not path.is_file():
-        raise ConfigError(f"model.chat_template: '{template}' is no file and no Jinja text; give one of the two")
+        raise ConfigError(f"model.chat_template: '{template}' is neither a file nor Jinja text; give one of the two")
     return path.read_text(encoding="utf-8") if is_file else template
 
 
@@ -474,8 +474,8 @@ class Policy(nn.Module):
         cache = getattr(output, self._cache_name, None)
         if cache is None:
             raise ConfigError(
-                f"model.name: a model of type {self.language_model.config.model_type} keeps no cache of what it has "
-                "read, so that it can not write token by token; take a decoder"
+                f"model.name: a model of type {self.language_model.config.model_type} has no cache of what it has "
+                "read, so that it cannot write token by token; use a decoder"
             )
         return head.logits(output.last_hidden_state[:, -1]), cache
 

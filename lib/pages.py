@@ -157,7 +157,7 @@ def _declared(head: bytes) -> str:
 def _told(error: Exception) -> Exception:
     if isinstance(error, Unusable):
         return ConfigError(
-            "tools.web: the parser of pages does not start, since `python -I` can not import trafilatura; "
+            "tools.web: the page parser does not start, since `python -I` cannot import trafilatura; "
             "pip install -r requirements-web.txt into this environment"
         )
     return Failed("unreadable: no text can be extracted from this page")

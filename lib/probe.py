@@ -57,7 +57,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
                 f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
                 f"forward does: {gaps.sampled:.3g} nats off as sampled, {gaps.scored:.3g} as scored for training, "
                 f"expected at most {LIMIT}; {_reason(policy, prompts, answers, own, gaps, pad_id)}. Training would "
-                "follow wrong numbers: take another model, model.backend or model.attn_implementation"
+                "follow wrong numbers: use another model, model.backend or model.attn_implementation"
             )
     return gaps
 
@@ -73,8 +73,8 @@ def readable(model: object, name: str) -> Iterator[None]:
             raise
         reason = (str(error).strip() or "no details").splitlines()[0]
         raise ConfigError(
-            f"model.name: '{name}', of type {model.config.model_type}, can not be sampled and scored here "
-            f"({type(error).__name__}: {reason}); take another model, or other layers in lora.targets"
+            f"model.name: '{name}', of type {model.config.model_type}, cannot be sampled and scored here "
+            f"({type(error).__name__}: {reason}); use another model, or other layers in lora.targets"
         ) from error
 
 

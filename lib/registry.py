@@ -138,8 +138,8 @@ def extractor_of_predictions(name: str) -> Callable[[str], str]:
     """Returns an extractor by name. Raises ConfigError, also if it takes an answer from anywhere in a text."""
     if name in LENIENT:
         raise ConfigError(
-            f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets alone: write "
+            f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets only: write "
             f"target_extractor: {name}, and say by format: think_answer, answer or boxed where predictions have their "
-            f"answer; who wants the earlier leniency writes answer_extractor: {LENIENT[name]}"
+            f"answer; for the earlier leniency, write answer_extractor: {LENIENT[name]}"
         )
     return extractors.get(name)

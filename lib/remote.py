@@ -98,7 +98,7 @@ class Remote:
         await self._stack.aclose()
 
     async def _ask(self, requests: list[Request]) -> list[Outcome]:
-        """Returns the outcome of each request. Kept replies say nothing about whether the server is away."""
+        """Returns the outcome of each request. Kept replies say nothing about whether the server is down."""
         is_kept = [self._patient.knows(request) for request in requests]
         new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
@@ -113,23 +113,23 @@ class Remote:
         if self._is_away:
             outcomes = [await self._one(requests[0], self._scout)]
             if _is_gone(outcomes[0]):
-                rest = [ReplyError("unavailable", "the server is away, it was not asked")] * (len(requests) - 1)
+                rest = [ReplyError("unavailable", "the server is down, it was not asked")] * (len(requests) - 1)
                 return outcomes + rest
         left = requests[len(outcomes) :]
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
         if len(failed) == len(outcomes) and not self._patient.generator.has_answered:
             raise ApiError(
-                f"{self.section}.endpoint: not one of {len(failed)} first requests was answered: {failed[0]}"
+                f"{self.section}.endpoint: none of the first {len(failed)} requests was answered: {failed[0]}"
             )
         was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
         if self._is_away and self.stop_on_outage:
             raise ApiError(
-                f"{self.section}.endpoint: {failed[0]}; mend the server, then --resume, or set "
+                f"{self.section}.endpoint: {failed[0]}; fix the server, then --resume, or set "
                 f"{self.section}.outage: mask"
             )
         if self._is_away and not was_away:
-            self.warn(f"{self.section}: the server is away ({failed[0]}); training goes on without it")
+            self.warn(f"{self.section}: the server is down ({failed[0]}); training continues without it")
         if was_away and not self._is_away:
             self.warn(f"{self.section}: the server is back")
         return outcomes
@@ -152,7 +152,7 @@ def remote_of(section: str, settings: Opponent | Teacher, kept: Path, warn: Call
 
 
 def _is_gone(outcome: Outcome) -> bool:
-    """Tells whether an outcome indicates that the server is away; a request refused for its content does not."""
+    """Tells whether an outcome indicates that the server is down; a request refused for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 

@@ -39,7 +39,7 @@ class Replies:
                     self._places[json.loads(line)["key"]] = (start, len(line))
                     start += len(line)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"{path}: its answers cannot be read ({error}); mend or remove the file") from error
+            raise StorageError(f"{path}: its answers cannot be read ({error}); fix or remove the file") from error
 
     def __len__(self) -> int:
         return len(self._places)

@@ -4,7 +4,7 @@ metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 alarms.jsonl        what lib/watch.py noticed: a row when something begins, and one when it is over
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
-failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or could not be had
+failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or a failed request
 rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout
 sft.jsonl           of self-play: what is right and was not sampled by the policy alone, as chats for sft_train.py
 frontier/           of self-play: rows of the data set that the policy did not solve, each once
@@ -69,7 +69,7 @@ class RunLog:
         except OSError as error:
             self.close()
             raise StorageError(
-                f"{self.directory}: cannot keep a run log here ({error}); free or choose another disk"
+                f"{self.directory}: cannot keep a run log here ({error}); free some space or choose another disk"
             ) from error
         except ConfigError:
             self.close()
@@ -219,10 +219,10 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
     except ConfigError as error:
         damage = f"the config of this run is damaged ({error})"
         if allow_change:
-            logger.warning("%s: it is written anew", damage)
+            logger.warning("%s: it is rewritten", damage)
             return
         raise ConfigError(
-            f"{damage}: restore it from a backup, or go on with the one that is given by --allow-config-change"
+            f"{damage}: restore it from a backup, or accept the given one with --allow-config-change"
         ) from error
     changed = [
         f"{key}: {change}"
@@ -235,7 +235,7 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
             f"or accept it with --allow-config-change"
         )
     if changed:
-        logger.warning("%s: goes on with a changed config: %s", path, "; ".join(changed))
+        logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
 
 
 def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -372,7 +372,7 @@ class _Stream:
     def rewind(self, offset: int) -> None:
         if self.size() < offset:
             logger.warning(
-                "%s: has %d bytes, the checkpoint remembers %d: rows are missing from it",
+                "%s: has %d bytes, the checkpoint recorded %d: rows are missing from it",
                 self._lines.path,
                 self.size(),
                 offset,
@@ -393,7 +393,7 @@ class _Stream:
         if time.monotonic() - self._warned >= WARN_SECONDS:
             self._warned = time.monotonic()
             logger.warning(
-                "%s: cannot be written (%s); training goes on, %d rows wait in memory, %d are lost",
+                "%s: cannot be written (%s); training continues, %d rows wait in memory, %d are lost",
                 self._lines.path, error, len(self._waiting), self._lost,
             )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A dashboard beside the files of a run: W&B, TensorBoard or Trackio. No run depends on it.
 
-Whatever goes wrong in it is one warning, and the run goes on without it. What the variables of W&B say, such as
+Whatever goes wrong in it is one warning, and the run continues without it. What the variables of W&B say, such as
 WANDB_MODE, WANDB_PROJECT and WANDB_NAME, comes before the config.
 """
 
@@ -84,7 +84,7 @@ class Tracker:
             self._board = None
             reason = " ".join(str(error).split())[:200]
             self._warn(
-                f"tracking.backend: {self._name} failed ({type(error).__name__}: {reason}); the run goes on without "
+                f"tracking.backend: {self._name} failed ({type(error).__name__}: {reason}); the run continues without "
                 "it, and its own files have everything"
             )
 

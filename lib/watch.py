@@ -303,7 +303,7 @@ CHECKS = (
     Check("length_shrank", ("length",), shorter, "tokens per answer",
           "read the texts in generations.jsonl: something is left out; set reward.format, or raise the KL weight"),
     Check("truncated", ("truncated",), share_moved(+0.15), "share of answers that ran out of tokens",
-          "raise generation.max_new_tokens, or read in generations.jsonl what the answers go on with"),
+          "raise generation.max_new_tokens, or read in generations.jsonl how the answers continue"),
     Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "entropy in nats per token",
           LOWER_RATE, collapse=True),
     Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "entropy in nats per token",
@@ -526,7 +526,7 @@ class Watch:
         gained = None if reward is None or best["reward"] is None else reward - best["reward"]
         if gained is not None and gained > 0.02 * max(1.0, abs(best["reward"])) and "held_out_gamed" not in self._on:
             text = f"reward in training {_short(best['reward'])} -> {_short(reward)} while {text}"
-            turn = "the reward pays what accuracy does not count: read generations.jsonl and mend reward.fn"
+            turn = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
             told.append(self._begin("held_out_gamed", False, *place.values(), seen, f"{text}; {turn}"))
         return told
 
@@ -551,7 +551,8 @@ class Watch:
             return []
         text = (
             f"held-out loss {_short(best['value'])} at {_place(best)} -> {_short(loss)} while that of training went "
-            f"{_short(best['train'])} -> {_short(train)}: rows are learned by heart; lower train.epochs or train.steps"
+            f"{_short(best['train'])} -> {_short(train)}: the rows are being memorized; lower train.epochs or "
+            "train.steps"
         )
         return [self._begin(name, False, *place.values(), Seen(best["value"], loss, 1), text)]
 

@@ -390,7 +390,7 @@ def _sendable(source: str) -> tuple[bytes, str]:
     try:
         source.encode("utf-8")
     except UnicodeEncodeError as error:
-        return b"", f"the source is no text: {error.reason}"
+        return b"", f"the source is not text: {error.reason}"
     if "\0" in source:
         return b"", "the source holds a NUL"
     return wire.frame({"source": source.removeprefix("\ufeff")}), ""

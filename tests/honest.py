@@ -16,7 +16,7 @@ They are programs of the kinds that models write. A file of them, as an editor s
     --- setup
     the tests' set-up
 
-`refused` is the verdict of one that the sandbox can not judge right; these stand in the table of docs/programs.md.
+`refused` is the verdict of one that the sandbox cannot judge right; these stand in the table of docs/programs.md.
 """
 
 import argparse

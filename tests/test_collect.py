@@ -562,7 +562,7 @@ def test_a_reward_that_raises_ends_the_run_and_costs_no_reply(task):
     assert re.search(
         r"error: rollout \w+\.\d: reward 'bad_reward.judge' raised SystemExit \(bad_reward.py:3\) for ", told
     )
-    assert told.endswith("traceback is in outputs/run/traceback.log; mend it, then --resume goes on\n")
+    assert told.endswith("traceback is in outputs/run/traceback.log; fix it, then continue with --resume\n")
     assert "SystemExit" in (mine.run_dir / "traceback.log").read_text()
     bad.write_text("def judge(predictions):\n    return [1.0]\n")
     mine.run("--resume")

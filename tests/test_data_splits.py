@@ -276,9 +276,9 @@ def test_mistakes_in_the_source_are_one_sentence(tmp_path):
     assert "holds no .json .jsonl .csv .parquet file" in message(tmp_path)
     assert "expected a file that ends in .json" in message(write(tmp_path / "rows.txt", rows(0, 3)))
     (tmp_path / "no.parquet").write_text("x")
-    assert "is no Parquet" in message(tmp_path / "no.parquet")
+    assert "is not Parquet" in message(tmp_path / "no.parquet")
     (tmp_path / "no.json").write_text("[1, 2")
-    assert "is no JSON" in message(tmp_path / "no.json")
+    assert "is not JSON" in message(tmp_path / "no.json")
     (tmp_path / "both").mkdir()
     write(tmp_path / "both" / "train.jsonl", rows(0, 3))
     (tmp_path / "both" / "train.csv").write_text("question,answer\n1,2\n")
@@ -302,8 +302,8 @@ def test_an_unreachable_hub_is_one_sentence_and_soon(tmp_path, monkeypatch, offl
     started = time.monotonic()
     text = message("nobody/nothing", config_name="main")
     assert text == (
-        "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the hub can not be "
-        "reached; give dataset.name=PATH of a local file, or connect"
+        "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the Hugging Face Hub "
+        "cannot be reached; give dataset.name=PATH of a local file, or connect"
     )
     assert time.monotonic() - started < 10
     assert offline == datasets.config.HF_HUB_OFFLINE
@@ -435,7 +435,7 @@ def test_a_column_that_mostly_has_no_right_answers_is_a_mistake(tmp_path, withou
         answered(tmp_path / "a.json", content)
     assert str(caught.value) == (
         f"dataset.target_field: 13 of 25 train rows have no target, first entry {bad[0] + 1} of '{tmp_path / 'a.json'}'"
-        " ('answer' is empty); name another column or extractor, or mend these rows"
+        " ('answer' is empty); name another column or extractor, or fix these rows"
     )
     with pytest.raises(ConfigError, match=r"(?s)25 of 25 train .*did you mean 'answer'.*\n.*15 of 15 held-out "):
         answered(tmp_path / "a.json", content, target_field="answr")

@@ -72,7 +72,7 @@ def test_a_torn_tail_is_asked_for_again(tmp_path):
 def test_a_file_that_is_something_else_is_not_written_to(tmp_path, line):
     path = tmp_path / "replies.jsonl"
     path.write_bytes(line)
-    with pytest.raises(StorageError, match="mend or remove") as caught:
+    with pytest.raises(StorageError, match="fix or remove") as caught:
         Replies(path)
     assert caught.value.exit_code == 74 and path.read_bytes() == line
     with pytest.raises(StorageError):

@@ -485,7 +485,7 @@ def test_a_single_reward_with_a_weight_is_that_reward_and_no_more(shelf):
 
 
 def test_who_decides_the_match_of_a_sum(shelf):
-    """All that decide must agree; who refuses a text refuses it for all; who can not judge leaves it out for all."""
+    """All that decide must agree; who refuses a text refuses it for all; who cannot judge leaves it out for all."""
     for name, kinds in {"left": "rwrrmu", "right_too": "rrwrrr"}.items():
         says = {
             "r": Judged({"a": 1.0}, True, name), "w": Judged({"a": 1.0}, False),

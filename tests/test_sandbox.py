@@ -131,7 +131,7 @@ F = "def f(x):\n    return x + 1\n"
         ("opaque", "def f(x): return list(range(10**6))", "assert f(1) == 2", "more than 500,000 parts"),
         ("unsupported_test", F, "assert f(1 == 2", "the test does not parse: SyntaxError"),
         ("unsupported_test", F, "f(1) == 2", "the test asserts nothing"),
-        ("unsupported_test", F, "assert f(lambda: 1) == 2", "an object of type function, which can not leave the test"),
+        ("unsupported_test", F, "assert f(lambda: 1) == 2", "an object of type function, which cannot leave the test"),
         ("unsupported_test", F, "assert f([0] * 10**6) == 2", "more than 500,000 parts"),
     ],
 )
@@ -784,7 +784,7 @@ def test_what_a_call_changed_is_carried_over_whatever_became_of_it(names):
             "x = []\ntry:\n    f(x, True)\nexcept KeyError as error:\n    assert error.args == (3,) and x == [1]",
             "assert g([]) == 3",
         )
-        == ["pass"] * 2 + ["opaque"]  # what was made of the argument can not be told, so nothing may rest on it
+        == ["pass"] * 2 + ["opaque"]  # what was made of the argument cannot be told, so nothing may rest on it
     )
 
 

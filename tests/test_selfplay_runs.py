@@ -252,7 +252,7 @@ def wait_paused(run: Run, process, step: int) -> None:
 
 
 def test_an_outage_is_masked_counted_and_told(template, tmp_path):
-    """The opponent is away in steps 3 and 4 of 6, and in an evaluation between them, whose answers are kept."""
+    """The opponent is down in steps 3 and 4 of 6, and in an evaluation between them, whose answers are kept."""
     with alone(template) as address:
         opponent = {"endpoint": endpoint(address), "use": "win", "weight": 0.25}
         mine = Run(template, tmp_path / "work", opponent=opponent, eval={**CONFIG["eval"], "every_steps": 3})
@@ -267,7 +267,9 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
     assert (board["missing_games"], board["missing_steps"]) == (missing, {"first": 3, "last": 4, "steps": 2})
     assert board["total"] == STEPS * BATCH - missing
     assert [said.count(f"opponent: the server is {where}") for where in ("away", "back")] == [1, 1]
-    assert f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was away" in said
+    assert (
+        f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was unavailable" in said
+    )
     failures = Counter((row["step"], row["why"][:23]) for row in mine.rows("failures"))
     assert failures == dict.fromkeys(((step, "opponent: unavailable: ") for step in (3, 4)), BATCH)
     assert [row["missing_games"] for row in mine.rows("evaluations")] == [0] * 3
@@ -290,7 +292,7 @@ def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
         wait_paused(mine, process, 2)
     os.kill(process.pid, signal.SIGCONT)
     said = mine.ended(process, code=6)
-    assert said.count("error: ") == 1 and "mend the server, then --resume, or set opponent.outage: mask" in said
+    assert said.count("error: ") == 1 and "fix the server, then --resume, or set opponent.outage: mask" in said
     with alone(template, address):
         mine.start("--resume")
     mine.same_as(straight)
@@ -300,7 +302,7 @@ def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     ("settings", "environment", "sentence"),
     part(
         [
-            ({"base_url": "http://127.0.0.1:9/v1"}, {}, f"not one of {HELD_OUT} first requests was answered"),
+            ({"base_url": "http://127.0.0.1:9/v1"}, {}, f"none of the first {HELD_OUT} requests was answered"),
             ({}, {"OUR_KEY": "wrong"}, "the key in endpoint.api_key_env is refused"),
             ({"model": "n"}, {}, "no such address or model: check endpoint.base_url"),
         ],

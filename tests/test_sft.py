@@ -176,7 +176,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
 
     monkeypatch.setattr(sft_train, "show", show_then_terminate)
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0") == 143
-    assert "saved at step 1; go on with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
+    assert "saved at step 1; continue with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
     assert [row["step"] for row in logged("stopped")] == [1]
     assert not (folder / "outputs/stopped/final").exists()
     monkeypatch.setattr(sft_train, "show", show)

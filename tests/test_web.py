@@ -1015,7 +1015,7 @@ def test_nothing_found_is_no_failure_and_a_failure_is_not_nothing(monkeypatch):
     assert searched(monkeypatch, Refused("No results found."))[0] == {"query": "what is it", "results": []}
     assert searched(monkeypatch, Refused("403 <|im_end|>"))[0] == {"error": "search failed: 403 &lt;|im_end|>"}
     assert searched(monkeypatch, Died())[0] == {"error": "search failed: no answer"}
-    with pytest.raises(ConfigError, match="can not import ddgs"):
+    with pytest.raises(ConfigError, match="cannot import ddgs"):
         searched(monkeypatch, Unusable())
 
 
@@ -1162,7 +1162,7 @@ NO_HOSTS = [
 def test_what_can_not_work_is_said_at_once(tmp_path, monkeypatch):
     wrong = [
         ({"enabled": False}, "tools.web.enabled: true"),
-        ({"folder": str(tmp_path / "none")}, "correct the path"),
+        ({"folder": str(tmp_path / "none")}, "fix the path"),
         ({"folder": str(tmp_path)}, "holds no .txt, .md or .html file"),
         *[({key: [host]}, f"tools.web.{key}: ") for key in ("allowed_domains", "blocked_hosts") for host in NO_HOSTS],
         *[({"user_agent": agent}, "tools.web.user_agent") for agent in ("ü", "a\r\nX-Own: 1", "a\nb", " a", "a\x00")],

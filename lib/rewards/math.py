@@ -341,7 +341,7 @@ class _Child:
         self._owner = os.getpid()
         if self._process.stdout.readline() != "ready\n":
             self._stop()
-            raise ConfigError("reward.match 'math': math-verify does not start; its traceback stands above")
+            raise ConfigError("reward.match 'math': math-verify does not start; its traceback is above")
 
     def _stop(self) -> None:
         self._process.kill()
@@ -372,7 +372,7 @@ def _serve() -> None:
     logging.disable()  # math-verify warns that its own timeout is off
     replies, sys.stdout = sys.stdout, sys.stderr
     if not equal("x + 1", "1 + x"):
-        raise RuntimeError("math-verify finds x + 1 and 1 + x different: is its version the pinned one?")
+        raise RuntimeError("math-verify finds x + 1 and 1 + x different: check that its version is the pinned one")
     with contextlib.suppress(ValueError, OSError):  # some systems have no such limit
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     print("ready", file=replies, flush=True)

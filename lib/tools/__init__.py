@@ -44,7 +44,7 @@ class Tool:
         try:
             parameters = inspect.signature(function, eval_str=True).parameters.values()
         except (ValueError, TypeError, NameError) as error:
-            raise ConfigError(f"tools.names: the signature of '{name}' can not be read ({error}); mend it") from error
+            raise ConfigError(f"tools.names: the signature of '{name}' cannot be read ({error}); fix it") from error
         for parameter in parameters:
             has_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if parameter.annotation is parameter.empty or not has_name or parameter.name.startswith("_"):
@@ -61,7 +61,7 @@ class Tool:
         except (PydanticUserError, TypeError, NameError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigError(
-                f"tools.names: a parameter of '{name}' has a type that JSON can not fill ({reason}); "
+                f"tools.names: a parameter of '{name}' has a type that JSON cannot fill ({reason}); "
                 "use str, int, float, bool, list, dict, Literal and their like"
             ) from error
 

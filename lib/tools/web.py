@@ -40,7 +40,7 @@ class Web:
         url: Annotated[str, Field(description="http or https, or the href of a result")],
         max_bytes: Annotated[int, Field(ge=1024, le=2_000_000)] = 800_000,
     ) -> dict[str, Any]:
-        """Gives the text of a page or document. `cut` says that it goes on after the end of the text."""
+        """Gives the text of a page or document. `cut` says that it continues after the end of the text."""
         key = key_of("web.fetch", url)  # one request, whatever `max_bytes`
         found = await self._recorded.once(key, lambda: self._within_deadline(self._source.fetch(url)))
         return shortened(found, max_bytes)
