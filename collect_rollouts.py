@@ -38,20 +38,20 @@ from lib.chats import system_notes, text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
-from lib.errands import aside
 from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.generators.openai import RemoteModel, address
 from lib.hub import upload
 from lib.interrupts import Interrupts
+from lib.killable import in_daemon_thread
 from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
+from lib.progress import Progress
 from lib.prompts import chat_columns, chat_of
-from lib.replies import Remembering, Replies, key_of, seed_of
+from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.rewards import Judge, judge_of_rows, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
-from lib.tally import Progress
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools import Toolbox
 from lib.tracking import Tracker
@@ -222,7 +222,7 @@ async def collect(
     async with contextlib.AsyncExitStack() as stack:
         pages = None
         if config.tools.uses_web:
-            pages = stack.enter_context(contextlib.closing(Replies(config.run_dir / "web.jsonl")))
+            pages = stack.enter_context(contextlib.closing(ReplyCache(config.run_dir / "web.jsonl")))
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
@@ -237,7 +237,7 @@ async def collect(
             for job in waiting:  # shared: whoever is free takes the next job
                 if interrupts.received:
                     return
-                await do(job, config, loop, verdict, log, progress)
+                await run_job(job, config, loop, verdict, log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
 
@@ -263,10 +263,10 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
     """Yields the generator: a server, whose replies are cached on disk, or the model in this process."""
     if config.endpoint:
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
-            with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
+            with contextlib.closing(ReplyCache(config.run_dir / "replies.jsonl")) as replies:
                 remote.has_answered = len(replies) > 0
                 screen.say(f"model {config.endpoint.model} at {address(config.endpoint)}")
-                yield Remembering(remote, replies)
+                yield CachedGenerator(remote, replies)
         if remote.counts.retries:
             screen.say(f"{remote.counts.retries} requests were retried")
         if remote.counts.without_usage:
@@ -291,7 +291,7 @@ def make_loop(
     return ToolLoop(generator, config.generation, toolbox, protocol, role)
 
 
-async def do(
+async def run_job(
     job: Job,
     config: CollectConfig,
     loop: ToolLoop,
@@ -358,7 +358,7 @@ async def judge_aside(
     async with judges:
         what, most, beats, began = f"reward '{judge.reward_name}'", config.reward.timeout_s, 0, time.monotonic()
         answer = asyncio.wrap_future(
-            aside(judged, judge, config, job, episode)
+            in_daemon_thread(judged, judge, config, job, episode)
         )  # a thread cannot be stopped, so it is abandoned when late
         try:
             while not (await asyncio.wait({answer}, timeout=TICK))[0]:

@@ -142,7 +142,7 @@ def single_answers(
     from lib.evaluation import evaluate_groups, in_parts
     from lib.groups import answer_all
     from lib.ledger import numbers_of
-    from lib.replies import key_of
+    from lib.reply_cache import key_of
 
     samples, limits = settings.samples_per_prompt, task.limits(settings.temperature)
 

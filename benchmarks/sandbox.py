@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lib.errors import run_script
-from lib.ladder import check
+from lib.isolation import check
 from lib.sandbox import Sandbox, cores, example
 from lib.worker import RUNGS, Program, Worker
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import lib.config
-from lib.errands import aside
 from lib.errors import ConfigError
+from lib.killable import in_daemon_thread
 from lib.pages import Failed, Parser, clean, document
 
 LONGEST = 2_000_000  # bytes of a document: the rest is cut
@@ -51,7 +51,7 @@ class Documents:
     async def search(self, query: str, count: int) -> dict[str, Any]:
         """Returns up to `count` documents that contain any of the query's words, best first."""
         words = list(dict.fromkeys(re.findall(r"\w+", query[:10_000].casefold())))[:WORDS]
-        results = await asyncio.wrap_future(aside(self._find, words, count)) if words else []
+        results = await asyncio.wrap_future(in_daemon_thread(self._find, words, count)) if words else []
         return {"query": clean(query), "results": results}
 
     async def fetch(self, url: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from lib.errors import Left
 from lib.interrupts import give_way
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.rewards import Judge
 from lib.rollout import Rollout, Sampling, two_attempts
 

@@ -26,7 +26,7 @@ from lib.losses import kl_per_token, length_weights, per_answer, policy_loss, sa
 from lib.plan import Work, stage_of, work_of_selfplay
 from lib.recipe import notes_on, recipe_of
 from lib.remote import Remote, remote_of, spent
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.rollout import MicroBatch, Sequence, micro_batches
 from lib.runlog import STREAMS, read_jsonl
 from lib.sampler import Sampler

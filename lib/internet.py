@@ -19,8 +19,8 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 import lib.config
-from lib.errands import Died, Errands, Refused, Unusable, aside
 from lib.errors import ConfigError
+from lib.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
 from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
 
 REDIRECTS = 5
@@ -63,7 +63,7 @@ class Internet:
         self._settings = settings
         self._visits: dict[str, deque[float]] = {}  # host -> times of its last visits, planned ones included
         self._parser = Parser()
-        self._searches = Errands("search", SEARCHES_AT_ONCE, settings.timeout_s)
+        self._searches = ProcessPool("search", SEARCHES_AT_ONCE, settings.timeout_s)
         self._connections = asyncio.Semaphore(AT_ONCE)
         self._connect_s = settings.timeout_s / 3  # for a lookup, and for each address, so that a second one is tried
         self._policy, self._blocked = _rules(settings)
@@ -134,7 +134,7 @@ class Internet:
     def _resolve(self, *question: Any) -> list:
         """Calls `getaddrinfo` with a timeout, since it has none of its own; ssrfguard judges the addresses."""
         try:
-            return aside(socket.getaddrinfo, *question).result(self._connect_s)
+            return in_daemon_thread(socket.getaddrinfo, *question).result(self._connect_s)
         except (concurrent.futures.TimeoutError, UnicodeError) as error:
             raise socket.gaierror(socket.EAI_AGAIN, "no answer") from error
 

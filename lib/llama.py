@@ -129,7 +129,7 @@ class Merged:
             qk, value = qkv[:, :, : self._rotated], qkv[:, :, self._rotated :]  # (B, T, ., D)
             if layer.qk_norm is not None:
                 qk = self._normed(qk).mul_(layer.qk_norm)
-            qk = _turn(qk, cos, sin, 1)
+            qk = _rotate(qk, cos, sin, 1)
             mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
             if chosen is not None and index == len(self._layers) - 1:
                 x, mixed = (part.flatten(0, 1)[chosen] for part in (x, mixed))
@@ -363,14 +363,14 @@ class _Rotary(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, cos, sin):
         ctx.save_for_backward(cos, sin)
-        return _turn(x, cos, sin, 1)
+        return _rotate(x, cos, sin, 1)
 
     @staticmethod
     def backward(ctx, grad):
-        return _turn(grad, *ctx.saved_tensors, -1), None, None
+        return _rotate(grad, *ctx.saved_tensors, -1), None, None
 
 
-def _turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, sign: int) -> torch.Tensor:
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, sign: int) -> torch.Tensor:
     first, second = x.chunk(2, dim=-1)
     out = torch.empty_like(x)
     left, right = out.chunk(2, dim=-1)

@@ -1,6 +1,6 @@
 """Two evaluations of the same questions, compared question by question.
 
-What they differ by is surer than either of them: a hard question is hard for both. A question is one witness, however
+What they differ by is surer than either of them: a hard question is hard for both. A question counts once, however
 many answers there are to it. This is about two sets of weights and these questions; whether a way of training is better
 than another is a matter of seeds (sweep.py).
 """

@@ -17,7 +17,7 @@ from lib.errors import ApiError, ConfigError
 from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
 from lib.interrupts import give_way
-from lib.replies import Remembering, Replies
+from lib.reply_cache import CachedGenerator, ReplyCache
 from lib.runlog import read_lines
 
 Outcome = Reply | ReplyError
@@ -83,11 +83,11 @@ class Remote:
         patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
         scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
-        self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
+        self._replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
         # answers to another process of this run count, too
         known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
         patient.has_answered = scout.has_answered = known
-        self._patient, self._scout = Remembering(patient, self._replies), Remembering(scout, self._replies)
+        self._patient, self._scout = CachedGenerator(patient, self._replies), CachedGenerator(scout, self._replies)
 
     async def _close(self) -> None:
         """Cancels requests in flight, and closes the connections."""
@@ -134,7 +134,7 @@ class Remote:
             self.warn(f"{self.section}: the server is back")
         return outcomes
 
-    async def _one(self, request: Request, model: Remembering) -> Outcome:
+    async def _one(self, request: Request, model: CachedGenerator) -> Outcome:
         """Returns a new reply, or why there is none. Raises ApiError if the server has never answered."""
         try:
             return await model.reply(request)

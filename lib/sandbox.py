@@ -4,7 +4,7 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
     python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
     python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
 
-From Python, with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/ladder.py`, `lib/errors.py` and this file:
+From Python, with only `lib/jail/`, `lib/worker.py`, `lib/isolation.py`, `lib/errors.py` and this file of Rematch:
 
     with Sandbox() as sandbox:
         program = Program("def add(a, b):\n    return a + b", tests=("assert add(1, 2) == 3",), entry_points=("add",))
@@ -26,7 +26,7 @@ owns the verdict (`lib/jail/__init__.py` has the protocol). The verdict on a tes
     unsupported_test  the test's fault: it does not parse, asserts nothing, passes what cannot leave it
     infra_error       the sandbox's fault, after retries: no score at all, `Verdict.scored` is False
 
-What protects the machine is a rung of a ladder. A sandbox takes the highest one on which a program tried everything
+What protects the machine is one of several rungs. A sandbox takes the highest one on which a program tried everything
 that must be refused, and was refused:
 
     R4   Landlock, seccomp and bubblewrap: as R3, and a file system, processes and a network of its own
@@ -69,9 +69,9 @@ from pathlib import Path
 from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.isolation import try_rungs
 from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE
-from lib.ladder import climb
 from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at one program, if its workers are lost
@@ -108,7 +108,7 @@ class Sandbox:
         `max_...`: programs that ask for more get this much. `rung`: the highest rung to try. The error is raised if no
         rung holds, or only R1 without `allow_unsafe`.
         """
-        self.checks = climb(rung, allow_unsafe)
+        self.checks = try_rungs(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.config import Collection
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.runlog import read_lines
 
 

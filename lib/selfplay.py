@@ -21,7 +21,7 @@ from lib.groups import Asked, Group, Limits, answer_all, verdicts
 from lib.model import Policy
 from lib.prompts import ChatRenderer
 from lib.remote import Remote
-from lib.replies import key_of, seed_of
+from lib.reply_cache import key_of, seed_of
 from lib.rewards import Judge, Score
 from lib.rollout import memory_explained
 

@@ -30,7 +30,7 @@ from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators import Completion
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.rewards import Judge, Score
 from lib.rollout import Rollout, Sampling, second_attempts, verdicts
 

@@ -15,7 +15,7 @@ from lib.groups import Asked, Group, question_of, verdicts
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, filled, with_last_said
 from lib.remote import Outcome, Remote
-from lib.replies import seed_of
+from lib.reply_cache import seed_of
 from lib.rewards import Judge
 from lib.selfplay import Played
 

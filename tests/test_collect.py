@@ -23,11 +23,11 @@ from server import held, notes, serve
 from lib.config import Collection
 from lib.console import Screen
 from lib.generators import Request
-from lib.replies import key_of
+from lib.progress import Progress
+from lib.reply_cache import key_of
 from lib.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
 from lib.stats import wilson
-from lib.tally import Progress
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'

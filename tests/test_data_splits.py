@@ -118,7 +118,7 @@ def test_where_only_first_rows_are_used_that_is_said(tmp_path):
     assert load(tmp_path, max_train_rows=5, test_split_size=4).notes == []
     assert load(tmp_path, max_train_rows=4).notes == [
         f"held out are the first 2 of 4 rows of '{tmp_path}' (validation)",
-        "train rows are the first 4 that are left (dataset.max_train_rows)",
+        "train rows are the first 4 that remain (dataset.max_train_rows)",
     ]
 
 

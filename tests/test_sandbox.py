@@ -1,4 +1,4 @@
-"""The sandbox from outside: verdicts, the pool, the ladder, and the corpus of hostile programs.
+"""The sandbox from outside: verdicts, the pool, the rungs, and the corpus of hostile programs.
 
 All of the corpus, on a rung of your choice: `python tests/attack.py --rung R3`.
 """
@@ -28,8 +28,8 @@ import pytest
 from conftest import WHOLE, fewer, long
 
 from lib.errors import SandboxError
+from lib.isolation import check, try_rungs
 from lib.jail import kernel
-from lib.ladder import check, climb
 from lib.sandbox import Sandbox, cores, defined_names
 from lib.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
 
@@ -1380,7 +1380,7 @@ def test_without_numpy_its_import_fails(judged):
     assert "ModuleNotFoundError" in text and "numpy" in text
 
 
-# --- the ladder ---
+# --- the rungs ---
 
 WITHOUT = """
 import ctypes, os, struct, sys
@@ -1498,9 +1498,9 @@ def test_what_every_rung_below_the_first_gives_is_refused_there(protected):
 
 def test_the_lowest_rung_gives_nothing_and_says_so():
     with pytest.raises(SandboxError) as raised:
-        climb("R1")
+        try_rungs("R1")
     assert raised.value.exit_code == 5
-    [only] = climb("R1", allow_unsafe=True)
+    [only] = try_rungs("R1", allow_unsafe=True)
     assert only.rung == R1
     assert not dict(only.attempts)["open a socket"]
 

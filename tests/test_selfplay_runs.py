@@ -28,7 +28,7 @@ from server import CLIENT_LEFT, held, notes, serve
 from lib.config import Endpoint, Thinking
 from lib.generators import Reply, ReplyError, Request
 from lib.remote import Remote
-from lib.replies import key_of, seed_of
+from lib.reply_cache import key_of, seed_of
 from lib.runlog import read_lines
 from lib.sampler import Sampler
 

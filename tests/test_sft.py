@@ -339,7 +339,7 @@ def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
     for most in (1, 2, 3):  # counted after the others are gone
         _, kept, _, notes = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))
         assert [each.messages[0]["content"] for each in kept] == ["2+1", "3+1", "2+1"][:most]
-        said = f"train rows are the first {most} that are left (dataset.max_train_rows)"
+        said = f"train rows are the first {most} that remain (dataset.max_train_rows)"
         assert (said in notes) is (most < 3)
 
 

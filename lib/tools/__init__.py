@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, 
 
 from lib import registry
 from lib.config import Tools
-from lib.errands import aside
 from lib.errors import ConfigError, UserError
+from lib.killable import in_daemon_thread
 from lib.parsing import read_json
 from lib.registry import did_you_mean
-from lib.replies import Replies
+from lib.reply_cache import ReplyCache
 from lib.tools import python  # noqa: F401  (it registers itself)
 
 
@@ -96,7 +96,7 @@ class Tool:
             with _no_exits():
                 return self._function(**values)
 
-        return await asyncio.wrap_future(aside(run))  # a thread that nobody joins: a tool may hang for ever
+        return await asyncio.wrap_future(in_daemon_thread(run))  # a thread that nobody joins: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
         """Describes up to five mistakes in the arguments, so that a model can correct them."""
@@ -117,7 +117,7 @@ class Tool:
 class Toolbox:
     """The tools of a config by name. Raises ConfigError for an unknown name, or a tool that lacks a package."""
 
-    def __init__(self, settings: Tools, recorded: Replies | None):
+    def __init__(self, settings: Tools, recorded: ReplyCache | None):
         """Builds the tools. `recorded` keeps the web's answers; None where no tool will be called."""
         self.settings = settings
         self._web = _web(settings, recorded)
@@ -182,7 +182,7 @@ class Toolbox:
         return result if is_error else {"result": result}
 
 
-def _web(settings: Tools, recorded: Replies | None) -> Any:
+def _web(settings: Tools, recorded: ReplyCache | None) -> Any:
     """Returns the web tools, if the config asks for them; their packages are imported only then."""
     if not settings.uses_web:
         return None

@@ -13,7 +13,7 @@ import lib.config
 from lib.documents import Documents
 from lib.internet import Internet
 from lib.pages import Failed, clean, shortened
-from lib.replies import Replies, key_of
+from lib.reply_cache import ReplyCache, key_of
 
 CLOSE_SECONDS = 2.0
 
@@ -21,7 +21,7 @@ CLOSE_SECONDS = 2.0
 class Web:
     """The two tools, as the config allows them, every answer recorded. Raises ConfigError where they cannot work."""
 
-    def __init__(self, settings: lib.config.Web, recorded: Replies):
+    def __init__(self, settings: lib.config.Web, recorded: ReplyCache):
         self._settings, self._recorded = settings, recorded
         self._source = Documents(settings) if settings.folder else Internet(settings)
         self._tasks: set[asyncio.Task] = set()

@@ -72,7 +72,7 @@ JOBS = {
 }
 
 
-def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
+def in_daemon_thread(function: Callable, *arguments: Any) -> concurrent.futures.Future:
     """Runs a function in a daemon thread: if it hangs, it delays neither a deadline nor the exit of the process."""
     future: concurrent.futures.Future = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
@@ -83,11 +83,11 @@ def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=run, name="aside", daemon=True).start()
+    threading.Thread(target=run, name="daemon", daemon=True).start()
     return future
 
 
-class Errands:
+class ProcessPool:
     """A pool of processes for one job: each is reused until it had to be killed or has answered REQUESTS requests."""
 
     def __init__(self, job: str, at_once: int, seconds: float):
@@ -102,7 +102,7 @@ class Errands:
         """Returns the job's answer. Raises Died, Refused or Unusable. Cancelling the call kills the process."""
         async with self._slots:
             helper, seconds = self._helper()
-            answer = asyncio.wrap_future(aside(helper.ask, request))
+            answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
             try:
                 done, _ = await asyncio.wait({answer}, timeout=seconds)
                 return _result(answer.result() if done else None)
@@ -114,7 +114,7 @@ class Errands:
         """Does the same as `run`, but blocks."""
         helper, seconds = self._helper()
         try:
-            return _result(aside(helper.ask, request).result(seconds))
+            return _result(in_daemon_thread(helper.ask, request).result(seconds))
         except concurrent.futures.TimeoutError:
             raise Died from None
         finally:

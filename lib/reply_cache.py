@@ -24,7 +24,7 @@ def seed_of(*parts: Any) -> int:
     return int(key_of(*parts), 16) % 2**31
 
 
-class Replies:
+class ReplyCache:
     """A file of answers by key; of one event loop at a time. Raises StorageError if it cannot be read or written."""
 
     def __init__(self, path: Path):
@@ -95,10 +95,10 @@ class Replies:
         return StorageError(f"{self._lines.path}: cannot be written ({error}); free some space, then --resume")
 
 
-class Remembering:
+class CachedGenerator:
     """A chat generator whose replies are stored: the same request, seed included, always gets the same reply."""
 
-    def __init__(self, generator: ChatGenerator, replies: Replies):
+    def __init__(self, generator: ChatGenerator, replies: ReplyCache):
         self.generator, self.replies, self.name = generator, replies, generator.name
 
     def knows(self, request: Request) -> bool:

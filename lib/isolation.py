@@ -27,7 +27,7 @@ class Check:
     why_not: str = ""
 
 
-def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
+def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
     """Tries the rungs from `highest` down; the last check is of the rung taken. Raises ConfigError, SandboxError."""
     names = [rung.name for rung in RUNGS]
     if highest is not None and highest not in names:
