@@ -259,7 +259,7 @@ def at_once(config: CollectConfig) -> int:
 
 
 @contextlib.asynccontextmanager
-async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[ChatGenerator]:
+async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Any]:
     """Yields the generator: a server, whose replies are cached on disk, or the model in this process."""
     if config.endpoint:
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
@@ -281,10 +281,10 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
 
 
 def make_loop(
-    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: object | None
+    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: Any | None
 ) -> ToolLoop:
     """Builds the tool loop with the config's protocol; `auto` is json if a local chat template knows no tools."""
-    protocol = config.tools.protocol
+    protocol: str = config.tools.protocol
     if protocol == "auto":
         protocol = "native" if template is None or template.knows_tools else "json"
     role = "tool" if template and toolbox and template.knows_results else "user"

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import yaml
 
@@ -628,7 +629,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
     if not heights:
         return ""
 
-    def plot(axes: object) -> None:
+    def plot(axes: Any) -> None:
         if chart.log:
             axes.set_yscale("log")
         ends = []
@@ -642,7 +643,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
     return picture(chart.title, plot, {step for run in runs for step in run.boundaries}, chart.hero)
 
 
-def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
+def draw_series(axes: Any, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
     """Draws one quantity: a curve, or thin curves of several runs under their mean. Returns its last value or None."""
     smooth = chart.rows is not evaluations
     if len(lines) > 1:
@@ -664,7 +665,7 @@ def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Char
     return values[-1]
 
 
-def furnish(axes: object, chart: Chart, highest: float) -> None:
+def furnish(axes: Any, chart: Chart, highest: float) -> None:
     """Sets labels, limits and percentages."""
     if chart.hero:
         axes.set_xlabel("step")
@@ -688,7 +689,7 @@ def moving_mean(values: Iterable[float]) -> list[float]:
     return [fmean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
 
 
-def label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
+def label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     """Labels each curve at its right end, far enough from the other labels; there is no legend to look up."""
     scale = math.log if axes.get_yscale() == "log" else float
     low, high = map(scale, axes.get_ylim())
@@ -746,7 +747,7 @@ def plays(rows: list[dict], is_mean: bool = False) -> str:
     text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
     if is_number(now.get("win_rate")):
         text += f". Against its opponent the policy won {percent(now['win_rate'])} of the games there that one side won"
-        ends = now.get("win_rate_ci95") or ()
+        ends = now.get("win_rate_ci95") or []
         text += f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if len(ends) == 2 else ""
     return text + "."
 

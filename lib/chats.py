@@ -231,7 +231,7 @@ def _text(content: object, where: str) -> str:
     return content or ""
 
 
-def _call(call: object, where: str) -> dict[str, Any]:
+def _call(call: Any, where: str) -> dict[str, Any]:
     """Returns a tool call with arguments as an object, which most templates render correctly. Raises ConfigError."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
@@ -253,7 +253,7 @@ def _from_json(value: object, kind: type, what: str) -> Any:
         except ValueError as error:
             raise ConfigError(f"dataset.name: {what} cannot be read as JSON ({error}): fix the row") from error
     if value is not None and not isinstance(value, kind):
-        expected = {list: "a list", dict: "an object"}[kind]
+        expected = "a list" if kind is list else "an object"
         raise ConfigError(f"dataset.name: {what}: got a {type(value).__name__}, expected {expected}: fix the row")
     return value
 
@@ -261,7 +261,7 @@ def _from_json(value: object, kind: type, what: str) -> Any:
 class Labeller:
     """Labels chats for a tokenizer and its chat template. `stops`: the ids that the model declares to end an answer."""
 
-    def __init__(self, tokenizer: object, stops: frozenset[int], template_kwargs: dict[str, Any]):
+    def __init__(self, tokenizer: Any, stops: frozenset[int], template_kwargs: dict[str, Any]):
         if not getattr(tokenizer, "is_fast", False):
             raise ConfigError(
                 "model.name: its tokenizer does not give the positions of its tokens, so labels cannot be placed; "
@@ -303,8 +303,8 @@ class Labeller:
         for first in range(0, len(passages), TEXTS_AT_ONCE):
             batch = passages[first : first + TEXTS_AT_ONCE]
             ids, offsets = self._encode([passage.text for passage in batch])
-            for passage, *tokens in zip(batch, ids, offsets, strict=True):
-                yield self._example(passage, *tokens)
+            for passage, own_ids, own_offsets in zip(batch, ids, offsets, strict=True):
+                yield self._example(passage, own_ids, own_offsets)
 
     def _without_controls(self, chat: Chat) -> Chat:
         """Returns the chat without control tokens except the template's own and those in turns that are trained."""

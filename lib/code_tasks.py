@@ -150,7 +150,7 @@ def read_task(row: dict) -> tuple[Task | None, list[str]]:
     return task, sorted(found)
 
 
-def _sentence(problem: dict) -> str:
+def _sentence(problem: Any) -> str:
     """Rewrites one of pydantic's errors in the style of this project's messages."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])[1:]
     if problem["type"] == "value_error":
@@ -311,7 +311,7 @@ def _passed(call: ast.Call) -> Iterator[ast.AST]:
 
     It does not descend into calls, lambdas, comparisons or attributes: what is passed there is their result.
     """
-    waiting = [*call.args, *(pair.value for pair in call.keywords)]
+    waiting: list[ast.AST] = [*call.args, *(pair.value for pair in call.keywords)]
     while waiting:
         node = waiting.pop()
         yield node
@@ -373,7 +373,7 @@ def _defined(tree: ast.AST) -> set[str]:
     return {node.name for node in _nodes(tree) if isinstance(node, _DEFINITIONS)}
 
 
-def _calls_by_name(tree: ast.AST) -> list[ast.Call]:
+def _calls_by_name(tree: ast.AST) -> list[Any]:
     return [node for node in _nodes(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
 
 

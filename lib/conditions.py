@@ -10,12 +10,13 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 FIGURE = re.compile(r"\b([A-Za-z]\w*)(?:@(\d+(?:\.\d+)?))?\.([A-Za-z_]\w*)(?:\[([01])\])?")
 OF_A_RUN = ("seconds", "alarms")
 JOINED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}
-CALLED = {"abs": abs, "min": min, "max": max}
+CALLED: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
 GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, min, max, and one of >= > <= <"
 
 
@@ -50,7 +51,8 @@ class Condition:
             return None
         return self.holds(left, right), left, self.sign * (left - right)
 
-    def _value(self, node: ast.expr, look: Look) -> float | None:
+    def _value(self, node: Any, look: Look) -> Any:
+        """Returns the value of an expression, None where a figure is missing."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -62,7 +64,7 @@ class Condition:
         values = [self._value(part, look) for part in parts]
         if None in values:
             return None
-        if isinstance(node, ast.Call):
+        if not isinstance(node, ast.BinOp):
             return CALLED[node.func.id](*values)
         if isinstance(node.op, ast.Div) and values[1] == 0:
             return None

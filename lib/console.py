@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -145,7 +146,7 @@ class Screen:
         """Prints a warning that stands out."""
         self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
 
-    def alarm(self, alarm: object) -> None:
+    def alarm(self, alarm: Any) -> None:
         """Prints an alarm of the watch (lib/watch.py), when it begins and when it ends."""
         loud = "bold red" if alarm.severity == "collapse" else "bold yellow"
         word = alarm.severity.upper() if alarm.begins else "watch"

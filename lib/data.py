@@ -31,10 +31,10 @@ class Place(NamedTuple):
     """Tells people where a row stands in its source: `str` gives file and line, counted from 1 as in an editor."""
 
     place_of: Callable[[int], str]
-    index: int
+    number: int
 
     def __str__(self) -> str:
-        return self.place_of(self.index)
+        return self.place_of(self.number)
 
 
 Placed = tuple[Place, Row]
@@ -138,14 +138,14 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
             cure = "name another column or extractor, or fix these rows"
             mistakes.append(f"dataset.target_field: {count} rows have no target, first {found[0]}; {cure}")
         sound = [not problem for problem in problems]
-        kept += [list(compress(rows, sound)), list(compress(places, sound))]
+        kept.append((list(compress(rows, sound)), list(compress(places, sound))))
         counts += [count] if rows else []
         dropped += found
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     if not dropped:
         return splits
-    train, train_places, test, test_places = kept
+    (train, train_places), (test, test_places) = kept
     more = ", ..." if len(dropped) > SHOWN_DROPPED else ""
     note = f"{' and '.join(counts)} rows have no target and are left out: {', '.join(dropped[:SHOWN_DROPPED])}{more}"
     return Splits(
@@ -194,7 +194,11 @@ class _Split:
 
 
 def _from_the_same(
-    split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[..., str]
+    split: _Split,
+    _: _Split | None,
+    dataset: Dataset | SFTDataset,
+    columns: Collection[str],
+    group_of: Callable[..., str],
 ) -> Parts:
     """Holds out whole groups in the order of their hashes; of the last group, only the rows still needed."""
     size, total = dataset.test_split_size, len(split)

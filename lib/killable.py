@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 LONGEST = 64 << 20  # bytes of a request or an answer
 START_SECONDS = 30.0  # for an import, on a busy machine
@@ -207,13 +207,13 @@ def _result(answer: dict[str, Any] | None) -> Any:
     return answer["result"]
 
 
-def _send(pipe: BinaryIO, value: Any) -> None:
+def _send(pipe: IO[bytes], value: Any) -> None:
     data = json.dumps(value, default=str).encode()
     pipe.write(len(data).to_bytes(4, "big") + data)
     pipe.flush()
 
 
-def _receive(pipe: BinaryIO) -> Any:
+def _receive(pipe: IO[bytes]) -> Any:
     """Returns the next value; None at the end of the pipe, or for a message that is too long or incomplete."""
     length = int.from_bytes(pipe.read(4), "big")
     data = pipe.read(length) if length <= LONGEST else b""

@@ -9,6 +9,7 @@ models' own forward, benchmarks/step.py measures it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -67,7 +68,7 @@ class Llama:
         rotation = [table[positions] for table in tables] if tables else _rotations(self._backbone, positions)
         for index, layer in enumerate(self._layers):
             wanted = chosen if index == len(self._layers) - 1 else None
-            arguments = (layer, index, x, rotation, attend, wanted)
+            arguments: Any = (layer, index, x, rotation, attend, wanted)
             saves = torch.is_grad_enabled() and layer.training and getattr(layer, "gradient_checkpointing", False)
             x = checkpoint(_layer, *arguments, use_reentrant=False) if saves else _layer(*arguments)
         return _norm(self._backbone.norm, x)
@@ -200,8 +201,8 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias
     groups = query.shape[2] // key.shape[2]
     if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no fast kernel there takes grouped heads
         key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
-    heads_first = (part.transpose(1, 2) for part in (query, key, value))
-    mixed = scaled_dot_product_attention(*heads_first, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    mixed = scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
     return mixed.transpose(1, 2)
 
 

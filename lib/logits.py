@@ -4,7 +4,7 @@ Every architecture has a name of its own for them (`logit_scale`, `logits_scalin
 divides, `lm_head_multiplier`, `output_logit_soft_cap`, ...), so no list of names is ever whole.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -56,7 +56,7 @@ def measure(model: nn.Module) -> Around:
     inputs: list[torch.Tensor] = []
     replaced: list[bool] = []
 
-    def give_hidden(_module: nn.Module, _arguments: tuple, found: object) -> object:
+    def give_hidden(_module: nn.Module, _arguments: tuple, found: Any) -> Any:
         replaced.append(True)
         states = hidden.expand(1, 2, -1)
         if isinstance(found, tuple):

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -132,7 +132,7 @@ class Comparison(NamedTuple):
         )
 
 
-def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], out: Path) -> Comparison:
+def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path) -> Comparison:
     """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once read back and checked.
 
     Raises StorageError, and NumericError if the model read back answers differently.
@@ -154,7 +154,7 @@ def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], 
 
 
 def _compared(
-    base: nn.Module, tokenizer: object, texts: list[torch.Tensor], before: list[tuple], folder: Path
+    base: nn.Module, tokenizer: Any, texts: list[torch.Tensor], before: list[tuple], folder: Path
 ) -> Comparison:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -191,7 +191,7 @@ def _explained(config: Model) -> Iterator[None]:
             ) from error
 
 
-def _with_template(tokenizer: object, config: Model) -> object:
+def _with_template(tokenizer: Any, config: Model) -> Any:
     """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
@@ -441,7 +441,7 @@ class Policy(nn.Module):
         hidden = self._read(inputs.ids, inputs.positions, mask).last_hidden_state
         return hidden.flatten(0, 1)[inputs.predictors]
 
-    def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: object) -> object:
+    def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: Any) -> Any:
         """Returns the backbone's output. Omits arguments that its forward does not take: it derives them itself."""
         arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
         known = inspect.signature(self.backbone.forward).parameters.values()
@@ -452,7 +452,7 @@ class Policy(nn.Module):
         )
 
     def next_logits(
-        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: object, temperature: float
+        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: Any, temperature: float
     ) -> tuple[torch.Tensor, object]:
         """Returns float32 logits (B, V) after new tokens (B, Q), and the model's own cache, extended by them.
 
@@ -675,7 +675,7 @@ def _hidden_states_for_logits() -> Iterator[None]:
             os.environ[name] = before
 
 
-def stop_ids(model: nn.Module, tokenizer: object) -> frozenset[int]:
+def stop_ids(model: nn.Module, tokenizer: Any) -> frozenset[int]:
     """Returns every token id that ends an answer: the generation config's and the tokenizer's.
 
     Raises ConfigError if there is none.

@@ -8,7 +8,7 @@ fit would train on wrong numbers without a word.
 import contextlib
 import inspect
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -63,7 +63,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
 
 
 @contextlib.contextmanager
-def readable(model: object, name: str) -> Iterator[None]:
+def readable(model: Any, name: str) -> Iterator[None]:
     """Turns errors in a model's own code into a ConfigError: the architecture cannot be sampled or scored."""
     try:
         with one_error():
@@ -89,7 +89,9 @@ def _moved(policy: Policy) -> list[torch.Tensor]:
 
 def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int = COPIES) -> list[list[Completion]]:
     """Samples `copies` answers to each prompt, as the run does."""
-    turns = {(i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))}
+    turns: dict[tuple[int, ...], Turn] = {
+        (i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))
+    }
     decoding = native.Decoding(
         temperature=policy.temperature,
         stop_ids=NOTHING,

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lib.errors import ConfigError, Left, Overdue, RewardError, UserError
 
@@ -27,9 +28,9 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
     """
     try:
         yield
-    except (UserError, KeyboardInterrupt, Left, Overdue, *known):
-        raise
     except BaseException as error:
+        if isinstance(error, (UserError, KeyboardInterrupt, Left, Overdue, *known)):
+            raise
         said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
         said = said.strip().partition("\n")[0][:200]
         raise RewardError(f"{whose} raised {said} ({place_of(error)}){about}") from error
@@ -57,10 +58,10 @@ class Registry:
         self.kind = kind
         self._entries: dict[str, Callable] = {}
 
-    def register(self, name: str) -> Callable[[Callable], Callable]:
+    def register(self, name: str) -> Callable[[Callable], Any]:
         """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
-        def add(function: Callable) -> Callable:
+        def add(function: Callable) -> Any:
             known = self._entries.get(name)
             if known is not None and known.__qualname__ != function.__qualname__:
                 raise ConfigError(

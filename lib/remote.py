@@ -7,9 +7,10 @@ batch have failed, the server counts as away: from then on one new request of ea
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, wait
 from pathlib import Path
+from typing import Any
 
 from lib.clock import phase
 from lib.config import Endpoint, Opponent, SelfPlayConfig, Teacher, Thinking
@@ -71,7 +72,7 @@ class Remote:
                 give_way()
             return asked.result()
 
-    def _do(self, work: object) -> None:
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stop(self) -> None:
@@ -87,6 +88,7 @@ class Remote:
         # answers to another process of this run count, too
         known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
         patient.has_answered = scout.has_answered = known
+        self._server = patient
         self._patient, self._scout = CachedGenerator(patient, self._replies), CachedGenerator(scout, self._replies)
 
     async def _close(self) -> None:
@@ -118,7 +120,7 @@ class Remote:
         left = requests[len(outcomes) :]
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
-        if len(failed) == len(outcomes) and not self._patient.generator.has_answered:
+        if len(failed) == len(outcomes) and not self._server.has_answered:
             raise ApiError(
                 f"{self.section}.endpoint: none of the first {len(failed)} requests was answered: {failed[0]}"
             )
@@ -141,7 +143,7 @@ class Remote:
         except ReplyError as error:
             return error
         except ApiError as error:  # a refused key, a used-up quota, a server that is gone
-            if not self._patient.generator.has_answered:
+            if not self._server.has_answered:
                 raise ApiError(f"{self.section}.{error}") from error
             return ReplyError("unavailable", str(error))
 

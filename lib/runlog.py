@@ -158,7 +158,7 @@ def check_directory(
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # ranks other than the main one may get here late, when the run has already begun
     _refuse_busy(directory)
-    _refuse_existing(directory, resume)
+    _refuse_existing(directory, bool(resume))
     check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
 
 

@@ -66,13 +66,12 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.isolation import try_rungs
 from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE
-from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
+from lib.worker import RUNGS, CaseVerdict, Program, Run, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up
@@ -100,7 +99,7 @@ class Sandbox:
         numpy: bool = False,
         max_timeout_s: float = 60.0,
         max_memory_mb: int = 4096,
-        rung: Literal["R4", "R3", "R2", "R1"] | None = None,
+        rung: str | None = None,
     ):
         """Finds the rung and starts one thread per worker. Raises SandboxError.
 
@@ -272,7 +271,7 @@ class Sandbox:
         self._forget(job)
         if job.stdin is not None:
             return Run("infra_error", "", reason, self.rung.name)
-        fault = TestVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
+        fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
     def _judged(self, job: "_Job", worker: Worker) -> Verdict | Run:

@@ -51,8 +51,8 @@ class ToolLoop:
         generator: ChatGenerator,
         sampling: ChatSampling,
         toolbox: Toolbox,
-        protocol: Literal["native", "json"] = "native",
-        result_role: Literal["tool", "user"] = "user",
+        protocol: str = "native",  # or "json"
+        result_role: str = "user",  # or "tool"
     ):
         """Sets the role of results in the JSON protocol, `result_role`; native results always have the role `tool`."""
         self.generator, self.sampling, self.toolbox = generator, sampling, toolbox
@@ -120,7 +120,7 @@ class ToolLoop:
         episode.usage += reply.usage
         episode.reasoning_ended = reply.reasoning_ended
         said = reply.whole(thinking.open_tag, thinking.close_tag)
-        message = {"role": "assistant", "content": said if thinking.keep else reply.text}
+        message: dict[str, Any] = {"role": "assistant", "content": said if thinking.keep else reply.text}
         written = reply.written(thinking.open_tag, thinking.close_tag)
         calls, answer = [], written if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":

@@ -169,7 +169,11 @@ class _Trackio:
         self._trackio.finish()
 
 
-BOARDS = {"wandb": _Wandb, "tensorboard": _TensorBoard, "trackio": _Trackio}
+BOARDS: dict[str, Any] = {
+    "wandb": _Wandb,
+    "tensorboard": _TensorBoard,
+    "trackio": _Trackio,
+}
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -185,7 +189,7 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield from _flat({f"{name[:-1]}{each['k']}": {**each, "k": None} for each in value})
 
 
-def _is_finite(value: object) -> bool:
+def _is_finite(value: Any) -> bool:
     return is_number(value) and math.isfinite(value)
 
 

@@ -401,7 +401,7 @@ def test_a_row_without_a_right_answer_is_left_out_and_named(tmp_path, bad):
     assert splits.train == [row for row in whole.train if row["question"] != content[bad]["question"]]
     assert splits.test == [row for row in whole.test if row["question"] != content[bad]["question"]]
     for row, place in zip(splits.train + splits.test, splits.train_places + splits.test_places, strict=True):
-        assert row == content[place.index]  # those behind it, too
+        assert row == content[place.number]  # those behind it, too
     assert splits.fingerprint == answered(path, content).fingerprint != whole.fingerprint  # what a resume compares
 
 

@@ -220,7 +220,7 @@ def test_a_condition_by_hand(text, holds, value, margin):
         Figure("acc", "after", 0.0): 1.0, Figure("seconds"): 100.0,
     }  # fmt: skip
     if holds is None:
-        with pytest.raises(ValueError, match="no condition"):
+        with pytest.raises(ValueError, match="not a condition"):
             read_condition(text)
     else:
         assert read_condition(text).measure(values.get) == (holds, value, margin)

@@ -306,7 +306,7 @@ def _equivalent(prediction: str, target: str) -> bool:
 class _Child:
     """Manages the process that runs math-verify: starts it at the first question, and again after it dies."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._process: subprocess.Popen | None = None
         self._owner = 0
         self._lock = threading.Lock()

@@ -88,7 +88,7 @@ class Tool:
         except ValidationError as error:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
-        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(self._function.__call__):
+        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(type(self._function).__call__):
             with _no_exits(asyncio.CancelledError, KeyboardInterrupt):
                 return await self._function(**values)
 
@@ -196,9 +196,9 @@ def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
     """Raises RuntimeError where a tool tries to end the program; `meant` are not the tool's doing, and pass."""
     try:
         yield
-    except (Exception, *meant):
-        raise
     except BaseException as error:
+        if isinstance(error, (Exception, *meant)):
+            raise
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
