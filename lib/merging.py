@@ -5,7 +5,6 @@ has. In float32 the merged model is the adapted one; in bfloat16 it is so to wit
 since an adapter beside its base is not rounded to it. What is trained later stands on the merged weights as they are.
 """
 
-import json
 import logging
 import os
 import shutil
@@ -16,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from lib.adapters import EXTRA, STANDS_ON, refuse_other_ground
+from lib.adapters import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
 from lib.checkpoint import inputs_of, storage_errors
 from lib.errors import ConfigError, NumericError
 from lib.fingerprints import WEIGHTS, of_adapter, of_weights
@@ -37,7 +36,7 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
 
     adapter_in(folder, key)
     try:
-        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        settings = adapter_config(folder)
         refuse_other_ground(base, settings, folder)
         if settings.pop(STANDS_ON, None):
             settings["task_type"] = "CAUSAL_LM"  # the saved one only makes plain PEFT refuse it
@@ -193,7 +192,7 @@ def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Te
 def _refuse_unmergeable(folder: Path) -> None:
     """Raises ConfigError for an adapter that is no sum of weights, judging by its folder."""
     try:
-        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        settings = adapter_config(folder)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{KEY}: {folder / ADAPTER_CONFIG} cannot be read ({error}); choose another folder"
@@ -215,7 +214,7 @@ def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
     there, here = inputs_of(folder).get(WEIGHTS), of_weights(name, base)
     if there and there == here:
         return
-    of = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8")).get("base_model_name_or_path")
+    of = adapter_config(folder).get("base_model_name_or_path")
     is_same_name = of == name or (of is not None and Path(of).resolve() == Path(name).resolve())
     is_comparable = there and here and len(there) == len(here)  # a Hub commit hash has another length
     if is_comparable:
