@@ -19,6 +19,7 @@ distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 tracking      a dashboard beside the files of a run, on which nothing depends
 interrupts    the first Ctrl-C asks for an end, the second one is it
+killable      work that may never end: in a thread nobody waits for, or a process that can be killed
 overtime      somebody's code that does not answer: told, bounded, left
 adapters      trained weights in files: an adapter, or a whole model
 fingerprints  what a run is made of, beside its config, known again
@@ -43,7 +44,6 @@ generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
 reply_cache   replies and pages on disk: a resumed run asks nothing twice
 selection     which rollouts are kept
-killable      work that may never end: in a thread nobody waits for, or a process that can be killed
 children      other programs, several at once, none of which outlives this one
 pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet      pages of public addresses, and nothing else
