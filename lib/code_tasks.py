@@ -11,7 +11,6 @@ that returns None, or one that only raises what the tests name.
 import ast
 import builtins
 import difflib
-import json
 import keyword
 import re
 import reprlib
@@ -25,6 +24,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lib.errors import ConfigError
+from lib.runlog import read_lines
 from lib.sandbox import Program, Sandbox, Verdict
 
 LONGEST_TEST = 100_000  # bytes
@@ -115,24 +115,12 @@ def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]
 
     Line numbers start at 1; blank lines are skipped. Raises ConfigError for a file that cannot be read.
     """
-    rows, problems = [], []
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-                except (ValueError, RecursionError) as error:
-                    problems.append((number, f"not JSON ({error}): fix or remove the line"))
-                    continue
-                if isinstance(row, dict):
-                    rows.append((number, row))
-                else:
-                    problems.append((number, f"got {type(row).__name__}, expected a JSON object: fix or remove it"))
+        lines = list(read_lines(path))
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be read ({error.strerror or error}); give a readable file") from error
-    return rows, problems
+    rows = [(line.number, line.row) for line in lines if line.row is not None]
+    return rows, [(line.number, f"{line.problem}: fix or remove it") for line in lines if line.problem]
 
 
 def read_task(row: dict) -> tuple[Task | None, list[str]]:

@@ -22,6 +22,7 @@ from lib.config import Dataset, SFTDataset
 from lib.errors import ConfigError
 from lib.hub import offline_unless_reachable
 from lib.registry import did_you_mean
+from lib.runlog import read_lines
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
@@ -426,20 +427,12 @@ def _read_json(path: Path) -> Read:
 
 def _read_jsonl(path: Path) -> Read:
     rows, mistakes, numbers = [], [], array("q")
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                mistakes.append(f"line {number}: {error}")
-                continue
-            if isinstance(row, dict):
-                rows.append(row)
-                numbers.append(number)
-            else:
-                mistakes.append(f"line {number}: got {type(row).__name__}, expected an object")
+    for line in read_lines(path):
+        if line.problem:
+            mistakes.append(f"line {line.number}: {line.problem}")
+        elif line.row is not None:
+            rows.append(line.row)
+            numbers.append(line.number)
     _refuse(path, mistakes)
     return rows, "line", numbers
 

@@ -172,9 +172,10 @@ def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
     """Returns a summary of the replies kept in some files: tokens and, where the endpoint has prices, cost."""
     usage, replies = Usage(), 0
     for path in files:
-        for row, _, _ in read_lines(path):
-            usage += Usage(**row["value"]["usage"])
-            replies += 1
+        for line in read_lines(path):
+            if line.row is not None:
+                usage += Usage(**line.row["value"]["usage"])
+                replies += 1
     cost = endpoint.cost(usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"

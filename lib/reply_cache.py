@@ -10,7 +10,7 @@ from typing import Any
 
 from lib.errors import StorageError
 from lib.generators import ChatGenerator, Reply, Request
-from lib.runlog import Lines, encode
+from lib.runlog import Lines, encode, read_lines
 
 
 def key_of(*parts: Any) -> str:
@@ -33,11 +33,10 @@ class ReplyCache:
         self.reused = 0  # answers taken from the file
         try:
             self._lines = Lines(path)
-            with open(path, "rb") as file:
-                start = 0
-                for line in file:
-                    self._places[json.loads(line)["key"]] = (start, len(line))
-                    start += len(line)
+            for line in read_lines(path):
+                if line.row is None:
+                    raise ValueError(line.problem)
+                self._places[line.row["key"]] = (line.start, line.size)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{path}: its answers cannot be read ({error}); fix or remove the file") from error
 

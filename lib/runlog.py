@@ -25,7 +25,7 @@ from datetime import date, datetime, timezone
 from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -238,28 +238,38 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
         logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
 
 
-def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Returns the rows of a JSONL file, and how many lines it skipped as no JSON object (torn or damaged)."""
-    rows = [row for row, _, _ in read_lines(path, damaged=True)]
-    sound = [row for row in rows if row is not None]
-    return sound, len(rows) - len(sound)
+class Line(NamedTuple):
+    """A line of a JSONL file: its row, or None and the problem, "" for a blank line."""
+
+    row: dict[str, Any] | None
+    start: int  # bytes before it
+    size: int  # bytes
+    number: int  # from 1
+    problem: str
 
 
-def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, Any] | None, int, int]]:
-    """Yields every row of a JSONL file with the offset and the length of its line, in bytes.
-
-    Skips lines that are no JSON object; with `damaged`, yields None for them.
-    """
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yields every line of a JSONL file."""
     start = 0
     with open(path, "rb") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except ValueError:  # also for bytes that are not UTF-8
-                row = None
-            if isinstance(row, dict) or damaged:
-                yield row if isinstance(row, dict) else None, start, len(line)
+        for number, line in enumerate(file, start=1):
+            row, problem = None, ""
+            if line.strip():
+                try:
+                    row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                except (ValueError, RecursionError) as error:
+                    problem = f"not JSON ({error})"
+            if row is not None and not isinstance(row, dict):
+                row, problem = None, f"got {type(row).__name__}, expected a JSON object"
+            yield Line(row, start, len(line), number, problem)
             start += len(line)
+
+
+def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Returns the rows of a JSONL file, and how many lines it skipped as no JSON object (torn or damaged)."""
+    rows = [line.row for line in read_lines(path)]
+    sound = [row for row in rows if row is not None]
+    return sound, len(rows) - len(sound)
 
 
 def is_number(value: object) -> bool:

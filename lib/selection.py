@@ -29,7 +29,9 @@ class Entry:
 
 def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
     """Yields every row of a rollouts.jsonl with its entry."""
-    for row, start, size in read_lines(path):
+    for row, start, size, *_ in read_lines(path):
+        if row is None:
+            continue  # torn by a kill
         reward = row.get("reward")
         yield (
             row,

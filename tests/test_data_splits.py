@@ -234,7 +234,7 @@ def test_broken_lines_are_listed_up_to_ten_and_counted(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"question": "1", "answer": "1"}\n\n[1]\n' + "{oops\n" * 11)
     text = message(path)
-    assert "12 bad rows" in text and "line 3: got list, expected an object" in text and "line 4: " in text
+    assert "12 bad rows" in text and "line 3: got list, expected a JSON object" in text and "line 4: " in text
     assert "line 12: " in text and "line 13" not in text and "and 2 more" in text
 
 
@@ -248,7 +248,7 @@ def test_csv_rows_of_another_width_are_named(tmp_path):
 def test_text_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"question": "1"}\n{"question": "\xff"}\n')
-    assert "line 2: 'utf-8' codec" in message(path)
+    assert "line 2: not JSON ('utf-8' codec" in message(path)
 
 
 @pytest.mark.parametrize(

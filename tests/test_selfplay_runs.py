@@ -104,7 +104,7 @@ class Run(moments.Run):
 
     def kept(self) -> set[str]:
         """The keys of all replies that are on the disk; none is there twice."""
-        found = [row["key"] for path in self.dir.glob("*_replies.jsonl") for row, *_ in read_lines(path)]
+        found = [row["key"] for path in self.dir.glob("*_replies.jsonl") for row, *_ in read_lines(path) if row]
         assert len(found) == len({*found})
         return {*found}
 
