@@ -710,7 +710,7 @@ def label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """How the runs of one script are shown."""
+    """Says how the runs of one script are shown."""
 
     accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
     nothing: str  # said where there is no evaluation

@@ -1,4 +1,4 @@
-"""How often the printed intervals hold what they are about: 95 times in 100, if they are right.
+"""Counts how often the printed intervals hold what they are about: 95 times in 100, if they are right.
 
     OMP_NUM_THREADS=1 python benchmarks/coverage.py               # a minute; --runs 100 for a glance
 

@@ -1,4 +1,4 @@
-"""What it saves that attempts without a gradient need no forward: the same steps with and without, in turns.
+"""Measures what it saves that attempts without a gradient need no forward: the same steps with and without, in turns.
 
     OMP_NUM_THREADS=1 python benchmarks/idle.py --config configs/tiny_sums.yaml train.beta1=0    # after `make demo`
 

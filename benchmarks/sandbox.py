@@ -1,4 +1,4 @@
-"""What it costs to judge a program of three asserts: the sandbox on its rungs, beside two common ways to run programs.
+"""Measures what it costs to judge a program of three asserts, by the sandbox and in two common ways.
 
     python benchmarks/sandbox.py                      # some seconds each
     python benchmarks/sandbox.py --programs 1000      # steadier

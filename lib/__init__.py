@@ -25,7 +25,7 @@ adapters      trained weights in files: an adapter, or a whole model
 fingerprints  what a run is made of, beside its config, known again
 checkpoint    everything a restart needs, saved atomically
 merging       an adapter that becomes part of its base, in memory or in a folder
-hub           whether the model hub answers, asked in seconds; what goes there
+hub           whether the Hugging Face Hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
 worker        a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation     which rung of protection holds here, found by attempts

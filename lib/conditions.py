@@ -1,4 +1,4 @@
-"""What must be true of every run of a sweep, as one line of YAML: `after_stage2.delta_ci95[0] > 0`.
+"""Reads what must be true of every run of a sweep, one line of YAML: `after_stage2.delta_ci95[0] > 0`.
 
 A figure is `moment.key`, with `@temperature` where a moment has several rows (`after_stage2@0.acc_attempt2` is the
 greedy one) and `[0]` or `[1]` for an end of an interval; `seconds` and `alarms` are of the whole run. Figures and

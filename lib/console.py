@@ -1,4 +1,4 @@
-"""What a person watches: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
+"""Shows a person the run: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

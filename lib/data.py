@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.config import Dataset, SFTDataset
-from lib.errors import ConfigError
+from lib.errors import ConfigError, first_line
 from lib.hub import offline_unless_reachable
 from lib.registry import did_you_mean
 from lib.runlog import read_lines
@@ -350,7 +350,7 @@ def _read_folder(folder: Path) -> dict[str, Table]:
             saved = datasets.load_from_disk(str(folder))
         except Exception as error:  # a damaged Arrow file raises errors of any type
             raise ConfigError(
-                f"{KEY}: the saved data set '{folder}' cannot be read ({_line(error)}); save it again"
+                f"{KEY}: the saved data set '{folder}' cannot be read ({first_line(error)}); save it again"
             ) from error
         return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
     files = sorted(file for file in folder.iterdir() if file.suffix in READERS and not file.name.startswith("."))
@@ -466,7 +466,7 @@ def _read_parquet(path: Path) -> Read:
     try:
         rows = pyarrow.parquet.read_table(path).to_pylist()
     except pyarrow.ArrowInvalid as error:
-        raise ConfigError(f"{KEY}: '{path}' is not Parquet ({_line(error)}); write it again") from error
+        raise ConfigError(f"{KEY}: '{path}' is not Parquet ({first_line(error)}); write it again") from error
     return rows, "row", range(1, len(rows) + 1)
 
 
@@ -497,11 +497,6 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
             if not online:
                 raise ConfigError(unreachable) from error
             raise ConfigError(
-                f"{KEY}: data set '{dataset.name}' could not be loaded ({_line(error)}); check name, config_name "
+                f"{KEY}: data set '{dataset.name}' could not be loaded ({first_line(error)}); check name, config_name "
                 "and revision"
             ) from error
-
-
-def _line(error: BaseException) -> str:
-    """Returns the first line of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -99,6 +99,11 @@ class StorageError(UserError):
     exit_code = 74
 
 
+def first_line(error: BaseException) -> str:
+    """Returns the first line of an error's message, or else the name of its type."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Tells whether memory ran out: in Python, on a GPU (without importing torch), or in torch on the CPU."""
     named = type(error).__name__ == "OutOfMemoryError"
@@ -165,9 +170,8 @@ def run_script(main: Callable[[], int]) -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        reason = (str(error).strip() or "no details").splitlines()[0]
         advice = "lower batch sizes or the budgets of tokens, or use a smaller model"
-        print(f"error: out of memory ({reason}): {advice}", file=sys.stderr)
+        print(f"error: out of memory ({first_line(error)}): {advice}", file=sys.stderr)
         code = OutOfMemory.exit_code
     finally:
         signal.signal(signal.SIGINT, before)

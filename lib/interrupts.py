@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and SIGHUP mean: the first asks for an end, the second is one."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: the first asks for an end, the second is one."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What a model's own forward does around its output layer: factors and a soft-cap, measured.
+"""Measures what a model's own forward does around its output layer: factors and a soft-cap.
 
 Every architecture has a name of its own for them (`logit_scale`, `logits_scaling`, by which one multiplies and another
 divides, `lm_head_multiplier`, `output_logit_soft_cap`, ...), so no list of names is ever whole.

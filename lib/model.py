@@ -18,7 +18,7 @@ from torch import nn
 
 from lib.adapters import base_named
 from lib.config import Lora, Model
-from lib.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
+from lib.errors import ConfigError, NumericError, OutOfMemory, first_line, is_out_of_memory
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
@@ -158,11 +158,10 @@ def _try_4_bits(model: nn.Module) -> None:
             (module.in_features, module.out_features) for module in model.modules() if hasattr(module, "in_features")
         }
         odd = sorted(pair for pair in widths if any(width % WIDTH_4_BITS for width in pair))
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         shown = f", and layers of {odd[0][0]} to {odd[0][1]} numbers are none" if odd else ""
         raise ConfigError(
-            f"model.load_in_4bit: this model does not work in 4 bits here ({reason}): widths have to be multiples of "
-            f"{WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
+            f"model.load_in_4bit: this model does not work in 4 bits here ({first_line(error)}): widths have to be "
+            f"multiples of {WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
         ) from error
 
 
@@ -178,13 +177,12 @@ def _explained(config: Model) -> Iterator[None]:
                 yield
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"model.name: '{config.name}' does not fit into memory ({str(error).strip().splitlines()[0]}); use a "
+                f"model.name: '{config.name}' does not fit into memory ({first_line(error)}); use a "
                 "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
             ) from error
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            if not online:
-                reason = "not a local folder, and the Hugging Face Hub cannot be reached"
+            offline = "not a local folder, and the Hugging Face Hub cannot be reached"
+            reason = first_line(error) if online else offline
             raise ConfigError(
                 f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
                 "folder, or connect to the Hub"

@@ -1,4 +1,4 @@
-"""What comes from outside, made safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
+"""Makes what comes from outside safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
 
 A page is data, and must not end the message that quotes it. Whatever goes wrong with one is `Failed`, which a model is
 told.

@@ -1,4 +1,4 @@
-"""Whether a token has one log-prob: by sampling, by scoring, and by the model's own forward, compared before training.
+"""Checks that a token has one log-prob: by sampling, by scoring, and by the model's own forward, before training.
 
 Sampling and scoring both go ways of their own around a model's forward: a slab of keys and values, layers written out,
 merged adapters, padded batches, branches, a head that never keeps its logits. An architecture that one of them does not
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lib.errors import ConfigError, is_out_of_memory
+from lib.errors import ConfigError, first_line, is_out_of_memory
 from lib.generators import Completion, Turn, native
 from lib.groups import Answer, Asked, Group, answer_sequences
 from lib.memory import one_error
@@ -71,10 +71,9 @@ def readable(model: Any, name: str) -> Iterator[None]:
     except FOREIGN as error:
         if is_out_of_memory(error):
             raise
-        reason = (str(error).strip() or "no details").splitlines()[0]
         raise ConfigError(
             f"model.name: '{name}', of type {model.config.model_type}, cannot be sampled and scored here "
-            f"({type(error).__name__}: {reason}); use another model, or other layers in lora.targets"
+            f"({type(error).__name__}: {first_line(error)}); use another model, or other layers in lora.targets"
         ) from error
 
 

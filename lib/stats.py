@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, a paired test, pass@k. All intervals are two-sided at 95 %.
+"""Computes how sure a number is: intervals, a paired test, pass@k. All intervals are two-sided at 95 %.
 
 Answers to the same problem are not independent, so every function that takes `groups` (one hashable id per value, such
 as the problem's index) treats a problem as one cluster. scipy is imported where it is used: this module loads at once.

@@ -29,7 +29,7 @@ COLLAPSE = "collapse"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a rule has found: a quantity was `before` and is `now`, the mean of its last `over` steps."""
+    """A finding of a rule: a quantity was `before` and is `now`, the mean of its last `over` steps."""
 
     before: float
     now: float
