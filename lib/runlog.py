@@ -254,14 +254,13 @@ def read_lines(path: Path) -> Iterator[Line]:
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             row, problem = None, ""
-            if line.strip():
-                try:
-                    row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-                except (ValueError, RecursionError) as error:
-                    problem = f"not JSON ({error})"
-            if row is not None and not isinstance(row, dict):
-                row, problem = None, f"got {type(row).__name__}, expected a JSON object"
-            yield Line(row, start, len(line), number, problem)
+            try:
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8")) if line.strip() else {}
+                if not isinstance(row, dict):
+                    problem = f"got {type(row).__name__}, expected a JSON object"
+            except (ValueError, RecursionError) as error:
+                problem = f"not JSON ({error})"
+            yield Line(None if problem or not line.strip() else row, start, len(line), number, problem)
             start += len(line)
 
 

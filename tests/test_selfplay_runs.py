@@ -174,7 +174,7 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     settings = SNAPSHOTS | {"eval": {**CONFIG["eval"], "selection_examples": 1}}
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
-    restores = [[1, 3]]  # to its best checkpoint; the pool goes on
+    restores = [[1, 3]]  # to its best checkpoint; the pool continues
     straight.start(journal="journal.json", restores=restores)
     for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
         mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)

@@ -513,6 +513,6 @@ def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):
     try:
         assert run(monkeypatch, *options) == 0
         assert "\ncollapse " in capsys.readouterr().out
-    except NumericError as error:  # who trains on may find numbers that no CPU can go on with, and some do
+    except NumericError as error:  # who trains on may find numbers that no CPU can continue with, and some do
         assert "gradient norm nan" in str(error)
     assert logged("warned", "alarms")[0]["action"] == "warn"
