@@ -21,7 +21,7 @@ import tenacity
 from lib.config import Endpoint, Thinking, wrong_address
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
-from lib.parsing import opening_of, split_reasoning
+from lib.parsing import opening_of, split_reasoning, writable
 from lib.runlog import encode
 
 if TYPE_CHECKING:
@@ -459,4 +459,4 @@ def _counted(data: dict, read: str, written: str) -> Usage:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
-    return value.encode("utf-8", "replace").decode()  # tokenizers reject lone surrogates
+    return writable(value)
