@@ -302,9 +302,9 @@ class Labeller:
         """Yields every passage in token ids, each tokenized as a whole."""
         for first in range(0, len(passages), TEXTS_AT_ONCE):
             batch = passages[first : first + TEXTS_AT_ONCE]
-            ids, offsets = self._encode([passage.text for passage in batch])
-            for passage, own_ids, own_offsets in zip(batch, ids, offsets, strict=True):
-                yield self._example(passage, own_ids, own_offsets)
+            tokenized = zip(*self._encode([passage.text for passage in batch]), strict=True)
+            for passage, (ids, offsets) in zip(batch, tokenized, strict=True):
+                yield self._example(passage, ids, offsets)
 
     def _without_controls(self, chat: Chat) -> Chat:
         """Returns the chat without control tokens except the template's own and those in turns that are trained."""
