@@ -266,7 +266,7 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
     board, missing = mine.scoreboard(), 2 * BATCH
     assert (board["missing_games"], board["missing_steps"]) == (missing, {"first": 3, "last": 4, "steps": 2})
     assert board["total"] == STEPS * BATCH - missing
-    assert [said.count(f"opponent: the server is {where}") for where in ("away", "back")] == [1, 1]
+    assert [said.count(f"opponent: the server is {where}") for where in ("down", "back")] == [1, 1]
     assert (
         f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was unavailable" in said
     )
