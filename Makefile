@@ -123,12 +123,13 @@ smoke-real: setup $(SMOLLM2) ## every part of both loops with a language model o
 report: setup ## one page about RUN=outputs/..., or several runs side by side
 	@$(RUN_PYTHON) report.py $(RUN)
 
-lint: setup ## ruff: mistakes and layout
+lint: setup ## ruff and mypy: mistakes, layout, types
 	@$(RUN_PYTHON) -m ruff check .
 	@$(RUN_PYTHON) -m ruff format --check .
+	@$(RUN_PYTHON) -m mypy
 
 clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
-	rm -rf $(VENV) .pytest_cache .ruff_cache unsloth_compiled_cache data/generated
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache unsloth_compiled_cache data/generated
 	find . -name __pycache__ -not -path './.*' -prune -exec rm -rf {} +
 
 $(SUMS_DATA)/sft.jsonl: | setup

@@ -3,11 +3,11 @@
     python collect_rollouts.py --config configs/rollouts_code.yaml                # programs, tried out before
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --dry-run     # what would be asked, without asking
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --smoke 8     # 8 prompts, two short answers each
-    python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # go on; nothing is asked twice
+    python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume      # resume; nothing is asked twice
     python collect_rollouts.py --config configs/distill_gsm8k.yaml --resume select.best_of=1     # select anew
     python sft_train.py --config configs/sft_code.yaml                           # learn from what was selected
 
-In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl what could not be had at some time,
+In outputs/<run_name>: rollouts.jsonl has every rollout as it comes, failures.jsonl every request that failed,
 and selected.jsonl, written at the end, the rows that `select` keeps, which sft_train.py reads. replies.jsonl and
 web.jsonl keep what servers said. A row has `messages`, `reward`, `components`, `match`, `malformed`, `tool_log`,
 `usage`, `generator`, `seed`.
@@ -38,20 +38,20 @@ from lib.chats import system_notes, text_of
 from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
-from lib.errands import aside
 from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators import ChatGenerator, ReplyError
 from lib.generators.openai import RemoteModel, address
 from lib.hub import upload
 from lib.interrupts import Interrupts
+from lib.killable import in_daemon_thread
 from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
+from lib.progress import Progress
 from lib.prompts import chat_columns, chat_of
-from lib.replies import Remembering, Replies, key_of, seed_of
+from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.rewards import Judge, judge_of_rows, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
-from lib.tally import Progress
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools import Toolbox
 from lib.tracking import Tracker
@@ -119,7 +119,7 @@ def main() -> int:
 def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     """Returns the options, and the config with overrides and --smoke applied. Raises ConfigError for any mistake."""
     options = parser(__doc__)
-    options.add_argument("--resume", action="store_true", help="go on with the run: nothing is asked twice")
+    options.add_argument("--resume", action="store_true", help="resume the run: nothing is asked twice")
     options.add_argument("--allow-config-change", action="store_true", help="resume although the config changed")
     options.add_argument("--dry-run", action="store_true", help="show what would be asked, and ask nobody")
     args = options.parse_intermixed_args()  # overrides may stand anywhere
@@ -180,7 +180,7 @@ def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
     for line in planned(config, len(jobs)):
         screen.say(line)
     if config.selection.only_matches:
-        screen.say(f"{SELECTED} will have right answers alone; select.only_matches=false keeps wrong ones too")
+        screen.say(f"{SELECTED} will have right answers only; select.only_matches=false keeps wrong ones too")
     show_prompt(config, jobs[0].messages, screen)
     return FINISHED
 
@@ -222,7 +222,7 @@ async def collect(
     async with contextlib.AsyncExitStack() as stack:
         pages = None
         if config.tools.uses_web:
-            pages = stack.enter_context(contextlib.closing(Replies(config.run_dir / "web.jsonl")))
+            pages = stack.enter_context(contextlib.closing(ReplyCache(config.run_dir / "web.jsonl")))
         toolbox = await stack.enter_async_context(contextlib.aclosing(Toolbox(config.tools, pages)))
         toolbox.prepare()
         generator = await stack.enter_async_context(answering(config, progress.screen))
@@ -237,7 +237,7 @@ async def collect(
             for job in waiting:  # shared: whoever is free takes the next job
                 if interrupts.received:
                     return
-                await do(job, config, loop, verdict, log, progress)
+                await run_job(job, config, loop, verdict, log, progress)
 
         await all_of(work() for _ in range(at_once(config)))
 
@@ -259,16 +259,16 @@ def at_once(config: CollectConfig) -> int:
 
 
 @contextlib.asynccontextmanager
-async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[ChatGenerator]:
+async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Any]:
     """Yields the generator: a server, whose replies are cached on disk, or the model in this process."""
     if config.endpoint:
         async with RemoteModel(config.endpoint, config.generation.thinking) as remote:
-            with contextlib.closing(Replies(config.run_dir / "replies.jsonl")) as replies:
+            with contextlib.closing(ReplyCache(config.run_dir / "replies.jsonl")) as replies:
                 remote.has_answered = len(replies) > 0
                 screen.say(f"model {config.endpoint.model} at {address(config.endpoint)}")
-                yield Remembering(remote, replies)
+                yield CachedGenerator(remote, replies)
         if remote.counts.retries:
-            screen.say(f"{remote.counts.retries} requests were tried again")
+            screen.say(f"{remote.counts.retries} requests were retried")
         if remote.counts.without_usage:
             screen.warn(
                 f"{remote.counts.without_usage} replies came without a count of tokens: totals and cost lack them"
@@ -281,17 +281,17 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Chat
 
 
 def make_loop(
-    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: object | None
+    config: CollectConfig, generator: ChatGenerator | None, toolbox: Toolbox, template: Any | None
 ) -> ToolLoop:
     """Builds the tool loop with the config's protocol; `auto` is json if a local chat template knows no tools."""
-    protocol = config.tools.protocol
+    protocol: str = config.tools.protocol
     if protocol == "auto":
         protocol = "native" if template is None or template.knows_tools else "json"
     role = "tool" if template and toolbox and template.knows_results else "user"
     return ToolLoop(generator, config.generation, toolbox, protocol, role)
 
 
-async def do(
+async def run_job(
     job: Job,
     config: CollectConfig,
     loop: ToolLoop,
@@ -358,14 +358,14 @@ async def judge_aside(
     async with judges:
         what, most, beats, began = f"reward '{judge.reward_name}'", config.reward.timeout_s, 0, time.monotonic()
         answer = asyncio.wrap_future(
-            aside(judged, judge, config, job, episode)
+            in_daemon_thread(judged, judge, config, job, episode)
         )  # a thread cannot be stopped, so it is abandoned when late
         try:
             while not (await asyncio.wait({answer}, timeout=TICK))[0]:
                 now = time.monotonic()
                 if most and now - began > most:
                     error = RewardError(told_late(what, most))
-                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on")
+                    raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume")
                 if interrupts.received and min(now - interrupts.since, now - began) > GRACE:
                     return None
                 if now - began > BEAT * (beats + 1):
@@ -381,7 +381,7 @@ def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> d
     try:
         [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
     except RewardError as error:
-        raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on") from error
+        raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
     return {
         "reward": score.reward if score.scored else None,
         "components": score.components,
@@ -409,7 +409,7 @@ def refuse_losses(progress: Progress, written: int, config: CollectConfig) -> No
         raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")
     if not progress.rows:
         kind = ApiError if config.endpoint else ConfigError
-        raise kind(f"no rollout could be had, see {config.run_dir / 'failures.jsonl'}; mend it, then --resume")
+        raise kind(f"every rollout failed, see {config.run_dir / 'failures.jsonl'}; fix the cause, then --resume")
 
 
 if __name__ == "__main__":

@@ -42,10 +42,11 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib import paired
-from lib.config import Eval, ScoreConfig, SelfPlayConfig, load, parser
+from lib.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
 from lib.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
@@ -71,6 +72,7 @@ def main() -> int:
 
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
+    load_any: Callable[..., Any]
     if args.swap_attempts:
         load_any, measure, tables = load_task, swapped_attempts, tables_of_swaps
     elif isinstance(config, ScoreConfig):
@@ -103,7 +105,7 @@ def main() -> int:
 
 
 def both_attempts(
-    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None],
+    task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None],
     majority: bool,
 ) -> dict:  # fmt: skip
     """Measures a task of train.py: first answers and their corrections."""
@@ -123,7 +125,7 @@ def both_attempts(
 
 
 def swapped_attempts(
-    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
+    task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures attempt 2 of a task of train.py after other first attempts."""
     from lib.evaluation import evaluate
@@ -136,18 +138,18 @@ def swapped_attempts(
 
 
 def single_answers(
-    task: object, rows: list[dict], settings: Eval, accelerator: object, on_progress: Callable[[int, int], None]
+    task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
     from lib.evaluation import evaluate_groups, in_parts
     from lib.ledger import numbers_of
-    from lib.replies import key_of
+    from lib.reply_cache import key_of
     from lib.tree import sample
 
     samples = settings.samples_per_prompt
     sampling = task.sampling(settings.temperature, samples)
 
-    def answer(rows: list[dict], *how: object) -> list:
+    def answer(rows: list[dict], *how: Any) -> list:
         return sample(task.policy, task.prompts, [task.prompt(row) for row in rows], task.judge, sampling, *how)
 
     groups = in_parts(answer, rows, settings.seed, task.policy.device, accelerator, samples, on_progress)
@@ -156,7 +158,7 @@ def single_answers(
     return evaluate_groups(questions, answers, [], settings, accelerator)
 
 
-def merge(task: object, out: Path, adapter: Path | None) -> str:
+def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.merging import write_merged
 
@@ -165,7 +167,7 @@ def merge(task: object, out: Path, adapter: Path | None) -> str:
     return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
 
 
-def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | None, Path | None]:
+def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     """Returns the options, the config with overrides, and the adapter's folder. Raises ConfigError for any mistake."""
     options = parser(__doc__, smoke=False, required=False)
     which = options.add_mutually_exclusive_group()
@@ -223,7 +225,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig | SelfPlayConfig | N
     return args, config, adapter
 
 
-def mergeable(config: ScoreConfig | SelfPlayConfig, out: Path, adapter: Path | None) -> ScoreConfig | SelfPlayConfig:
+def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
     """Returns the config with the plain backend. Raises ConfigError if nothing can be merged, or not into `out`."""
     if out.exists():
         raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
@@ -275,7 +277,7 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
     return defaults.model_copy(update=changes)
 
 
-def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dict]:
+def chosen_rows(task: Any, args: argparse.Namespace) -> tuple[list[dict], dict]:
     """Returns the rows to measure (those training reports, or `--rows`; none used to select) and which they are."""
     from lib.data import digest_of
 
@@ -294,7 +296,7 @@ def chosen_rows(task: object, args: argparse.Namespace) -> tuple[list[dict], dic
     return rows[:limit], which | {"questions": digest_of(rows[:limit])}
 
 
-def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settings: Eval) -> dict:
+def described(config: RLConfig, adapter: Path | None, settings: Eval) -> dict:
     """Describes what was measured: the row's first fields, `when`, `stage`, `step` as in a run's evaluations.jsonl."""
     where, base = position(adapter), adapter is None
     stage, step = where or (0, math.inf)
@@ -318,7 +320,7 @@ def described(config: ScoreConfig | SelfPlayConfig, adapter: Path | None, settin
     }
 
 
-def outputs(args: argparse.Namespace, config: ScoreConfig | SelfPlayConfig) -> list[Path]:
+def outputs(args: argparse.Namespace, config: RLConfig) -> list[Path]:
     """Returns the files that get the rows: `--output`, and for swapped attempts the run's swaps.jsonl, if it exists."""
     run = args.run or config.run_dir
     swaps = [run / "swaps.jsonl"] if args.swap_attempts and run.is_dir() else []

@@ -20,9 +20,11 @@ import json
 import math
 import random
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, load, parser
@@ -86,20 +88,20 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     return args, load(ScoreConfig, args.config, args.overrides)
 
 
-def prompt_lengths(task: object) -> dict:
+def prompt_lengths(task: Any) -> dict:
     """Measures the first prompts of all training rows, including those too long for the budget."""
     lengths = [len(task.prompts.first(row)) for row in task.splits.train]
     limit = task.config.generation.max_prompt_length_attempt1
     return spread(lengths) | {"rows": len(lengths), "budget": limit, "too_long": sum(n > limit for n in lengths)}
 
 
-def spread(values: list[float]) -> dict:
+def spread(values: Sequence[float]) -> dict:
     """Returns percentiles and mean, by name."""
     names = ("min", "p50", "p95", "p99", "max")
     return dict(zip(names, percentiles(values, MARKS).values(), strict=True)) | {"mean": fmean(values)}
 
 
-def sample(task: object, count: int, seed: int) -> list:
+def sample(task: Any, count: int, seed: int) -> list:
     """Samples one pair of attempts at each of `count` random training rows, and returns the paths."""
     import torch
 
@@ -113,7 +115,7 @@ def sample(task: object, count: int, seed: int) -> list:
     return [path for grown in trees for path in tree.paths(grown)]
 
 
-def measure(task: object, rollouts: list, number: int) -> dict:
+def measure(task: Any, rollouts: list, number: int) -> dict:
     """Measures what one of the two attempts costs and earns, over all rollouts."""
     own = [rollout[number - 1] for rollout in rollouts]
     prompts, answers = [group.prompt for group, _ in own], [answer for _, answer in own]
@@ -139,7 +141,7 @@ def measure(task: object, rollouts: list, number: int) -> dict:
     }
 
 
-def think_tokens(tokenizer: object, ids: list[int]) -> int:
+def think_tokens(tokenizer: Any, ids: list[int]) -> int:
     """Counts the tokens up to the end of the last think block: all if a block was never closed, 0 without one."""
     text = tokenizer.decode(ids)
     if "</think>" not in text:
@@ -189,7 +191,7 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
             why = ", ".join(f"{count} {problem}" for problem, count in attempt["malformed"].items())
             reason = f"attempt {number}: reward.format '{config.reward.format}' and reward.answer_extractor "
             reason += f"'{config.reward.answer_extractor}' found no answer in {attempt['extraction_failures']} of {n} "
-            reason += f"texts{f' ({why})' if why else ''}: read them below, then mend prompt, format or extractor"
+            reason += f"texts{f' ({why})' if why else ''}: read them below, then fix prompt, format or extractor"
             found.append({"override": None, "why": reason})
     return found
 
@@ -204,7 +206,7 @@ def with_headroom(tokens: float) -> int:
     return max(SMALLEST, math.ceil(HEADROOM * tokens))
 
 
-def memory(task: object) -> list[str]:
+def memory(task: Any) -> list[str]:
     """Returns the lines of the estimate that --dry-run shows."""
     from lib.model import load_skeleton
     from lib.preview import needs_of_tree

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import yaml
 
@@ -295,9 +296,9 @@ def in_pairs(runs: list[Run]) -> list[str]:
                 numbers += f"<td>{cell(row, 'difference')}</td><td class=n>{row['p']:.2g}</td>"
                 rows.append(f"<tr><th>{paired.NAMES[row['of']]}</th>{numbers}</tr>")
     note = (
-        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, a question being one "
-        "witness. p: how likely it is to differ as much if each difference were as likely with the other sign. It is "
-        "about these weights; whether a way of training is better takes seeds."
+        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, each "
+        "question counting once. p: how likely it is to differ as much if each difference were as likely with the "
+        "other sign. It is about these weights; whether a way of training is better takes seeds."
     )
     heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
     content = table(heads, rows) if rows else ""
@@ -343,7 +344,7 @@ def alarms(runs: list[Run]) -> list[str]:
             word = f" ({row['severity']}, {row.get('action')}): " if begins else ": "
             text = html.escape(f"{label}{stage}step {row['step']}{word}{row['text']}")
             told += f"<p{' class=warning' if begins else ''}>{text}</p>"
-    note = "What was noticed while it trained, with the key to turn; in brackets how grave it is, and what was done."
+    note = "Alarms raised in training, with the config key to change; in brackets the severity, and what was done."
     return [section("Alarms", told, note)] if told else []
 
 
@@ -363,7 +364,9 @@ def scoreboards(runs: list[Run]) -> list[str]:
             text = (
                 f"{label}{board['missing_games']} games of {steps} steps, between step {first} and step {last}, have "
             )
-            text += "no result: the opponent was away, or an answer could not be judged; its term was masked there."
+            text += (
+                "no result: the opponent was unavailable, or an answer could not be judged; its term was masked there."
+            )
             told += f"<p class=warning>{html.escape(text)}</p>"
         if board.get("assisted"):
             told += f"<p>{html.escape(label + help_in_words(board['assisted']))}</p>"
@@ -389,7 +392,7 @@ def help_in_words(assisted: dict) -> str:
     failed = counts["hints_failed"] + counts["solutions_failed"]
     return (
         f"A teacher was asked for {counts['hints_asked']} hints and {counts['solutions_asked']} solutions; {failed} "
-        f"could not be had. {counts['hints_used']} hints were used and {dropped} dropped; under them "
+        f"failed. {counts['hints_used']} hints were used and {dropped} dropped; under them "
         f"{counts['retries_right']} of {counts['retries']} retries were right, and {counts['solved_with_hint']} "
         f"prompts were solved that had not been. {counts['solutions_right']} solutions were right."
     )
@@ -633,7 +636,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
     if not heights:
         return ""
 
-    def plot(axes: object) -> None:
+    def plot(axes: Any) -> None:
         if chart.log:
             axes.set_yscale("log")
         ends = []
@@ -647,7 +650,7 @@ def draw(chart: Chart, runs: list[Run]) -> str:
     return picture(chart.title, plot, {step for run in runs for step in run.boundaries}, chart.hero)
 
 
-def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
+def draw_series(axes: Any, lines: list[list[Point]], colour: str, chart: Chart) -> float | None:
     """Draws one quantity: a curve, or thin curves of several runs under their mean. Returns its last value or None."""
     smooth = chart.rows is not evaluations
     if len(lines) > 1:
@@ -669,7 +672,7 @@ def draw_series(axes: object, lines: list[list[Point]], colour: str, chart: Char
     return values[-1]
 
 
-def furnish(axes: object, chart: Chart, highest: float) -> None:
+def furnish(axes: Any, chart: Chart, highest: float) -> None:
     """Sets labels, limits and percentages."""
     if chart.hero:
         axes.set_xlabel("step")
@@ -693,7 +696,7 @@ def moving_mean(values: Iterable[float]) -> list[float]:
     return [fmean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
 
 
-def label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
+def label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     """Labels each curve at its right end, far enough from the other labels; there is no legend to look up."""
     scale = math.log if axes.get_yscale() == "log" else float
     low, high = map(scale, axes.get_ylim())
@@ -714,7 +717,7 @@ def label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """How the runs of one script are shown."""
+    """Says how the runs of one script are shown."""
 
     accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
     nothing: str  # said where there is no evaluation
@@ -752,7 +755,7 @@ def plays(rows: list[dict], is_mean: bool = False) -> str:
     text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
     if is_number(now.get("win_rate")):
         text += f". Against its opponent the policy won {percent(now['win_rate'])} of the games there that one side won"
-        ends = now.get("win_rate_ci95") or ()
+        ends = now.get("win_rate_ci95") or []
         text += f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if len(ends) == 2 else ""
     return text + "."
 

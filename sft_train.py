@@ -2,7 +2,7 @@
 
     python sft_train.py --config configs/tiny_base.yaml                   # a tiny base from nothing, a minute or two
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
-    python sft_train.py --config configs/tiny_base.yaml --resume          # go on after the last checkpoint, or with DIR
+    python sft_train.py --config configs/tiny_base.yaml --resume          # resume from the last checkpoint, or from DIR
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
@@ -29,16 +29,21 @@ from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
 from lib.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
-from lib.data import Row, load_splits
+from lib.data import Place, Row, load_splits
 from lib.errors import ConfigError, NumericError, run_script
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.pace import Pace
 from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.tracking import Tracker
 from lib.watch import COLLAPSE, Watch, sft_checks
+
+if TYPE_CHECKING:  # both import torch
+    from lib.checkpoint import Checkpoints
+    from lib.console import Screen
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
@@ -108,11 +113,11 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
     """Returns the source of the rows, the chats to train on, those held out, and notes on what is left out and why."""
     train, left_out, seen = [], Counter(), set()
 
-    def accepts(row: Row, place: str) -> bool:
+    def accepts(row: Row, place: Place) -> bool:
         """Tells whether a row is trained on; if so, adds its chat to `train`."""
         reason = NOT_CHOSEN
-        if is_chosen(row, dataset, place):
-            chat = as_chat(row, place, system)
+        if is_chosen(row, dataset, str(place)):
+            chat = as_chat(row, str(place), system)
             is_new = not (dataset.distinct and chat.key() in seen)
             if chat.turns and is_new:
                 seen.add(chat.key())
@@ -126,7 +131,7 @@ def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], 
     held_out = [
         chat
         for row, place in zip(splits.test, splits.test_places, strict=True)
-        if is_chosen(row, dataset, place) and (chat := as_chat(row, place, system)).turns
+        if is_chosen(row, dataset, str(place)) and (chat := as_chat(row, str(place), system)).turns
     ]
     notes = [
         *splits.notes,
@@ -158,7 +163,7 @@ def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
     return True
 
 
-def load_model(config: SFTConfig) -> tuple[object, object]:
+def load_model(config: SFTConfig) -> tuple[Any, Any]:
     """Returns the model to train and its tokenizer: built from scratch, or loaded, with an adapter if `lora` is set."""
     from lib import scratch
     from lib.model import attach_lora, load_base, start_backend
@@ -180,7 +185,7 @@ def load_model(config: SFTConfig) -> tuple[object, object]:
 
 
 def examples_of(
-    name: str, chats: list[Chat], model: object, tokenizer: object, config: SFTConfig, screen: object
+    name: str, chats: list[Chat], model: Any, tokenizer: Any, config: SFTConfig, screen: "Screen"
 ) -> list[Example]:
     """Tokenizes and labels the chats, none longer than `train.max_length`; reports what is cut, split or left out."""
     from lib import scratch
@@ -261,7 +266,7 @@ def fingerprint_of(*parts: list[Example]) -> str:
     return digest.hexdigest()[:16]
 
 
-def as_table(examples: list[Example]) -> object:
+def as_table(examples: list[Example]) -> Any:
     """Converts the examples to the dataset that the trainer reads, one Arrow table in memory."""
     import datasets
     import pyarrow
@@ -271,7 +276,7 @@ def as_table(examples: list[Example]) -> object:
     return datasets.Dataset(pyarrow.table({name: pyarrow.array(rows, numbers) for name, rows in columns.items()}))
 
 
-def teach_to_stop(model: object, tokenizer: object, examples: list[Example], screen: object) -> None:
+def teach_to_stop(model: Any, tokenizer: Any, examples: list[Example], screen: "Screen") -> None:
     """Adds the tokens that end trained turns to those that end the model's answers, where they are missing."""
     from lib.model import stop_ids
 
@@ -285,9 +290,7 @@ def teach_to_stop(model: object, tokenizer: object, examples: list[Example], scr
         )
 
 
-def make_trainer(
-    config: SFTConfig, model: object, tokenizer: object, train: list[Example], held_out: list[Example]
-) -> object:
+def make_trainer(config: SFTConfig, model: Any, tokenizer: Any, train: list[Example], held_out: list[Example]) -> Any:
     """Builds TRL's SFTTrainer over the examples."""
     import datasets
     import torch
@@ -350,7 +353,7 @@ def make_trainer(
     return trainer
 
 
-def scheduled(trainer: object, settings: Optimizer, num_training_steps: int, optimizer: object = None) -> object:
+def scheduled(trainer: Any, settings: Optimizer, num_training_steps: int, optimizer: Any = None) -> Any:
     """Sets and returns the RL scripts' learning-rate schedule: the trainer's own warm-up wastes a step at rate 0."""
     from torch.optim.lr_scheduler import LambdaLR
 
@@ -363,7 +366,7 @@ def scheduled(trainer: object, settings: Optimizer, num_training_steps: int, opt
     return trainer.lr_scheduler
 
 
-def refuse_leaks(model: object) -> None:
+def refuse_leaks(model: Any) -> None:
     """Raises ConfigError if, in a packed sequence, the model's output for the second row depends on the first."""
     import torch
 
@@ -380,12 +383,12 @@ def refuse_leaks(model: object) -> None:
         )
     if (one - two).abs().max() > torch.finfo(one.dtype).eps * one.abs().max():
         raise ConfigError(
-            "train.packing: in this model the rows of a packed sequence see each other, since its attention does not "
-            "heed where one begins; set train.packing=false, or try another model.attn_implementation"
+            "train.packing: in this model the rows of a packed sequence see each other, since its attention ignores "
+            "where one begins; set train.packing=false, or try another model.attn_implementation"
         )
 
 
-def show(trainer: object, screen: object) -> None:
+def show(trainer: Any, screen: "Screen") -> None:
     """Prints one example as it is trained."""
     example = trainer.train_dataset[0]
     length = example.get("seq_lengths", [None])[0]  # of the first in a pack
@@ -397,9 +400,7 @@ def show(trainer: object, screen: object) -> None:
     screen.say(f"one example, what is trained in « »:\n{text}")
 
 
-def planned(
-    trainer: object, examples: list[Example], held_out: list[Example], steps: int, checkpoint: Path | None
-) -> str:
+def planned(trainer: Any, examples: list[Example], held_out: list[Example], steps: int, checkpoint: Path | None) -> str:
     """Describes in one line the steps of the run, or those left after a checkpoint, and how much text they read."""
     from lib.plan import amount, counted
 
@@ -419,7 +420,7 @@ def planned(
     )
 
 
-def rows_of_step(trainer: object) -> int:
+def rows_of_step(trainer: Any) -> int:
     """Counts the sequences in an optimizer step, over all processes."""
     arguments = trainer.args
     return arguments.train_batch_size * arguments.gradient_accumulation_steps * trainer.accelerator.num_processes
@@ -455,7 +456,7 @@ class StepPace:
         return self.sizes[(number - 1) % len(self.sizes)]
 
 
-def steps_of(trainer: object) -> int:
+def steps_of(trainer: Any) -> int:
     """Counts the optimizer steps of the whole run, as the trainer does."""
     arguments = trainer.args
     if arguments.max_steps > 0:
@@ -467,7 +468,7 @@ def steps_of(trainer: object) -> int:
 class Schedule:
     """Makes the learning-rate schedule checkpointable although the trainer creates it only when it starts."""
 
-    def __init__(self, trainer: object):
+    def __init__(self, trainer: Any):
         self.trainer = trainer
 
     def state_dict(self) -> dict:
@@ -480,7 +481,7 @@ class Schedule:
             self.trainer.lr_scheduler.load_state_dict(state)
 
 
-def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint: str, allow_change: bool) -> object:
+def checkpoints_of(trainer: Any, config: SFTConfig, log: RunLog, fingerprint: str, allow_change: bool) -> "Checkpoints":
     """Returns the RL scripts' Checkpoints, with the files added that the trainer reads when it resumes."""
     from lib import fingerprints
     from lib.adapters import has_adapter
@@ -499,7 +500,9 @@ def checkpoints_of(trainer: object, config: SFTConfig, log: object, fingerprint:
     )  # fmt: skip
 
 
-def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen: object) -> tuple[Path | None, bool]:
+def where_to_start(
+    resume: bool | Path, checkpoints: "Checkpoints", steps: int, screen: "Screen"
+) -> tuple[Path | None, bool]:
     """Returns the checkpoint to resume from (None: start at the first step), and whether nothing is left to do.
 
     Raises ConfigError where there is something to resume from that does not fit, or cannot be used.
@@ -510,7 +513,7 @@ def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen:
     run_dir = checkpoints.run_dir
     if any(run_dir.glob("checkpoints/checkpoint-*")):
         raise ConfigError(
-            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot go on from them: finish the "
+            f"{run_dir}/checkpoints: an earlier version wrote these, and this one cannot resume from them: finish the "
             "run with that version, or start over under another run_name=..."
         )
     done = checkpoints.step_of_result(run_dir / "final")
@@ -520,8 +523,8 @@ def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen:
     checkpoint = checkpoints.chosen(None if resume is True else resume)
     if checkpoint is None and done is not None:
         raise ConfigError(
-            f"{run_dir}/final: taken after {done} of {steps} steps, and no checkpoint was kept from which to train "
-            f"more: give back the steps it had, or start a new run from it, by model.name={run_dir}/final"
+            f"{run_dir}/final: taken after {done} of {steps} steps, and no checkpoint was kept to continue "
+            f"from: restore the number of steps it had, or start a new run from it, by model.name={run_dir}/final"
         )
     if checkpoint is None:
         checkpoints.log.rewind({})
@@ -531,15 +534,15 @@ def where_to_start(resume: bool | Path, checkpoints: object, steps: int, screen:
 
 def reporter(
     config: SFTConfig,
-    checkpoints: object,
+    checkpoints: "Checkpoints",
     checkpoint: Path | None,
-    log: object,
-    screen: object,
-    interrupts: object,
+    log: RunLog,
+    screen: "Screen",
+    interrupts: Interrupts,
     watch: Watch,
     tracker: Tracker,
     pace: StepPace,
-) -> object:
+) -> Any:
     """Returns the trainer's callback: resumes from a checkpoint, logs rows, prints progress, raises alarms, saves.
 
     The callback raises NumericError for non-finite numbers, and for a collapse that the watch detects, unless
@@ -611,7 +614,7 @@ def reporter(
             if interrupts.received or (every and (state.global_step % every == 0 or is_last)):
                 folder = checkpoints.save(1, state.global_step)
             if interrupts.received:
-                screen.say(f"saved at step {state.global_step}; go on with --resume, from {folder}")
+                screen.say(f"saved at step {state.global_step}; continue with --resume, from {folder}")
 
         def heed(self, alarms):
             action = config.train.on_collapse
@@ -622,8 +625,8 @@ def reporter(
             log.sync()
             if action == "stop" and (found := [each for each in alarms if each.begins and each.severity == COLLAPSE]):
                 raise NumericError(
-                    f"step {found[0].step}: {found[0].text}; --resume goes on from the last checkpoint, with other "
-                    "settings by --allow-config-change; train.on_collapse: warn would train on"
+                    f"step {found[0].step}: {found[0].text}; --resume continues from the last checkpoint, with other "
+                    "settings by --allow-config-change; train.on_collapse: warn would continue training"
                 )
 
         def show(self, row, state, control):
@@ -641,7 +644,7 @@ def reporter(
     return Reporter()
 
 
-def save(trainer: object, checkpoints: object, step: int) -> None:
+def save(trainer: Any, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.adapters import say_ground
     from lib.checkpoint import set_aside, storage_errors

@@ -34,7 +34,7 @@ from lib.errors import FINISHED, ConfigError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog
 from lib.sweep_page import page_of
-from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, Outcome, Rows, outcome_of
+from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, Outcome, outcome_of
 from lib.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
@@ -113,7 +113,7 @@ def run_missing(config: SweepConfig, runs: Runs) -> int:
             for pid, code in children.ended().items():
                 schedule.ended(pid, code)
         if interrupts.received:
-            screen.say("interrupted; the same command goes on")
+            screen.say("interrupted; the same command resumes")
         return interrupts.exit_code
 
 
@@ -136,27 +136,17 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: Outcome) -> None
     """Prints figures, differences, whether each condition holds, and which runs failed."""
     for variant, rows in outcome.figures.items():
         title = f"{config.run_name}, {variant}: {len(outcome.results[variant])} of {len(config.all_seeds)} runs"
-        print_table(screen, title, SUMMARY_HEADS, rows)
+        screen.figures(title, SUMMARY_HEADS, [(summary.label, *cells) for summary, cells in rows])
     baseline = next(iter(outcome.figures))
     for variant, rows in outcome.differences.items():
-        print_table(screen, f"{variant} minus {baseline}, seed by seed", DIFFERENCE_HEADS, rows)
+        title = f"{variant} minus {baseline}, seed by seed"
+        screen.figures(title, DIFFERENCE_HEADS, [(summary.label, *cells) for summary, cells in rows])
     for verdict in outcome.verdicts:
         of = f" ({verdict.variant})" if len(outcome.results) > 1 else ""
         text = f"{verdict.met} of {verdict.n} runs{of}: {verdict.text}; worst {verdict.worst}"
         (screen.say if verdict.holds else screen.warn)(text)
     for row in outcome.failed:
         screen.warn(f"{row['variant']}, seed {row['seed']}: {row['failed']} ended with exit code {row['exit_code']}")
-
-
-def print_table(screen: Screen, title: str, heads: tuple[str, ...], rows: Rows) -> None:
-    """Prints columns as wide as their contents, whatever the terminal: a figure must not be cut off in a log."""
-    lines = [("", *heads), *((summary.label, *cells) for summary, cells in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    screen.say(f"\n{title}")
-    for label, *cells in lines:
-        numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        screen.say(f"  {label.ljust(widths[0])}  {'  '.join(numbers)}".rstrip())
-    screen.say("")
 
 
 if __name__ == "__main__":

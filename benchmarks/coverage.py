@@ -1,4 +1,4 @@
-"""How often the printed intervals hold what they are about: 95 times in 100, if they are right.
+"""Counts how often the printed intervals hold what they are about: 95 times in 100, if they are right.
 
     OMP_NUM_THREADS=1 python benchmarks/coverage.py               # a minute; --runs 100 for a glance
 
@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from lib.config import Curriculum
 from lib.evaluation import Answers, pass_at_k, summarise
 from lib.paired import compare
+from lib.progress import Progress
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import CurriculumSampler
 from lib.stats import mean_interval, sign_flip_p, wilson
-from lib.tally import Progress
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one

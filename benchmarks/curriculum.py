@@ -1,4 +1,4 @@
-"""How often does a group of answers differ, and teach something, under a curriculum and without? A simulation.
+"""Simulates how often a group of answers differs, and teaches something, under a curriculum and without.
 
     python benchmarks/curriculum.py                 # some seconds, no model
     python benchmarks/curriculum.py --seeds 10

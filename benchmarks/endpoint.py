@@ -1,4 +1,4 @@
-"""How fast rollouts come from a server at a concurrency of 32, beside what the server itself can do at most.
+"""Measures how fast rollouts come from a server at a concurrency of 32, beside what the server itself can do at most.
 
     python benchmarks/endpoint.py                         # some minutes
     python benchmarks/endpoint.py --server 72,0.5         # another one: tokens of a reply, and seconds that it waits

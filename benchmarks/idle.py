@@ -1,9 +1,9 @@
-"""What it saves that attempts without a gradient need no forward: the same steps with and without, in turns.
+"""Measures what it saves that attempts without a gradient need no forward: the same steps with and without, in turns.
 
     OMP_NUM_THREADS=1 python benchmarks/idle.py --config configs/tiny_sums.yaml train.beta1=0    # after `make demo`
 
 Each step of stage I samples once; then its gradient is accumulated of every attempt and of those learned, in turns,
-and the run goes on with the latter. Times are those of the processor, so that what else runs does not count; the first
+and the run continues with the latter. Times are those of the processor, so other work does not count; the first
 step is left out. A ratio is every attempt divided by those learned: the median over steps, and its range.
 """
 

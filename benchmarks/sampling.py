@@ -1,4 +1,4 @@
-"""What sampling in one slab saves against sampling batch by batch: the same tree of attempts both ways, in turns.
+"""Measures what one slab saves against sampling batch by batch: the same tree of attempts both ways, in turns.
 
     OMP_NUM_THREADS=1 python benchmarks/sampling.py --config configs/tiny_sums.yaml model.backend=unsloth
 

@@ -1,4 +1,4 @@
-"""What it costs to judge a program of three asserts: the sandbox on its rungs, beside two common ways to run programs.
+"""Measures what it costs to judge a program of three asserts, by the sandbox and in two common ways.
 
     python benchmarks/sandbox.py                      # some seconds each
     python benchmarks/sandbox.py --programs 1000      # steadier
@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lib.errors import run_script
-from lib.ladder import check
+from lib.isolation import check
 from lib.sandbox import Sandbox, cores, example
 from lib.worker import RUNGS, Program, Worker
 

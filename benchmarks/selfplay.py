@@ -1,4 +1,4 @@
-"""What an opponent and hints are worth on the tiny programming task: variants of one run, some seeds, one table.
+"""Measures what an opponent and hints are worth on the tiny programming task: variants, some seeds, one table.
 
     python data/build_tiny_code.py && python benchmarks/selfplay.py           # half an hour on two cores
     python benchmarks/selfplay.py --variants none win-start --seeds 0 --steps 20    # a part of it

@@ -43,7 +43,7 @@ from rich.table import Table
 from transformers.utils import logging as chatter
 
 from benchmarks.contenders import MIB, Case, seconds
-from lib.config import FromScratch, SFTConfig, load
+from lib.config import FromScratch, SFTConfig, load, positive
 from lib.decoder import bytes_per_token
 from lib.scratch import build
 
@@ -320,13 +320,6 @@ def quickest(call, repeats: int = 20) -> float:
         call()
         times.append(seconds() - start)
     return min(times)
-
-
-def positive(text: str) -> int:
-    """Parses a whole number of at least 1."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got '{text}', expected a whole number of at least 1")
-    return int(text)
 
 
 def command_line() -> argparse.Namespace:

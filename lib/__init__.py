@@ -19,31 +19,31 @@ distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 tracking      a dashboard beside the files of a run, on which nothing depends
 interrupts    the first Ctrl-C asks for an end, the second one is it
+killable      work that may never end: in a thread nobody waits for, or a process that can be killed
 overtime      somebody's code that does not answer: told, bounded, left
 adapters      trained weights in files: an adapter, or a whole model
 fingerprints  what a run is made of, beside its config, known again
 checkpoint    everything a restart needs, saved atomically
 merging       an adapter that becomes part of its base, in memory or in a folder
-hub           whether the model hub answers, asked in seconds; what goes there
+hub           whether the Hugging Face Hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
 worker        a program goes in, a verdict comes out: the outer end of one sandbox process
-ladder        which rung of protection holds here, found by attempts
+isolation     which rung of protection holds here, found by attempts
 sandbox       many workers, and the verdicts that are known already; `python -m lib.sandbox`
 code_tasks    programming tasks as rows: schema, and checks for tests that prove nothing
 data          rows from wherever they lie, in two splits that share none
 outside       text from outside: no control token in it, and the characters that a tokenizer does not know
 chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
-rewards/      shelf: code, math, tags; and the judge that calls them
+rewards/      shelf: formula, programs, tags; and the judge that calls them
 logits        what a model does around its output layer, measured
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
 decoder       keys and values of many rows in one slab, and the forward that extends them
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
-replies       answers from outside, kept: a resumed run asks nothing twice
+reply_cache   replies and pages on disk: a resumed run asks nothing twice
 selection     which rollouts are kept
-errands       work that may never end: in a thread nobody waits for, or a process that can be killed
 children      other programs, several at once, none of which outlives this one
 pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet      pages of public addresses, and nothing else
@@ -68,7 +68,7 @@ pace          how long the rest of a run takes
 console       what a person watches: a line per step, a table of evaluations
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
-tally         what a collection of rollouts has come to, and what is left to go
+progress      what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 plan          what a run has before it: steps, evaluations, completions, tokens at most

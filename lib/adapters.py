@@ -40,8 +40,8 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
     differences = list(_tensor_differences(saved, needed))
     if differences:
         raise ConfigError(
-            f"{directory}: these weights do not fit the model: {'; '.join(differences)}; give the config back its "
-            f"model, or choose another folder"
+            f"{directory}: these weights do not fit the model: {'; '.join(differences)}; restore the "
+            "model in the config, or choose another folder"
         )
     model.load_state_dict(saved, strict=False)
     _refuse_missing(directory, model.state_dict(), saved)
@@ -81,14 +81,19 @@ def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
     ground = getattr(peft_model, STANDS_ON, None)
     if ground is None:
         return
-    path = directory / ADAPTER_CONFIG
     told = {
         STANDS_ON: ground,
         "base_model_name_or_path": f"{ground['base']} + {ground['adapter']}",
         "task_type": f"CAUSAL_LM on {ground['base']} with {ground['adapter']} merged into it; evaluate.py --merge "
         "writes a model that needs neither",
     }
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | told, indent=2, sort_keys=True), "utf-8")
+    text = json.dumps(adapter_config(directory) | told, indent=2, sort_keys=True)
+    (directory / ADAPTER_CONFIG).write_text(text, "utf-8")
+
+
+def adapter_config(folder: Path) -> dict[str, Any]:
+    """Reads the config of a saved adapter. Raises OSError, ValueError."""
+    return json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
 
 
 def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
@@ -141,7 +146,7 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
 def base_named(folder: Path) -> str:
     """Returns the base that a saved adapter names, as a value for a config; BASE if it names none."""
     try:
-        config = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        config = adapter_config(folder)
     except (OSError, ValueError):
         return "BASE"
     return str((config.get(STANDS_ON) or {}).get("base") or config.get("base_model_name_or_path") or "BASE")
@@ -151,7 +156,8 @@ def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Ma
     for name, value in saved.items():
         if not _same_bits(here[name], value):  # peft silently skips what it cannot place
             raise ConfigError(
-                f"{directory}: {name} did not arrive in the model; are peft and transformers the pinned ones?"
+                f"{directory}: {name} was not loaded into the model; check that peft and transformers have the pinned "
+                "versions"
             )
 
 
@@ -175,7 +181,7 @@ def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, t
     adapter_in(directory)
     try:
         extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
-        return load_file(directory / ADAPTER), extra, json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))
+        return load_file(directory / ADAPTER), extra, adapter_config(directory)
     except (OSError, SafetensorError, ValueError) as error:
         raise ConfigError(f"{directory}: the adapter cannot be read ({error}); choose another folder") from error
 

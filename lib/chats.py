@@ -1,4 +1,4 @@
-"""What of a chat is trained: the assistant's turns and their end token, without any marks in the chat template.
+"""Labels what of a chat is trained: the assistant's turns and their end token, without any marks in the chat template.
 
 A turn is what the template adds to the prompt for it: render(messages before, generation prompt) is what the model
 will read, render(messages before and this one) is what it shall have written after that, up to the end token. So no
@@ -144,7 +144,8 @@ def as_chat(row: dict[str, Any], where: str, system: str = "") -> Chat:
     tools = _from_json(row.get("tools"), list, f"'tools' of {where}") or None
     if tools and not all(isinstance(tool, dict) for tool in tools):
         raise ConfigError(
-            f"dataset.name: 'tools' of {where} has an entry that is no object, expected function schemas: mend the row"
+            f"dataset.name: 'tools' of {where} has an entry that is not an object, expected function schemas: fix the "
+            "row"
         )
     kwargs = _from_json(row.get("chat_template_kwargs"), dict, f"'chat_template_kwargs' of {where}") or {}
     return Chat(messages, turns[:-1] if is_cut_off else turns, tools, kwargs, where, is_cut_off)
@@ -194,7 +195,7 @@ def _listed(value: object, speaker: str, where: str) -> list:
         return value
     raise ConfigError(
         f"dataset.name: {where} has a {type(value).__name__} where messages belong, expected a list of objects with "
-        "'role' and 'content': mend the row"
+        "'role' and 'content': fix the row"
     )
 
 
@@ -204,7 +205,7 @@ def as_message(message: object, where: str) -> dict[str, Any]:
     Templates ask whether a key is there, so an empty one would mislead them. Raises ConfigError.
     """
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': mend it")
+        raise ConfigError(f"dataset.name: {where} has no 'role', expected an object with 'role' and 'content': fix it")
     kept = {key: value for key, value in message.items() if value is not None and key != "tool_calls"}
     kept["content"] = _text(message.get("content"), where)
     if calls := _from_json(message.get("tool_calls"), list, f"calls of {where}"):
@@ -219,24 +220,24 @@ def _text(content: object, where: str) -> str:
         if all(isinstance(part, str) for part in parts):
             return "".join(parts)
         raise ConfigError(
-            f"dataset.name: 'content' of {where} has a part that is no text, expected text alone, since images and the "
+            f"dataset.name: 'content' of {where} has a part that is not text, expected only text, since images and the "
             "like are not supported: remove the row"
         )
     if content is not None and not isinstance(content, str):
         raise ConfigError(
             f"dataset.name: 'content' of {where} is a {type(content).__name__}, expected text or a list of parts: "
-            "mend it"
+            "fix it"
         )
     return content or ""
 
 
-def _call(call: object, where: str) -> dict[str, Any]:
+def _call(call: Any, where: str) -> dict[str, Any]:
     """Returns a tool call with arguments as an object, which most templates render correctly. Raises ConfigError."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise ConfigError(
             f"dataset.name: a tool call of {where} has no function with a name, expected "
-            '{"type": "function", "function": {"name": ..., "arguments": {...}}}: mend it'
+            '{"type": "function", "function": {"name": ..., "arguments": {...}}}: fix it'
         )
     arguments = _from_json(function.get("arguments"), dict, f"the arguments of {function['name']} in {where}") or {}
     return {**call, "function": {**function, "arguments": arguments}}
@@ -250,20 +251,20 @@ def _from_json(value: object, kind: type, what: str) -> Any:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise ConfigError(f"dataset.name: {what} can not be read as JSON ({error}): mend the row") from error
+            raise ConfigError(f"dataset.name: {what} cannot be read as JSON ({error}): fix the row") from error
     if value is not None and not isinstance(value, kind):
-        expected = {list: "a list", dict: "an object"}[kind]
-        raise ConfigError(f"dataset.name: {what}: got a {type(value).__name__}, expected {expected}: mend the row")
+        expected = "a list" if kind is list else "an object"
+        raise ConfigError(f"dataset.name: {what}: got a {type(value).__name__}, expected {expected}: fix the row")
     return value
 
 
 class Labeller:
     """Labels chats for a tokenizer and its chat template. `stops`: the ids that the model declares to end an answer."""
 
-    def __init__(self, tokenizer: object, stops: frozenset[int], template_kwargs: dict[str, Any]):
+    def __init__(self, tokenizer: Any, stops: frozenset[int], template_kwargs: dict[str, Any]):
         if not getattr(tokenizer, "is_fast", False):
             raise ConfigError(
-                "model.name: its tokenizer does not tell where in a text a token stands, so labels can not be placed; "
+                "model.name: its tokenizer does not give the positions of its tokens, so labels cannot be placed; "
                 "give a model with a tokenizer.json"
             )
         if not tokenizer.chat_template:
@@ -301,9 +302,9 @@ class Labeller:
         """Yields every passage in token ids, each tokenized as a whole."""
         for first in range(0, len(passages), TEXTS_AT_ONCE):
             batch = passages[first : first + TEXTS_AT_ONCE]
-            ids, offsets = self._encode([passage.text for passage in batch])
-            for passage, *tokens in zip(batch, ids, offsets, strict=True):
-                yield self._example(passage, *tokens)
+            tokenized = zip(*self._encode([passage.text for passage in batch]), strict=True)
+            for passage, (ids, offsets) in zip(batch, tokenized, strict=True):
+                yield self._example(passage, ids, offsets)
 
     def _without_controls(self, chat: Chat) -> Chat:
         """Returns the chat without control tokens except the template's own and those in turns that are trained."""
@@ -368,7 +369,7 @@ class Labeller:
             if turn is None or not text.endswith(turn):
                 same = _common(text, prompt)
                 raise ConfigError(
-                    f"model.chat_template: its prompt for {name} goes on with {prompt[same : same + 40]!r} where the "
+                    f"model.chat_template: its prompt for {name} continues with {prompt[same : same + 40]!r} where the "
                     f"chat with that message has {text[same : same + 40]!r}, so the model would never read what it "
                     "learns from; let the template write a turn as its prompt begins it, thoughts included, or change "
                     "model.chat_template_kwargs (enable_thinking: false?)"
@@ -449,7 +450,7 @@ class Labeller:
             )
         except (TemplateError, TypeError, ValueError, AttributeError) as error:  # a value of an unexpected type
             raise ConfigError(
-                f"model.chat_template: it refuses {chat.where} ({error}); mend the row or give another template"
+                f"model.chat_template: it refuses {chat.where} ({error}); fix the row or give another template"
             ) from error
 
     def _encode(self, texts: list[str]) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
@@ -517,7 +518,7 @@ def _left_out(message: dict, turn: str, name: str) -> Iterator[str]:
         if "tool_calls" not in message:
             raise ConfigError(
                 f"model.chat_template: it does not write what {name} says, {said[:40]!r}, but {turn[:40]!r}; give "
-                "another template, or mend the row"
+                "another template, or fix the row"
             )
         yield "what is said beside tool calls"
     thoughts += [message[key] for key in ("reasoning_content", "reasoning") if isinstance(message.get(key), str)]

@@ -231,7 +231,7 @@ class Checkpoints:
         if last is None or is_whole(folder):  # None: the run began in a later stage
             return
         if broken := problems(last):
-            logger.error("%s cannot be written anew: %s is broken too: %s", folder, last, "; ".join(broken))
+            logger.error("%s cannot be rewritten: %s is broken too: %s", folder, last, "; ".join(broken))
             return
         with storage_errors(folder):
             for name in ADAPTER_FILES:
@@ -239,7 +239,7 @@ class Checkpoints:
                     write_whole(folder / name, [(last / name).read_bytes()])
             save_tokenizer(folder)
             self.seal_result(folder, step_of(last))
-        logger.warning("%s was written anew from %s", folder, last)
+        logger.warning("%s was rewritten from %s", folder, last)
 
     def _refuse_strays(self) -> None:
         inside = set(self.model.parameters())
@@ -247,7 +247,7 @@ class Checkpoints:
         strays = [list(value.shape) for value in trained if value not in inside]
         if strays:
             raise ConfigError(
-                f"checkpoints: weights of shape {strays[0]} are no part of the model, and would not be saved"
+                f"checkpoints: weights of shape {strays[0]} are not part of the model, and would not be saved"
             )
 
     # -- saving
@@ -294,7 +294,7 @@ class Checkpoints:
         fsync_folder(final.parent)
         broken = problems(final)
         if broken:
-            raise OSError(errno.EIO, f"read back otherwise than written: {'; '.join(broken)}")
+            raise OSError(errno.EIO, f"the files differ when read back: {'; '.join(broken)}")
         self._point_at_best()
         self._prune(final.parent)
 
@@ -363,7 +363,9 @@ class Checkpoints:
         names = " and ".join(sorted(changed))
         if changed == [REWARD] and self._was_broken_since(path):
             logger.warning(
-                "%s: the reward raised since it was saved, and %s changed: a mended one goes on", path, names
+                "%s: the reward raised an error after it was saved, and %s changed: continues with the change",
+                path,
+                names,
             )
         elif changed and not self.allow_change:
             raise ConfigError(
@@ -390,7 +392,7 @@ class Checkpoints:
             raise ConfigError(
                 f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "
                 f"undo what changed, start a new run from its weights, or accept with "
-                "--allow-config-change that what is not in it begins anew"
+                "--allow-config-change that what is not in it starts afresh"
             )
         return {name: state for name, state in objects.items() if name in self._objects}
 
@@ -448,7 +450,7 @@ def _why_not(error: Exception) -> str:
         return error.strerror
     if code := re.search(r"os error (\d+)", str(error)):
         return os.strerror(int(code[1]))
-    return "a file could not be written whole" if any(word in str(error) for word in DISK_FULL) else str(error)
+    return "a file could not be written completely" if any(word in str(error) for word in DISK_FULL) else str(error)
 
 
 def problems(folder: Path) -> list[str]:
@@ -469,7 +471,7 @@ def is_whole(result: Path) -> bool:
         return False
     broken = problems(result)
     if broken:
-        logger.error("%s IS BROKEN and will be written anew: %s", result, "; ".join(broken))
+        logger.error("%s IS BROKEN and will be rewritten: %s", result, "; ".join(broken))
     return not broken
 
 

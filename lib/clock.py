@@ -58,7 +58,7 @@ class Clock:
 def phase(name: str) -> Iterator[None]:
     """Counts the time inside towards phase `name`, on the running clock and in a profiler's trace."""
     if name not in PHASES:
-        raise ValueError(f"phase '{name}' is none of {', '.join(PHASES)}")
+        raise ValueError(f"phase '{name}' is not one of {', '.join(PHASES)}")
     clock = _running[0] if _running else None
     if clock:
         clock.book(entered=name)

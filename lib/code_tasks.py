@@ -11,7 +11,6 @@ that returns None, or one that only raises what the tests name.
 import ast
 import builtins
 import difflib
-import json
 import keyword
 import re
 import reprlib
@@ -25,6 +24,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lib.errors import ConfigError
+from lib.runlog import read_lines
 from lib.sandbox import Program, Sandbox, Verdict
 
 LONGEST_TEST = 100_000  # bytes
@@ -115,24 +115,12 @@ def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]
 
     Line numbers start at 1; blank lines are skipped. Raises ConfigError for a file that cannot be read.
     """
-    rows, problems = [], []
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-                except (ValueError, RecursionError) as error:
-                    problems.append((number, f"no JSON ({error}): mend or remove the line"))
-                    continue
-                if isinstance(row, dict):
-                    rows.append((number, row))
-                else:
-                    problems.append((number, f"got {type(row).__name__}, expected a JSON object: mend or remove it"))
+        lines = list(read_lines(path))
     except OSError as error:
-        raise ConfigError(f"'{path}' can not be read ({error.strerror or error}); give a readable file") from error
-    return rows, problems
+        raise ConfigError(f"'{path}' cannot be read ({error.strerror or error}); give a readable file") from error
+    rows = [(line.number, line.row) for line in lines if line.row is not None]
+    return rows, [(line.number, f"{line.problem}: fix or remove it") for line in lines if line.problem]
 
 
 def read_task(row: dict) -> tuple[Task | None, list[str]]:
@@ -150,7 +138,7 @@ def read_task(row: dict) -> tuple[Task | None, list[str]]:
     return task, sorted(found)
 
 
-def _sentence(problem: dict) -> str:
+def _sentence(problem: Any) -> str:
     """Rewrites one of pydantic's errors in the style of this project's messages."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])[1:]
     if problem["type"] == "value_error":
@@ -195,9 +183,9 @@ def static_problems(task: Task) -> list[str]:
         if (odd := _UNFIT.search(text))
     ]
     if not task.prompt.strip():
-        found.append("prompt: got blanks, expected a task; write one")
+        found.append("prompt: got only whitespace, expected a task; write one")
     code = [where for where in texts if where.startswith("tests") or where in ("setup_code", "solution")]
-    broken = [f"{where}: {why}; mend it" for where in code if (why := _parse(texts[where])[1])]
+    broken = [f"{where}: {why}; fix it" for where in code if (why := _parse(texts[where])[1])]
     if broken or not task.tests:
         return found + broken  # further checks would report errors that follow from the broken code
     return found + list(_problems_of_tests(task))
@@ -209,10 +197,10 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
     names = set(task.callables)
     if not names:
         called = ", ".join(sorted(called_names(task.tests, task.setup_code))) or "nothing that a candidate could define"
-        yield f"entry_points: can not be inferred, the tests call {called}; declare entry_points"
+        yield f"entry_points: cannot be inferred, the tests call {called}; declare entry_points"
     for name in sorted(names):
         if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"entry_points: '{name}' is no name of a function; mend it"
+            yield f"entry_points: '{name}' is not a function name; fix it"
         elif name in _BUILTINS:
             yield f"entry_points: '{name}' is a builtin, which a missing function would leave in place; rename it"
         elif any(name in names_of_test for names_of_test in bound):
@@ -231,16 +219,17 @@ def _problems_of_tests(task: Task) -> Iterator[str]:
         if not asserts and not any(map(_asserts, helped)):
             yield f"{where}: has no assert statement; add one"
         if names and not any(names & _loaded(part) for part in (tree, *helped)):
-            yield f"{where}: never calls {' or '.join(sorted(names))}; mend or remove it"
+            yield f"{where}: never calls {' or '.join(sorted(names))}; fix or remove it"
         for line in _caught_asserts(tree):
             yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
         # `assert False` counts: it stands after a line that must raise
         says_something = any(_loaded(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
         for test in asserts:
             if isinstance(test, ast.Tuple) and test.elts:
-                yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the brackets"
+                yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the parentheses"
             elif not says_something:
-                yield f"{where}: line {test.lineno} asserts something of constants alone; compare what was called"
+                yield f"{where}: line {test.lineno} asserts something about constants only; compare the result of a "
+                "call"
         functions = names | _defined(tree) | _defined(setup) | (_BUILTIN_CALLABLES - bound[index])
         for line, sentence in _crossings(tree, names, bound[index], functions):
             yield f"{where}: line {line} {sentence}"
@@ -264,7 +253,7 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
                 if name in names or not ({name, "*"} & bound or name in _BUILTINS):
                     yield (
                         call.lineno,
-                        f"asks for isinstance of the candidate's '{name}', which exists in its process alone; test its "
+                        f"asks for isinstance of the candidate's '{name}', which exists only in its process; test its "
                         "behaviour",
                     )
 
@@ -310,7 +299,7 @@ def _passed(call: ast.Call) -> Iterator[ast.AST]:
 
     It does not descend into calls, lambdas, comparisons or attributes: what is passed there is their result.
     """
-    waiting = [*call.args, *(pair.value for pair in call.keywords)]
+    waiting: list[ast.AST] = [*call.args, *(pair.value for pair in call.keywords)]
     while waiting:
         node = waiting.pop()
         yield node
@@ -372,7 +361,7 @@ def _defined(tree: ast.AST) -> set[str]:
     return {node.name for node in _nodes(tree) if isinstance(node, _DEFINITIONS)}
 
 
-def _calls_by_name(tree: ast.AST) -> list[ast.Call]:
+def _calls_by_name(tree: ast.AST) -> list[Any]:
     return [node for node in _nodes(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
 
 
@@ -548,7 +537,7 @@ def _record(report: Report, trial: _Trial, verdict: Verdict) -> None:
     elif not trial.if_passed:
         report.verified += verdict.passed
         if not verdict.passed:
-            report.add(trial.line, [f"the solution fails {why}; mend the one or the other"])
+            report.add(trial.line, [f"the solution fails {why}; fix one or the other"])
     else:
         report.wrong += 1
         report.refused += not verdict.passed

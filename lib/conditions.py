@@ -1,4 +1,4 @@
-"""What must be true of every run of a sweep, as one line of YAML: `after_stage2.delta_ci95[0] > 0`.
+"""Reads what must be true of every run of a sweep, one line of YAML: `after_stage2.delta_ci95[0] > 0`.
 
 A figure is `moment.key`, with `@temperature` where a moment has several rows (`after_stage2@0.acc_attempt2` is the
 greedy one) and `[0]` or `[1]` for an end of an interval; `seconds` and `alarms` are of the whole run. Figures and
@@ -10,12 +10,13 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 FIGURE = re.compile(r"\b([A-Za-z]\w*)(?:@(\d+(?:\.\d+)?))?\.([A-Za-z_]\w*)(?:\[([01])\])?")
 OF_A_RUN = ("seconds", "alarms")
 JOINED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 COMPARED = {ast.GtE: operator.ge, ast.Gt: operator.gt, ast.LtE: operator.le, ast.Lt: operator.lt}
-CALLED = {"abs": abs, "min": min, "max": max}
+CALLED: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
 GRAMMAR = "expected figures such as after_stage2.delta, numbers, + - * /, abs, min, max, and one of >= > <= <"
 
 
@@ -50,7 +51,8 @@ class Condition:
             return None
         return self.holds(left, right), left, self.sign * (left - right)
 
-    def _value(self, node: ast.expr, look: Look) -> float | None:
+    def _value(self, node: Any, look: Look) -> Any:
+        """Returns the value of an expression, None where a figure is missing."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -62,7 +64,7 @@ class Condition:
         values = [self._value(part, look) for part in parts]
         if None in values:
             return None
-        if isinstance(node, ast.Call):
+        if not isinstance(node, ast.BinOp):
             return CALLED[node.func.id](*values)
         if isinstance(node.op, ast.Div) and values[1] == 0:
             return None
@@ -70,7 +72,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is no condition."""
+    """Parses a condition; nothing in it is ever executed as Python. Raises ValueError if `text` is not a condition."""
     figures: dict[str, Figure] = {name: Figure(name) for name in OF_A_RUN}
 
     def named(found: re.Match) -> str:
@@ -84,7 +86,7 @@ def read_condition(text: str) -> Condition:
     except SyntaxError:
         tree = None
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in COMPARED:
-        raise ValueError(f"'{text}' is no condition: {GRAMMAR}")
+        raise ValueError(f"'{text}' is not a condition: {GRAMMAR}")
     sides = tree.left, tree.comparators[0]
     for side in sides:
         _check(side, figures, text)
@@ -105,9 +107,9 @@ def _check(node: ast.expr, figures: dict[str, Figure], text: str) -> None:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
         parts = node.args
         if node.keywords or len(parts) < 1 + (node.func.id != "abs") or (node.func.id == "abs" and len(parts) > 1):
-            raise ValueError(f"'{text}' is no condition: abs has one argument, min and max have several")
+            raise ValueError(f"'{text}' is not a condition: abs has one argument, min and max have several")
     else:
         what = f"'{node.id}' has no moment" if isinstance(node, ast.Name) else f"'{ast.unparse(node)}'"
-        raise ValueError(f"'{text}' is no condition: {what}; {GRAMMAR}")
+        raise ValueError(f"'{text}' is not a condition: {what}; {GRAMMAR}")
     for part in parts:
         _check(part, figures, text)

@@ -1,8 +1,9 @@
-"""What a person watches: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
+"""Shows a person the run: a line per step and the table of evaluations; rich in a terminal, plain in a file."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -150,7 +151,7 @@ class Screen:
         """Prints a warning that stands out."""
         self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
 
-    def alarm(self, alarm: object) -> None:
+    def alarm(self, alarm: Any) -> None:
         """Prints an alarm of the watch (lib/watch.py), when it begins and when it ends."""
         loud = "bold red" if alarm.severity == "collapse" else "bold yellow"
         word = alarm.severity.upper() if alarm.begins else "watch"
@@ -223,6 +224,14 @@ class Screen:
             "the opponent's; below each value its 95 % interval"
         )
 
+    def figures(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Prints a table as wide as its contents, whatever the terminal: a figure must not be cut off in a log."""
+        table = _table("", columns)
+        for row in rows:
+            table.add_row(*row)
+        self.say(f"\n{title}")
+        Console(quiet=self._console.quiet, width=10_000).print(table)
+
     def evaluation(self, row: dict) -> None:
         """Prints the line of one evaluation, of several attempts or of single answers."""
         text = _attempts(row) if "delta" in row else _single_answers(row)
@@ -271,7 +280,7 @@ def _single_answers(row: dict) -> str:
     return f"{text}, well-formed {row['well_formed']:.3f}"
 
 
-def _table(title: str, columns: list[str]) -> Table:
+def _table(title: str, columns: Sequence[str]) -> Table:
     """Returns an empty table with row labels; it has no margins, so that five columns with intervals fit a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, title=title,
                   title_justify="left", title_style="bold")  # fmt: skip

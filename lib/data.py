@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.config import Dataset, SFTDataset
-from lib.errors import ConfigError
+from lib.errors import ConfigError, first_line
 from lib.hub import offline_unless_reachable
 from lib.registry import did_you_mean
+from lib.runlog import read_lines
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
@@ -31,10 +32,10 @@ class Place(NamedTuple):
     """Tells people where a row stands in its source: `str` gives file and line, counted from 1 as in an editor."""
 
     place_of: Callable[[int], str]
-    index: int
+    number: int
 
     def __str__(self) -> str:
-        return self.place_of(self.index)
+        return self.place_of(self.number)
 
 
 Placed = tuple[Place, Row]
@@ -101,7 +102,7 @@ def load_splits(
     train, overlap, offered = [], 0, 0
     for place, row in _checked(rest, columns):
         if len(train) == dataset.max_train_rows:
-            notes.append(f"train rows are the first {len(train)} that are left (dataset.max_train_rows)")
+            notes.append(f"train rows are the first {len(train)} that remain (dataset.max_train_rows)")
             break
         if secret and not secret.isdisjoint(keys_of(row, place)):
             overlap += 1
@@ -135,17 +136,17 @@ def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Spl
         found = [f"{place} ({problem})" for place, problem in zip(places, problems, strict=True) if problem]
         count = f"{len(found)} of {len(rows)} {label}"
         if len(found) > len(rows) / 2:
-            cure = "name another column or extractor, or mend these rows"
+            cure = "name another column or extractor, or fix these rows"
             mistakes.append(f"dataset.target_field: {count} rows have no target, first {found[0]}; {cure}")
         sound = [not problem for problem in problems]
-        kept += [list(compress(rows, sound)), list(compress(places, sound))]
+        kept.append((list(compress(rows, sound)), list(compress(places, sound))))
         counts += [count] if rows else []
         dropped += found
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     if not dropped:
         return splits
-    train, train_places, test, test_places = kept
+    (train, train_places), (test, test_places) = kept
     more = ", ..." if len(dropped) > SHOWN_DROPPED else ""
     note = f"{' and '.join(counts)} rows have no target and are left out: {', '.join(dropped[:SHOWN_DROPPED])}{more}"
     return Splits(
@@ -194,7 +195,11 @@ class _Split:
 
 
 def _from_the_same(
-    split: _Split, _: None, dataset: Dataset | SFTDataset, columns: Collection[str], group_of: Callable[..., str]
+    split: _Split,
+    _: _Split | None,
+    dataset: Dataset | SFTDataset,
+    columns: Collection[str],
+    group_of: Callable[..., str],
 ) -> Parts:
     """Holds out whole groups in the order of their hashes; of the last group, only the rows still needed."""
     size, total = dataset.test_split_size, len(split)
@@ -295,7 +300,7 @@ def _checked(rows: Iterator[Placed], columns: Collection[str]) -> Iterator[Place
                 state = "is empty in" if column in row else "is missing from"
                 raise ConfigError(
                     f"{KEY}: column '{column}' {state} {place}, which has {', '.join(map(repr, row))}: name the right "
-                    "column in prompts.user, dataset.target_field or dataset.family_field, or mend the row"
+                    "column in prompts.user, dataset.target_field or dataset.family_field, or fix the row"
                     f"{did_you_mean(column, row) if column not in row else ''}"
                 )
         yield place, row
@@ -331,7 +336,9 @@ def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     if path.is_dir():
         return _read_folder(path)
     if path.suffix in READERS or path.is_absolute() or dataset.name.startswith(("./", "../", "~")):
-        raise ConfigError(f"{KEY}: there is no file or folder '{dataset.name}'; give an existing path or a hub id")
+        raise ConfigError(
+            f"{KEY}: there is no file or folder '{dataset.name}'; give an existing path or a Hugging Face Hub id"
+        )
     return _read_hub(dataset)
 
 
@@ -343,7 +350,7 @@ def _read_folder(folder: Path) -> dict[str, Table]:
             saved = datasets.load_from_disk(str(folder))
         except Exception as error:  # a damaged Arrow file raises errors of any type
             raise ConfigError(
-                f"{KEY}: the saved data set '{folder}' can not be read ({_line(error)}); save it again"
+                f"{KEY}: the saved data set '{folder}' cannot be read ({first_line(error)}); save it again"
             ) from error
         return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
     files = sorted(file for file in folder.iterdir() if file.suffix in READERS and not file.name.startswith("."))
@@ -397,7 +404,7 @@ def _read_file(path: Path) -> Read:
         return reader(path)
     except OSError as error:
         raise ConfigError(
-            f"{KEY}: '{path}' can not be read ({error.strerror or error}); give a readable file"
+            f"{KEY}: '{path}' cannot be read ({error.strerror or error}); give a readable file"
         ) from error
 
 
@@ -409,31 +416,23 @@ def _read_json(path: Path) -> Read:
             return _read_jsonl(path)
         rows = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{KEY}: '{path}' is no JSON ({error}); mend it there") from error
+        raise ConfigError(f"{KEY}: '{path}' is not JSON ({error}); fix it there") from error
     wrong = next((index for index, row in enumerate(rows) if not isinstance(row, dict)), None)
     if wrong is not None:
         raise ConfigError(
-            f"{KEY}: entry {wrong + 1} of '{path}' is no object, expected a list of objects: mend or remove it"
+            f"{KEY}: entry {wrong + 1} of '{path}' is not an object, expected a list of objects: fix or remove it"
         )
     return rows, "entry", range(1, len(rows) + 1)
 
 
 def _read_jsonl(path: Path) -> Read:
     rows, mistakes, numbers = [], [], array("q")
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                mistakes.append(f"line {number}: {error}")
-                continue
-            if isinstance(row, dict):
-                rows.append(row)
-                numbers.append(number)
-            else:
-                mistakes.append(f"line {number}: got {type(row).__name__}, expected an object")
+    for line in read_lines(path):
+        if line.problem:
+            mistakes.append(f"line {line.number}: {line.problem}")
+        elif line.row is not None:
+            rows.append(line.row)
+            numbers.append(line.number)
     _refuse(path, mistakes)
     return rows, "line", numbers
 
@@ -467,7 +466,7 @@ def _read_parquet(path: Path) -> Read:
     try:
         rows = pyarrow.parquet.read_table(path).to_pylist()
     except pyarrow.ArrowInvalid as error:
-        raise ConfigError(f"{KEY}: '{path}' is no Parquet ({_line(error)}); write it again") from error
+        raise ConfigError(f"{KEY}: '{path}' is not Parquet ({first_line(error)}); write it again") from error
     return rows, "row", range(1, len(rows) + 1)
 
 
@@ -479,17 +478,15 @@ def _refuse(path: Path, mistakes: list[str]) -> None:
     if mistakes:
         more = len(mistakes) - SHOWN_MISTAKES
         lines = mistakes[:SHOWN_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
-        raise ConfigError(
-            f"{KEY}: '{path}' has {len(mistakes)} bad rows; mend or remove them:\n  " + "\n  ".join(lines)
-        )
+        raise ConfigError(f"{KEY}: '{path}' has {len(mistakes)} bad rows; fix or remove them:\n  " + "\n  ".join(lines))
 
 
 def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     import datasets
 
     unreachable = (
-        f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the hub can not be reached; "
-        "give dataset.name=PATH of a local file, or connect"
+        f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the Hugging Face Hub cannot be "
+        "reached; give dataset.name=PATH of a local file, or connect"
     )
     with offline_unless_reachable() as online:
         try:
@@ -500,11 +497,6 @@ def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
             if not online:
                 raise ConfigError(unreachable) from error
             raise ConfigError(
-                f"{KEY}: data set '{dataset.name}' could not be loaded ({_line(error)}); check name, config_name "
+                f"{KEY}: data set '{dataset.name}' could not be loaded ({first_line(error)}); check name, config_name "
                 "and revision"
             ) from error
-
-
-def _line(error: BaseException) -> str:
-    """Returns the first line of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -13,7 +13,7 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -236,7 +236,7 @@ def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 
 @contextlib.contextmanager
-def _attention(config: object) -> Iterator[None]:
+def _attention(config: Any) -> Iterator[None]:
     """Makes the model of `config` attend through `_slab_attention` inside the context."""
     before = config._attn_implementation
     config._attn_implementation = ATTENTION
@@ -251,7 +251,7 @@ class _FixedStep:
 
     works: ClassVar[bool] = True  # until a model cannot be recorded
 
-    def __init__(self, decoder: Decoder, rows: int, widest: int, pool: object):
+    def __init__(self, decoder: Decoder, rows: int, widest: int, pool: Any):
         self._rows, self._widest = rows, widest
         self._tokens = torch.zeros(rows, dtype=torch.long, device=decoder.device)
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -266,7 +266,7 @@ class _FixedStep:
         self._graph.replay()  # reads the current values of `decoder.lengths`
         return self._hidden
 
-    def _record(self, decoder: Decoder, pool: object) -> None:
+    def _record(self, decoder: Decoder, pool: Any) -> None:
         """Records the step and compares it with the plain one, which stays in use if recording fails or differs."""
         stream, side = torch.cuda.current_stream(), torch.cuda.Stream()
         side.wait_stream(stream)
@@ -290,4 +290,4 @@ class _FixedStep:
             self._graph = graph
             return
         _FixedStep.works = decoder.fixed_sizes = False
-        warnings.warn(f"decoding steps can not be recorded ({problem}); plain ones are used", stacklevel=2)
+        warnings.warn(f"decoding steps cannot be recorded ({problem}); plain ones are used", stacklevel=2)

@@ -31,8 +31,8 @@ def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     rank, count = accelerator.process_index, accelerator.num_processes
     if len(items) < count:
         raise ConfigError(
-            f"{len(items)} prompts can not be shared by {count} processes: raise the batch size, eval.max_examples, or "
-            "dataset.test_split_size, of which a quarter is chosen by (eval.selection_examples=0: none)"
+            f"{len(items)} prompts cannot be split between {count} processes: raise the batch size, eval.max_examples, "
+            "or dataset.test_split_size, of which a quarter selects the checkpoint (eval.selection_examples=0: none)"
         )
     return items[len(items) * rank // count : len(items) * (rank + 1) // count]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import lib.config
-from lib.errands import aside
 from lib.errors import ConfigError
+from lib.killable import in_daemon_thread
 from lib.pages import Failed, Parser, clean, document
 
 LONGEST = 2_000_000  # bytes of a document: the rest is cut
@@ -41,17 +41,17 @@ class Documents:
             for path, data in _files(Path(settings.folder)):
                 self._add(path, data, parser)
         except OSError as error:
-            raise ConfigError(f"tools.web.folder: {error}; correct the path, or what may be read") from error
+            raise ConfigError(f"tools.web.folder: {error}; fix the path, or its permissions") from error
         finally:
             parser.close()
         if not self._paths:
-            message = f"{settings.folder} holds no .txt, .md or .html file; correct the path"
+            message = f"{settings.folder} holds no .txt, .md or .html file; fix the path"
             raise ConfigError(f"tools.web.folder: {message}")
 
     async def search(self, query: str, count: int) -> dict[str, Any]:
         """Returns up to `count` documents that contain any of the query's words, best first."""
         words = list(dict.fromkeys(re.findall(r"\w+", query[:10_000].casefold())))[:WORDS]
-        results = await asyncio.wrap_future(aside(self._find, words, count)) if words else []
+        results = await asyncio.wrap_future(in_daemon_thread(self._find, words, count)) if words else []
         return {"query": clean(query), "results": results}
 
     async def fetch(self, url: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Documents:
             try:
                 text = parser.text_of_now(text)
             except Failed as failure:
-                raise ConfigError(f"tools.web.folder: {path!a}: {failure}; mend or remove it") from failure
+                raise ConfigError(f"tools.web.folder: {path!a}: {failure}; fix or remove it") from failure
         text, path = clean(text), clean(path)
         title = next((line.strip("# ") for line in text.splitlines() if line.strip("# ")), Path(path).stem)[:120]
         self._index.execute(

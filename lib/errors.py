@@ -1,4 +1,4 @@
-"""What can go wrong in a way the user can mend: one sentence, and an exit code that scripts can rely on.
+"""Errors that the user can fix: one sentence, and an exit code that scripts can rely on.
 
 Every error answers three questions: where; what was got and what was expected; what to do about it.
 """
@@ -33,7 +33,7 @@ class ConfigError(UserError):
 
 
 class NumericError(UserError):
-    """Training would go on with garbage: non-finite numbers, no gradient, an adapter that changes nothing."""
+    """Training would continue with garbage: non-finite numbers, no gradient, an adapter that changes nothing."""
 
     exit_code = 3
 
@@ -97,6 +97,11 @@ class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 
     exit_code = 74
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of an error's message, or else the name of its type."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -165,9 +170,8 @@ def run_script(main: Callable[[], int]) -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        reason = (str(error).strip() or "no details").splitlines()[0]
-        advice = "lower batch sizes or the budgets of tokens, or take a smaller model"
-        print(f"error: out of memory ({reason}): {advice}", file=sys.stderr)
+        advice = "lower batch sizes or the budgets of tokens, or use a smaller model"
+        print(f"error: out of memory ({first_line(error)}): {advice}", file=sys.stderr)
         code = OutOfMemory.exit_code
     finally:
         signal.signal(signal.SIGINT, before)

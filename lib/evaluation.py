@@ -16,11 +16,11 @@ Accuracy is exact match of answers that stand in their place, never shaped rewar
 answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, count
 from operator import mul
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -33,12 +33,16 @@ from lib.errors import Left
 from lib.interrupts import give_way
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.rewards import Judge
 from lib.tree import Answer, Group, Sampling, paths, sample
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
-Row, Answered = TypeVar("Row"), TypeVar("Answered")
+Row = TypeVar("Row")
+Answered = TypeVar("Answered")
+
+
+COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored")  # of `Answers`
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def in_parts(
     return answered
 
 
-def group_of(questions: list[Hashable]) -> np.ndarray:
+def group_of(questions: Sequence[Hashable]) -> np.ndarray:
     """Returns the index of each question, numbered from 0 in order of first appearance, (n,)."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(question, len(known)) for question in questions])
@@ -134,7 +138,8 @@ def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
 
 def _answers(numbers: list[tuple]) -> Answers:
     questions, *columns, components = zip(*numbers, strict=True)
-    return Answers(group_of(questions), *(np.asarray(column).T for column in columns), components=list(components))
+    arrays: dict[str, Any] = dict(zip(COLUMNS, (np.asarray(column).T for column in columns), strict=True))
+    return Answers(group=group_of(questions), components=list(components), **arrays)
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
@@ -142,7 +147,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
     right = {f"acc_attempt{number}": values.astype(float) for number, values in enumerate(answers.match, start=1)}
     one, *_, two = right.values()  # the first attempt and the last one
     gained, lost = (1 - one) * two, one * (1 - two)
-    row = {
+    row: dict[str, Any] = {
         "n": len(one),
         "prompts": int(answers.group.max()) + 1,
         "temperature": temperature,
@@ -210,7 +215,7 @@ def selected(answers: Answers) -> dict:
 
 
 def evaluate_groups(
-    questions: list[Hashable],
+    questions: Sequence[Hashable],
     answers: list[list[dict]],
     games: list[tuple[bool | None, bool | None]],
     settings: Eval,
@@ -222,9 +227,9 @@ def evaluate_groups(
     and `games`, if any, whether the policy's first answer and the opponent's are right, None where that is unknown.
     An answer that could not be judged counts as wrong.
     """
-    questions, answers, games = (collect(each, accelerator) for each in (questions, answers, games))
+    answers, games = collect(answers, accelerator), collect(games, accelerator)
     right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (rows, samples)
-    asked = group_of(questions)
+    asked = group_of(collect(list(questions), accelerator))
     group = np.repeat(asked, right.shape[1])
     row = {"n": right.size, "prompts": int(group.max()) + 1, "temperature": settings.temperature}
     row |= {"acc": float(right.mean()), "acc_ci95": _interval(right.flatten(), group)}
@@ -242,7 +247,12 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
     mine, theirs = np.array(games, dtype=float)[known].reshape(-1, 2).T
     group, decisive = asked[known], mine != theirs
     wins, losses = int((mine > theirs).sum()), int((mine < theirs).sum())
-    row = {"games": len(group), "wins": wins, "losses": losses, "missing_games": len(games) - len(group)}
+    row: dict[str, Any] = {
+        "games": len(group),
+        "wins": wins,
+        "losses": losses,
+        "missing_games": len(games) - len(group),
+    }
     for name, values, of in (("opponent_acc", theirs, group), ("win_rate", mine[decisive], group[decisive])):
         row[name] = float(values.mean()) if len(values) else None
         row[f"{name}_ci95"] = _interval(values, of) if len(values) else None
@@ -250,7 +260,7 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
 
 
 def selected_groups(
-    questions: list[Hashable], answers: list[list[dict]], settings: Eval, accelerator: Accelerator
+    questions: Sequence[Hashable], answers: list[list[dict]], settings: Eval, accelerator: Accelerator
 ) -> dict:
     """Returns what training selects by: the accuracy, and `per_prompt`, the accuracy on each question."""
     row = evaluate_groups(questions, answers, [], settings, accelerator)
@@ -296,7 +306,7 @@ def majority_votes(
     for k in _doublings(samples // 2):
         used = samples // (2 * k) * 2 * k  # both sides see the same samples
 
-        def accuracy(answers: list[tuple[str, bool]], block: int, used: int = used) -> np.ndarray:
+        def accuracy(answers: Sequence[tuple[str, bool]], block: int, used: int = used) -> np.ndarray:
             votes = [
                 [vote(answers[start + i : start + i + block], same) for i in range(0, used, block)]
                 for start in range(0, len(answers), samples)
@@ -322,7 +332,7 @@ def majority_votes(
     return rows
 
 
-def vote(answers: list[tuple[str, bool]], same: Callable[[str, str], bool]) -> float:
+def vote(answers: Sequence[tuple[str, bool]], same: Callable[[str, str], bool]) -> float:
     """Returns the chance that the most frequent of the (answer, is right) pairs is right.
 
     Ties are broken at random; an empty answer has no vote.

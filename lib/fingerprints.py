@@ -7,7 +7,7 @@ adapter in it   of model.adapter: its weights and settings, and which tokens end
 chat template   the text in use
 reward          the source of reward, extractors and equality, and of the modules of yours that it imports,
                 docstrings, comments and layout aside; of Rematch's own rewards, that of the file each stands in
-A model of the hub is known by the commit that was loaded.
+A model of the Hugging Face Hub is known by the commit that was loaded.
 """
 
 import ast
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from lib.adapters import STANDS_ON
 
@@ -39,7 +40,7 @@ TOKENIZER = (
 LIBRARY = Path(__file__).resolve().parent
 
 
-def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, str]:
+def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:
     """Returns fingerprints of a model loaded by name, an adapter merged into it, its tokenizer and chat template."""
     found = {"the chat template": _hash(json.dumps(tokenizer.chat_template, sort_keys=True).encode())}
     if weights := of_weights(name, model):
@@ -50,7 +51,7 @@ def of_model(name: str | None, model: object, tokenizer: object) -> dict[str, st
     return found
 
 
-def of_weights(name: str | None, model: object) -> str | None:
+def of_weights(name: str | None, model: Any) -> str | None:
     """Returns the fingerprint of the weights of a model loaded by name; None if it is unknown."""
     if name and Path(name).is_dir():
         return _of_files(Path(name), BASE)

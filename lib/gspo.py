@@ -24,7 +24,7 @@ from lib.plan import Work, stage_of, work_of_selfplay
 from lib.prompts import Prompt
 from lib.recipe import notes_on, recipe_of
 from lib.remote import Remote, remote_of, spent
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.runlog import STREAMS, read_jsonl
 from lib.sampler import Sampler
 from lib.scoreboard import FRONTIER, Frontier, Scoreboard
@@ -68,6 +68,8 @@ def trained_rewards(game: Game, config: SelfPlayConfig) -> list[float]:
 class GspoRun(Trainer):
     """A run of self-play: the state, and one method per step of the algorithm."""
 
+    task: ChatTask
+    config: SelfPlayConfig
     per_answer = 1
 
     def __init__(
@@ -122,11 +124,6 @@ class GspoRun(Trainer):
             if config.opponent:
                 self.screen.say(describe(config.opponent))
             yield
-
-    @property
-    def global_step(self) -> int:
-        """Returns the steps done."""
-        return self.progress.step
 
     @property
     def objective(self) -> Objective:

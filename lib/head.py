@@ -32,9 +32,11 @@ class Head:
 
     def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Computes float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
-        return self.bent(hidden, out)[0]
+        return self.logits_and_slope(hidden, out)[0]
 
-    def bent(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor | float]:
+    def logits_and_slope(
+        self, hidden: torch.Tensor, out: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor | float]:
         """Computes `logits` and their derivative by the raw product W h: a number, or (N, V) with a soft-cap."""
         if out is None:
             out = hidden.new_empty(len(hidden), len(self.weight), dtype=torch.float32)
@@ -59,7 +61,7 @@ class Head:
             for rows in self._blocks:
                 out[:, rows] = hidden.float() @ weight[rows].float().t()
 
-    def pulled_back(self, by_logit: torch.Tensor) -> torch.Tensor:
+    def vjp(self, by_logit: torch.Tensor) -> torch.Tensor:
         """Turns a derivative by the raw product (N, V) into one by the hidden states: (N, d) float32."""
         weight = self.weight
         if weight.dtype == torch.float32:
@@ -127,7 +129,7 @@ class _TokenScores(torch.autograd.Function):
             log_p, p, *log_q = (each[: rows.stop - start] for each in work)
             if ref_hidden is not None:
                 _log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)
-            logits, slope = head.bent(hidden[rows], out=log_p)
+            logits, slope = head.logits_and_slope(hidden[rows], out=log_p)
             _log_softmax_(logits, p)
             logp[rows] = log_p.gather(1, chosen)[:, 0]
             entropy[rows] = -_dot(p, log_p)
@@ -135,13 +137,13 @@ class _TokenScores(torch.autograd.Function):
                 log_ratio = log_p.sub_(log_q[0])
                 kl[rows] = _dot(p, log_ratio)
                 if needed:
-                    kl_vjp[rows] = head.pulled_back(log_ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
+                    kl_vjp[rows] = head.vjp(log_ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
             if needed:
                 # p - onehot(y) is minus the derivative of logp, hence the sign below
                 p.scatter_add_(1, chosen, p.new_full((len(p), 1), -1.0))
                 if isinstance(slope, torch.Tensor):
                     p.mul_(slope)
-                logp_vjp[rows] = head.pulled_back(p).mul_(-1.0 if isinstance(slope, torch.Tensor) else -slope)
+                logp_vjp[rows] = head.vjp(p).mul_(-1.0 if isinstance(slope, torch.Tensor) else -slope)
         ctx.save_for_backward(logp_vjp, kl_vjp)
         ctx.dtype = hidden.dtype
         ctx.mark_non_differentiable(entropy)

@@ -1,4 +1,4 @@
-"""Whether the model hub answers, asked in seconds, where its client would retry for a minute; and what goes there."""
+"""Asks within seconds whether the Hugging Face Hub answers, where its client would retry for a minute; uploads rows."""
 
 import contextlib
 from collections.abc import Iterator

@@ -19,8 +19,8 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 import lib.config
-from lib.errands import Died, Errands, Refused, Unusable, aside
 from lib.errors import ConfigError
+from lib.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
 from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
 
 REDIRECTS = 5
@@ -59,11 +59,11 @@ class Internet:
         from ssrfguard.httpx import AsyncClient
 
         if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", settings.user_agent):
-            raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is no header; use printable ASCII")
+            raise ConfigError(f"tools.web.user_agent: {settings.user_agent!a} is not a header; use printable ASCII")
         self._settings = settings
         self._visits: dict[str, deque[float]] = {}  # host -> times of its last visits, planned ones included
         self._parser = Parser()
-        self._searches = Errands("search", SEARCHES_AT_ONCE, settings.timeout_s)
+        self._searches = ProcessPool("search", SEARCHES_AT_ONCE, settings.timeout_s)
         self._connections = asyncio.Semaphore(AT_ONCE)
         self._connect_s = settings.timeout_s / 3  # for a lookup, and for each address, so that a second one is tried
         self._policy, self._blocked = _rules(settings)
@@ -94,7 +94,7 @@ class Internet:
             raise Failed("search failed: no answer") from error
         except Unusable as error:
             raise ConfigError(
-                "tools.web: searching does not start, since `python -I` can not import ddgs; "
+                "tools.web: search does not start, since `python -I` cannot import ddgs; "
                 "pip install -r requirements-web.txt into this environment"
             ) from error
         hits = [hit for hit in hits if isinstance(hit, dict)][:count]
@@ -134,7 +134,7 @@ class Internet:
     def _resolve(self, *question: Any) -> list:
         """Calls `getaddrinfo` with a timeout, since it has none of its own; ssrfguard judges the addresses."""
         try:
-            return aside(socket.getaddrinfo, *question).result(self._connect_s)
+            return in_daemon_thread(socket.getaddrinfo, *question).result(self._connect_s)
         except (concurrent.futures.TimeoutError, UnicodeError) as error:
             raise socket.gaierror(socket.EAI_AGAIN, "no answer") from error
 
@@ -244,7 +244,7 @@ def _rules(settings: lib.config.Web) -> tuple[Any, list[str]]:
             max_url_length=LONGEST_URL,
         )
     except ValueError as error:
-        raise ConfigError(f"tools.web: {error}; correct it") from error
+        raise ConfigError(f"tools.web: {error}; fix it") from error
     return policy, names
 
 
@@ -258,5 +258,5 @@ def _name(key: str, entry: str) -> str:
     except httpx.InvalidURL:
         asked = ""
     if len(asked) > 253 or not re.fullmatch(r"([a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}", asked):
-        raise ConfigError(f"tools.web.{key}: {entry!a} is no host; give a name such as example.org, or an address")
+        raise ConfigError(f"tools.web.{key}: {entry!a} is not a host; give a name such as example.org, or an address")
     return asked

@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and SIGHUP mean: the first asks for an end, the second is one."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: the first asks for an end, the second is one."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 from lib.errors import FINISHED, INTERRUPTED, TERMINATED, Left
 
-EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
+EXIT_CODES: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
 LAUNCHER_SECONDS = 5.0  # within these a launcher forwards a Ctrl-C that the terminal already sent to every process
 _open: list["Interrupts"] = []
 _leavable: list["Interrupts"] = []  # those whose current work may be abandoned

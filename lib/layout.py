@@ -1,4 +1,4 @@
-"""How a page about runs looks: its style, headings and tables, and pictures that stand in it without a file."""
+"""Lays out a page about runs: its style, headings and tables, and pictures that stand in it without a file."""
 
 import html
 import io

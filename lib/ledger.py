@@ -71,7 +71,7 @@ def opponent_text(game: Game) -> dict[str, Any]:
 
 
 def numbers_of(
-    answer: Answer, thinking: Thinking | None = None, tokenizer: object = None
+    answer: Answer, thinking: Thinking | None = None, tokenizer: Any = None
 ) -> dict[str, float | bool | None]:
     """Returns the metrics of an answer, no reward if it was not judged. With `thinking`, counts reasoning apart."""
     verdict = answer.verdict

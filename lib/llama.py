@@ -9,6 +9,7 @@ models' own forward, benchmarks/step.py measures it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -67,7 +68,7 @@ class Llama:
         rotation = [table[positions] for table in tables] if tables else _rotations(self._backbone, positions)
         for index, layer in enumerate(self._layers):
             wanted = chosen if index == len(self._layers) - 1 else None
-            arguments = (layer, index, x, rotation, attend, wanted)
+            arguments: Any = (layer, index, x, rotation, attend, wanted)
             saves = torch.is_grad_enabled() and layer.training and getattr(layer, "gradient_checkpointing", False)
             x = checkpoint(_layer, *arguments, use_reentrant=False) if saves else _layer(*arguments)
         return _norm(self._backbone.norm, x)
@@ -129,7 +130,7 @@ class Merged:
             qk, value = qkv[:, :, : self._rotated], qkv[:, :, self._rotated :]  # (B, T, ., D)
             if layer.qk_norm is not None:
                 qk = self._normed(qk).mul_(layer.qk_norm)
-            qk = _turn(qk, cos, sin, 1)
+            qk = _rotate(qk, cos, sin, 1)
             mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
             if chosen is not None and index == len(self._layers) - 1:
                 x, mixed = (part.flatten(0, 1)[chosen] for part in (x, mixed))
@@ -200,8 +201,8 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias
     groups = query.shape[2] // key.shape[2]
     if query.is_cuda and (bias is not None or query.dtype == torch.float32):  # no fast kernel there takes grouped heads
         key, value = (part.repeat_interleave(groups, dim=2) for part in (key, value))
-    heads_first = (part.transpose(1, 2) for part in (query, key, value))
-    mixed = scaled_dot_product_attention(*heads_first, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    mixed = scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=bias is None, enable_gqa=True)
     return mixed.transpose(1, 2)
 
 
@@ -363,14 +364,14 @@ class _Rotary(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, cos, sin):
         ctx.save_for_backward(cos, sin)
-        return _turn(x, cos, sin, 1)
+        return _rotate(x, cos, sin, 1)
 
     @staticmethod
     def backward(ctx, grad):
-        return _turn(grad, *ctx.saved_tensors, -1), None, None
+        return _rotate(grad, *ctx.saved_tensors, -1), None, None
 
 
-def _turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, sign: int) -> torch.Tensor:
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, sign: int) -> torch.Tensor:
     first, second = x.chunk(2, dim=-1)
     out = torch.empty_like(x)
     left, right = out.chunk(2, dim=-1)

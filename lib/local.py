@@ -23,7 +23,7 @@ PROBE = "REMATCH PROBE"
 class Template:
     """Renders chats and tools as a model reads them: its tokenizer's chat template, with thinking on or off."""
 
-    def __init__(self, tokenizer: object, thinking: Thinking, settings: dict[str, Any]):
+    def __init__(self, tokenizer: Any, thinking: Thinking, settings: dict[str, Any]):
         self.tokenizer, self.settings = tokenizer, dict(settings)
         self.outside = Outside(tokenizer, self.settings)
         if thinking.enabled is not None:
@@ -68,7 +68,7 @@ class Template:
 class LocalModel:
     """A chat generator over a policy; an async context. Each reply depends on its request alone, seed included."""
 
-    def __init__(self, policy: Policy, tokenizer: object, thinking: Thinking, name: dict[str, Any], batch_size: int):
+    def __init__(self, policy: Policy, tokenizer: Any, thinking: Thinking, name: dict[str, Any], batch_size: int):
         self.policy, self.tokenizer, self.thinking = policy, tokenizer, thinking
         self.batch_size = batch_size
         self.template = Template(tokenizer, thinking, name["chat_template_kwargs"])
@@ -114,7 +114,9 @@ class LocalModel:
             batch = self._next_batch()
             if self._waiting:
                 self._wake.set()
-            turns = {(request.seed,): Turn(ids, request.max_tokens) for request, ids, _ in batch}
+            turns: dict[tuple[int, ...], Turn] = {
+                (request.seed,): Turn(ids, request.max_tokens) for request, ids, _ in batch
+            }
             try:
                 done = await asyncio.get_running_loop().run_in_executor(
                     self._thread, generate, self.policy, turns, self._decoding(batch)
@@ -196,7 +198,7 @@ def load_template(config: CollectConfig) -> Template:
     return Template(tokenizer, config.generation.thinking, config.model.chat_template_kwargs)
 
 
-def _refuse_controls(tokenizer: object, config: CollectConfig) -> None:
+def _refuse_controls(tokenizer: Any, config: CollectConfig) -> None:
     written = {"prompts.system": config.prompts.system, "prompts.user": config.prompts.user}
     Outside(tokenizer, config.model.chat_template_kwargs).refuse_controls(written)
 

@@ -1,10 +1,10 @@
-"""What a model's own forward does around its output layer: factors and a soft-cap, measured.
+"""Measures what a model's own forward does around its output layer: factors and a soft-cap.
 
 Every architecture has a name of its own for them (`logit_scale`, `logits_scaling`, by which one multiplies and another
 divides, `lm_head_multiplier`, `output_logit_soft_cap`, ...), so no list of names is ever whole.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -47,7 +47,7 @@ def measure(model: nn.Module) -> Around:
     output, backbone = model.get_output_embeddings(), backbone_of(model)
     kind = model.config.model_type
     if output is None or backbone is model:
-        raise ConfigError(f"model.name: a model of type {kind} has no output layer on a backbone; take a decoder")
+        raise ConfigError(f"model.name: a model of type {kind} has no output layer on a backbone; use a decoder")
     device, (vocabulary, width) = output.weight.device, output.weight.shape
     half = vocabulary // 2
     curve = torch.linspace(-40, 40, vocabulary - half - 1)
@@ -56,7 +56,7 @@ def measure(model: nn.Module) -> Around:
     inputs: list[torch.Tensor] = []
     replaced: list[bool] = []
 
-    def give_hidden(_module: nn.Module, _arguments: tuple, found: object) -> object:
+    def give_hidden(_module: nn.Module, _arguments: tuple, found: Any) -> Any:
         replaced.append(True)
         states = hidden.expand(1, 2, -1)
         if isinstance(found, tuple):
@@ -87,8 +87,8 @@ def measure(model: nn.Module) -> Around:
         around = before and _bend(raw, logits, half, before)
     if not around:
         raise ConfigError(
-            f"model.name: a model of type {kind} does more to its hidden states or its logits than to multiply and to "
-            "cap them, and log-probs are computed from hidden states here; take another model"
+            f"model.name: a model of type {kind} does more to its hidden states or logits than multiplying and "
+            "capping them, and log-probs are computed from hidden states here; use another model"
         )
     return around
 

@@ -5,7 +5,7 @@ the policy that the rollouts are from, `m` = log mu(y_t) of the engine that samp
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -149,7 +149,7 @@ class Recipe:
     advantage: str
     length_norm: str
 
-    def but(self, **changes: object) -> "Recipe":
+    def but(self, **changes: Any) -> "Recipe":
         """Returns the recipe with those of `changes` that are not None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 

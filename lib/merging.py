@@ -5,18 +5,17 @@ has. In float32 the merged model is the adapted one; in bfloat16 it is so to wit
 since an adapter beside its base is not rounded to it. What is trained later stands on the merged weights as they are.
 """
 
-import json
 import logging
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from lib.adapters import EXTRA, STANDS_ON, refuse_other_ground
+from lib.adapters import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
 from lib.checkpoint import inputs_of, storage_errors
 from lib.errors import ConfigError, NumericError
 from lib.fingerprints import WEIGHTS, of_adapter, of_weights
@@ -37,7 +36,7 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
 
     adapter_in(folder, key)
     try:
-        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        settings = adapter_config(folder)
         refuse_other_ground(base, settings, folder)
         if settings.pop(STANDS_ON, None):
             settings["task_type"] = "CAUSAL_LM"  # the saved one only makes plain PEFT refuse it
@@ -95,7 +94,7 @@ def merged(model: nn.Module, what: str) -> nn.Module:
     gap = distance(before, log_probs(base, text))
     if not gap <= tolerance_of(base):
         raise ConfigError(
-            f"{what}: merged, the model is another one: its log-probs are {gap:.2g} nats off, expected at most "
+            f"{what}: the merged model differs: its log-probs are {gap:.2g} nats off, expected at most "
             f"{tolerance_of(base):g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
         )
     return base
@@ -132,7 +131,7 @@ class Comparison(NamedTuple):
         )
 
 
-def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], out: Path) -> Comparison:
+def write_merged(model: nn.Module, tokenizer: Any, prompts: list[list[int]], out: Path) -> Comparison:
     """Writes a merged PeftModel as a folder for plain transformers, renamed to `out` once read back and checked.
 
     Raises StorageError, and NumericError if the model read back answers differently.
@@ -154,7 +153,7 @@ def write_merged(model: nn.Module, tokenizer: object, prompts: list[list[int]], 
 
 
 def _compared(
-    base: nn.Module, tokenizer: object, texts: list[torch.Tensor], before: list[tuple], folder: Path
+    base: nn.Module, tokenizer: Any, texts: list[torch.Tensor], before: list[tuple], folder: Path
 ) -> Comparison:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -172,9 +171,9 @@ def _compared(
     equal = sum(torch.equal(ids, others) for (_, ids), (_, others) in zip(before, read, strict=True))
     if not is_same or not max(gaps) <= tolerance_of(base):
         raise NumericError(
-            f"{folder}: read back, the merged model answers otherwise ({max(gaps):.2g} nats off the adapted one, "
+            f"{folder}: read back, the merged model answers differently ({max(gaps):.2g} nats off the adapted one, "
             f"expected at most {tolerance_of(base):g}; {'' if is_same else 'not '}as before it was written): do not "
-            "use it; are peft and transformers the pinned ones?"
+            "use it; check that peft and transformers have the pinned versions"
         )
     return Comparison(base.dtype, max(gaps), equal, len(texts))
 
@@ -193,7 +192,7 @@ def _answers(model: nn.Module, texts: list[torch.Tensor]) -> list[tuple[torch.Te
 def _refuse_unmergeable(folder: Path) -> None:
     """Raises ConfigError for an adapter that is no sum of weights, judging by its folder."""
     try:
-        settings = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+        settings = adapter_config(folder)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{KEY}: {folder / ADAPTER_CONFIG} cannot be read ({error}); choose another folder"
@@ -207,7 +206,7 @@ def _refuse_unmergeable(folder: Path) -> None:
     elif others:
         reason = f"it has {' and '.join(others)}, which no sum can hold"
     if reason:
-        raise ConfigError(f"{KEY}: '{folder}' cannot become part of its base: {reason}; take an adapter of LoRA alone")
+        raise ConfigError(f"{KEY}: '{folder}' cannot become part of its base: {reason}; use an adapter with LoRA only")
 
 
 def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
@@ -215,7 +214,7 @@ def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
     there, here = inputs_of(folder).get(WEIGHTS), of_weights(name, base)
     if there and there == here:
         return
-    of = json.loads((folder / ADAPTER_CONFIG).read_text("utf-8")).get("base_model_name_or_path")
+    of = adapter_config(folder).get("base_model_name_or_path")
     is_same_name = of == name or (of is not None and Path(of).resolve() == Path(name).resolve())
     is_comparable = there and here and len(there) == len(here)  # a Hub commit hash has another length
     if is_comparable:

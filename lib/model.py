@@ -11,14 +11,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from lib.adapters import base_named
 from lib.config import Lora, Model
-from lib.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
+from lib.errors import ConfigError, NumericError, OutOfMemory, first_line, is_out_of_memory
 from lib.head import Head, token_scores
 from lib.hub import offline_unless_reachable
 from lib.llama import Llama, attend_within
@@ -55,7 +55,7 @@ def start_backend(config: Model) -> str:
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
             if os.environ.get("RANK", "0") == "0":  # one process logs for all
-                logger.warning("model.backend: auto takes plain transformers: %s to train faster and leaner", told)
+                logger.warning("model.backend: auto uses plain transformers: %s to train faster with less memory", told)
     if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
@@ -158,11 +158,10 @@ def _try_4_bits(model: nn.Module) -> None:
             (module.in_features, module.out_features) for module in model.modules() if hasattr(module, "in_features")
         }
         odd = sorted(pair for pair in widths if any(width % WIDTH_4_BITS for width in pair))
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         shown = f", and layers of {odd[0][0]} to {odd[0][1]} numbers are none" if odd else ""
         raise ConfigError(
-            f"model.load_in_4bit: this model does not work in 4 bits here ({reason}): widths have to be multiples of "
-            f"{WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
+            f"model.load_in_4bit: this model does not work in 4 bits here ({first_line(error)}): widths have to be "
+            f"multiples of {WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
         ) from error
 
 
@@ -178,20 +177,19 @@ def _explained(config: Model) -> Iterator[None]:
                 yield
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(
-                f"model.name: '{config.name}' does not fit into memory ({str(error).strip().splitlines()[0]}); take a "
+                f"model.name: '{config.name}' does not fit into memory ({first_line(error)}); use a "
                 "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
             ) from error
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            if not online:
-                reason = "not a local folder, and the hub can not be reached"
+            offline = "not a local folder, and the Hugging Face Hub cannot be reached"
+            reason = first_line(error) if online else offline
             raise ConfigError(
                 f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
-                "folder, or connect to the hub"
+                "folder, or connect to the Hub"
             ) from error
 
 
-def _with_template(tokenizer: object, config: Model) -> object:
+def _with_template(tokenizer: Any, config: Model) -> Any:
     """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
@@ -217,7 +215,7 @@ def _template_text(template: str) -> str:
     path = Path(template)
     is_file = "\n" not in template and "{" not in template
     if is_file and not path.is_file():
-        raise ConfigError(f"model.chat_template: '{template}' is no file and no Jinja text; give one of the two")
+        raise ConfigError(f"model.chat_template: '{template}' is neither a file nor Jinja text; give one of the two")
     return path.read_text(encoding="utf-8") if is_file else template
 
 
@@ -441,7 +439,7 @@ class Policy(nn.Module):
         hidden = self._read(inputs.ids, inputs.positions, mask).last_hidden_state
         return hidden.flatten(0, 1)[inputs.predictors]
 
-    def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: object) -> object:
+    def _read(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None, **cache: Any) -> Any:
         """Returns the backbone's output. Omits arguments that its forward does not take: it derives them itself."""
         arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "use_cache": bool(cache)}
         known = inspect.signature(self.backbone.forward).parameters.values()
@@ -452,7 +450,7 @@ class Policy(nn.Module):
         )
 
     def next_logits(
-        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: object, temperature: float
+        self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor, cache: Any, temperature: float
     ) -> tuple[torch.Tensor, object]:
         """Returns float32 logits (B, V) after new tokens (B, Q), and the model's own cache, extended by them.
 
@@ -474,8 +472,8 @@ class Policy(nn.Module):
         cache = getattr(output, self._cache_name, None)
         if cache is None:
             raise ConfigError(
-                f"model.name: a model of type {self.language_model.config.model_type} keeps no cache of what it has "
-                "read, so that it can not write token by token; take a decoder"
+                f"model.name: a model of type {self.language_model.config.model_type} has no cache of what it has "
+                "read, so that it cannot write token by token; use a decoder"
             )
         return head.logits(output.last_hidden_state[:, -1]), cache
 
@@ -675,7 +673,7 @@ def _hidden_states_for_logits() -> Iterator[None]:
             os.environ[name] = before
 
 
-def stop_ids(model: nn.Module, tokenizer: object) -> frozenset[int]:
+def stop_ids(model: nn.Module, tokenizer: Any) -> frozenset[int]:
     """Returns every token id that ends an answer: the generation config's and the tokenizer's.
 
     Raises ConfigError if there is none.

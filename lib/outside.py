@@ -70,7 +70,7 @@ class Outside:
         for key, text in prompts.items():
             if found := self.controls_in(text):
                 raise ConfigError(
-                    f"{key}: {found[0]!r} is a control token of this model, which the chat template alone writes: "
+                    f"{key}: {found[0]!r} is a control token of this model, which only the chat template writes: "
                     "remove it, or have model.chat_template write it"
                 )
 
@@ -100,7 +100,7 @@ class Outside:
         if counts["unknown"]:
             notes.append(
                 f"the tokenizer does not know {told('unknown')}: the model reads {self.tokenizer.unk_token} there; "
-                "clean the data, or take another model"
+                "clean the data, or use another model"
             )
         return notes
 

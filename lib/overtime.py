@@ -1,7 +1,7 @@
 """Somebody's code that does not answer: it is told, bounded, and left when a signal asks for an end.
 
 It stays in the main thread, since it may want to set alarms of its own. A second thread wakes it by a signal, whose
-handler raises: that ends a sleep, a lock and a socket too. Where it catches even that, the process ends without it.
+handler raises: that ends a sleep, a lock and a socket too. Where it catches even that, the process exits without it.
 What computes in C and never comes back to Python holds the second thread up as well: then faulthandler, which needs no
 Python, writes where that is, and ends the process where there is a limit (exit code 1).
 """
@@ -67,7 +67,7 @@ class Overtime:
 
 def told_slow(what: str, seconds: float, where: str = "") -> str:
     """Returns the message about code that has not answered for `seconds`."""
-    return f"{what} has not answered for {seconds:.0f} s{where}; Ctrl-C leaves it, reward.timeout_s would bound it"
+    return f"{what} has not answered for {seconds:.0f} s{where}; Ctrl-C abandons it, reward.timeout_s would bound it"
 
 
 def told_late(what: str, most: float) -> str:
@@ -114,7 +114,7 @@ class _Call:
             if self.error is None:
                 continue
             if now - since > GRACE:
-                self._tell(f"{self._what} does not let itself be ended ({self._place()}): the process ends without it")
+                self._tell(f"{self._what} cannot be interrupted ({self._place()}): the process exits without it")
                 os._exit(code)
             if now - woken > AGAIN:
                 woken = now

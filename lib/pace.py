@@ -1,4 +1,4 @@
-"""How long the rest of a run takes, by the pace of what it has done since it was started."""
+"""Estimates how long the rest of a run takes, by the pace of what it has done since it was started."""
 
 import time
 from collections import defaultdict, deque

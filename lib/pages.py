@@ -1,4 +1,4 @@
-"""What comes from outside, made safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
+"""Makes what comes from outside safe to quote: readable kinds, unpacked and decoded within bounds, cleaned.
 
 A page is data, and must not end the message that quotes it. Whatever goes wrong with one is `Failed`, which a model is
 told.
@@ -10,8 +10,8 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from lib.errands import Died, Errands, Refused, Unusable
 from lib.errors import ConfigError
+from lib.killable import Died, ProcessPool, Refused, Unusable
 from lib.parsing import without_special_tokens
 from lib.sandbox import cores
 
@@ -101,25 +101,25 @@ class Parser:
     """Extracts the text of HTML pages, in processes that are killed when a page takes too long. Raises Failed."""
 
     def __init__(self) -> None:
-        self._errands = Errands("extract", min(8, cores()), PARSE_SECONDS)
+        self._pool = ProcessPool("extract", min(8, cores()), PARSE_SECONDS)
 
     async def text_of(self, page: str) -> str:
         """Returns the text that a reader sees of a page."""
         try:
-            return await self._errands.run(page) if page.strip() else ""
+            return await self._pool.run(page) if page.strip() else ""
         except (Died, Refused, Unusable) as error:
             raise _told(error) from error
 
     def text_of_now(self, page: str) -> str:
         """Returns the same as `text_of`, but blocks."""
         try:
-            return self._errands.run_now(page) if page.strip() else ""
+            return self._pool.run_now(page) if page.strip() else ""
         except (Died, Refused, Unusable) as error:
             raise _told(error) from error
 
     def close(self) -> None:
         """Ends the processes."""
-        self._errands.close()
+        self._pool.close()
 
 
 class _Gzip:
@@ -157,7 +157,7 @@ def _declared(head: bytes) -> str:
 def _told(error: Exception) -> Exception:
     if isinstance(error, Unusable):
         return ConfigError(
-            "tools.web: the parser of pages does not start, since `python -I` can not import trafilatura; "
+            "tools.web: the page parser does not start, since `python -I` cannot import trafilatura; "
             "pip install -r requirements-web.txt into this environment"
         )
     return Failed("unreadable: no text can be extracted from this page")

@@ -1,6 +1,6 @@
 """Two evaluations of the same questions, compared question by question.
 
-What they differ by is surer than either of them: a hard question is hard for both. A question is one witness, however
+What they differ by is surer than either of them: a hard question is hard for both. A question counts once, however
 many answers there are to it. This is about two sets of weights and these questions; whether a way of training is better
 than another is a matter of seeds (sweep.py).
 """
@@ -26,7 +26,7 @@ def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
     for row, name in zip((first, second), names, strict=True):
         if "per_question" not in row or "questions" not in row:
             raise ConfigError(
-                f"{name}: says nothing of single questions, as rows of earlier versions: measure it again with "
+                f"{name}: has no results of single questions, like rows of earlier versions: measure it again with "
                 "evaluate.py --output FILE, and compare that"
             )
     one, two = (_counts(row["per_question"]) for row in (first, second))
@@ -36,7 +36,9 @@ def compare(first: dict, second: dict, names: Sequence[str]) -> list[dict]:
             "measure both on the same rows, with evaluate.py --rows FIRST END"
         )
     if one.keys() != two.keys():
-        raise ConfigError(f"{names[0]} and {names[1]}: one has two attempts, the other single answers: compare like")
+        raise ConfigError(
+            f"{names[0]} and {names[1]}: one has two attempts, the other single answers: compare like with like"
+        )
     return [
         {"of": key, "first": sum(one[key]) / sum(one["n"]), "second": sum(two[key]) / sum(two["n"])}
         | _difference(one[key], one["n"], two[key], two["n"])

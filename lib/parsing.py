@@ -233,6 +233,11 @@ def without_thinking(text: str) -> str:
     return "".join([*kept, text[done:]])
 
 
+def writable(text: str) -> str:
+    """Replaces lone surrogates, which no tokenizer takes, with "?"."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def without_special_tokens(text: str) -> str:
     """Escapes the special tokens of chat templates in `text`, so that no web page and no tool output can end a turn.
 

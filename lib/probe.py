@@ -1,4 +1,4 @@
-"""Whether a token has one log-prob: by sampling, by scoring, and by the model's own forward, compared before training.
+"""Checks that a token has one log-prob: by sampling, by scoring, and by the model's own forward, before training.
 
 Sampling and scoring both go ways of their own around a model's forward: a slab of keys and values, layers written out,
 merged adapters, padded batches, branches, a head that never keeps its logits. An architecture that one of them does not
@@ -8,12 +8,12 @@ fit would train on wrong numbers without a word.
 import contextlib
 import inspect
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from lib.batching import micro_batches, sequences
-from lib.errors import ConfigError, is_out_of_memory
+from lib.errors import ConfigError, first_line, is_out_of_memory
 from lib.generators import Completion, Turn, native
 from lib.memory import one_error
 from lib.model import Policy
@@ -58,13 +58,13 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
                 f"model.name: '{name}', of type {kind}, gives the tokens that it samples other log-probs than its own "
                 f"forward does: {gaps.sampled:.3g} nats off as sampled, {gaps.scored:.3g} as scored for training, "
                 f"expected at most {LIMIT}; {_reason(policy, prompts, answers, own, gaps, pad_id)}. Training would "
-                "follow wrong numbers: take another model, model.backend or model.attn_implementation"
+                "follow wrong numbers: use another model, model.backend or model.attn_implementation"
             )
     return gaps
 
 
 @contextlib.contextmanager
-def readable(model: object, name: str) -> Iterator[None]:
+def readable(model: Any, name: str) -> Iterator[None]:
     """Turns errors in a model's own code into a ConfigError: the architecture cannot be sampled or scored."""
     try:
         with one_error():
@@ -72,10 +72,9 @@ def readable(model: object, name: str) -> Iterator[None]:
     except FOREIGN as error:
         if is_out_of_memory(error):
             raise
-        reason = (str(error).strip() or "no details").splitlines()[0]
         raise ConfigError(
-            f"model.name: '{name}', of type {model.config.model_type}, can not be sampled and scored here "
-            f"({type(error).__name__}: {reason}); take another model, or other layers in lora.targets"
+            f"model.name: '{name}', of type {model.config.model_type}, cannot be sampled and scored here "
+            f"({type(error).__name__}: {first_line(error)}); use another model, or other layers in lora.targets"
         ) from error
 
 
@@ -90,7 +89,9 @@ def _moved(policy: Policy) -> list[torch.Tensor]:
 
 def _sampled(policy: Policy, prompts: list[list[int]], pad_id: int, copies: int = COPIES) -> list[list[Completion]]:
     """Samples `copies` answers to each prompt, as the run does."""
-    turns = {(i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))}
+    turns: dict[tuple[int, ...], Turn] = {
+        (i,): Turn(ids, budget, copies) for i, (ids, budget) in enumerate(zip(prompts, BUDGETS, strict=False))
+    }
     decoding = native.Decoding(
         temperature=policy.temperature,
         stop_ids=NOTHING,

@@ -92,7 +92,7 @@ def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, 
 class ChatRenderer:
     """Renders chats as the token ids that a model reads before it answers."""
 
-    def __init__(self, tokenizer: object, template_kwargs: dict[str, Any]):
+    def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any]):
         self.tokenizer, self.template_kwargs = tokenizer, template_kwargs
         self.outside = Outside(tokenizer, template_kwargs)
 
@@ -122,7 +122,7 @@ class ChatRenderer:
         switch_thinking(kwargs, enabled, lambda **more: render(self.tokenizer, PLAIN, kwargs | more))
 
 
-def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
+def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
     """Renders the chat as text, up to where the assistant answers. Raises ConfigError where the template refuses it."""
     from jinja2 import TemplateError
 
@@ -137,7 +137,7 @@ def render(tokenizer: object, messages: list[dict[str, Any]], template_kwargs: d
 class TwoTurnPrompts:
     """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts cannot work."""
 
-    def __init__(self, tokenizer: object, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):
+    def __init__(self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):
         self.tokenizer = tokenizer
         self.prompts = prompts
         self.limits = limits

@@ -1,4 +1,4 @@
-"""What a config of self-play comes to: its loss, and what a user should know before the first step."""
+"""Describes what a config of self-play comes to: its loss, and what a user should know before the first step."""
 
 from collections.abc import Iterator
 

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lib.errors import ConfigError, Left, Overdue, RewardError, UserError
 
@@ -27,9 +28,9 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
     """
     try:
         yield
-    except (UserError, KeyboardInterrupt, Left, Overdue, *known):
-        raise
     except BaseException as error:
+        if isinstance(error, (UserError, KeyboardInterrupt, Left, Overdue, *known)):
+            raise
         said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
         said = said.strip().partition("\n")[0][:200]
         raise RewardError(f"{whose} raised {said} ({place_of(error)}){about}") from error
@@ -57,10 +58,10 @@ class Registry:
         self.kind = kind
         self._entries: dict[str, Callable] = {}
 
-    def register(self, name: str) -> Callable[[Callable], Callable]:
+    def register(self, name: str) -> Callable[[Callable], Any]:
         """Returns a decorator: `@register_reward("exact_match")`. It raises ConfigError if the name is taken."""
 
-        def add(function: Callable) -> Callable:
+        def add(function: Callable) -> Any:
             known = self._entries.get(name)
             if known is not None and known.__qualname__ != function.__qualname__:
                 raise ConfigError(
@@ -138,8 +139,8 @@ def extractor_of_predictions(name: str) -> Callable[[str], str]:
     """Returns an extractor by name. Raises ConfigError, also if it takes an answer from anywhere in a text."""
     if name in LENIENT:
         raise ConfigError(
-            f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets alone: write "
+            f"'{name}' takes what looks like an answer from anywhere in a text, so it reads targets only: write "
             f"target_extractor: {name}, and say by format: think_answer, answer or boxed where predictions have their "
-            f"answer; who wants the earlier leniency writes answer_extractor: {LENIENT[name]}"
+            f"answer; for the earlier leniency, write answer_extractor: {LENIENT[name]}"
         )
     return extractors.get(name)

@@ -7,9 +7,10 @@ batch have failed, the server counts as away: from then on one new request of ea
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, wait
 from pathlib import Path
+from typing import Any
 
 from lib.clock import phase
 from lib.config import Endpoint, Opponent, SelfPlayConfig, Teacher, Thinking
@@ -17,7 +18,7 @@ from lib.errors import ApiError, ConfigError
 from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
 from lib.interrupts import give_way
-from lib.replies import Remembering, Replies
+from lib.reply_cache import CachedGenerator, ReplyCache
 from lib.runlog import read_lines
 
 Outcome = Reply | ReplyError
@@ -71,7 +72,7 @@ class Remote:
                 give_way()
             return asked.result()
 
-    def _do(self, work: object) -> None:
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stop(self) -> None:
@@ -83,11 +84,12 @@ class Remote:
         patient = await self._stack.enter_async_context(RemoteModel(self.endpoint, self.thinking))
         once = self.endpoint.model_copy(update={"max_retries": 0, "max_concurrency": 1})
         scout = await self._stack.enter_async_context(RemoteModel(once, self.thinking))
-        self._replies = self._stack.enter_context(contextlib.closing(Replies(self.kept)))
+        self._replies = self._stack.enter_context(contextlib.closing(ReplyCache(self.kept)))
         # answers to another process of this run count, too
         known = any(path.stat().st_size for path in self.kept.parent.glob(f"{self.section}_replies*.jsonl"))
         patient.has_answered = scout.has_answered = known
-        self._patient, self._scout = Remembering(patient, self._replies), Remembering(scout, self._replies)
+        self._server = patient
+        self._patient, self._scout = CachedGenerator(patient, self._replies), CachedGenerator(scout, self._replies)
 
     async def _close(self) -> None:
         """Cancels requests in flight, and closes the connections."""
@@ -98,7 +100,7 @@ class Remote:
         await self._stack.aclose()
 
     async def _ask(self, requests: list[Request]) -> list[Outcome]:
-        """Returns the outcome of each request. Kept replies say nothing about whether the server is away."""
+        """Returns the outcome of each request. Kept replies say nothing about whether the server is down."""
         is_kept = [self._patient.knows(request) for request in requests]
         new = iter(await self._ask_anew([each for each, kept in zip(requests, is_kept, strict=True) if not kept]))
         return [
@@ -113,35 +115,35 @@ class Remote:
         if self._is_away:
             outcomes = [await self._one(requests[0], self._scout)]
             if _is_gone(outcomes[0]):
-                rest = [ReplyError("unavailable", "the server is away, it was not asked")] * (len(requests) - 1)
+                rest = [ReplyError("unavailable", "the server is down, it was not asked")] * (len(requests) - 1)
                 return outcomes + rest
         left = requests[len(outcomes) :]
         outcomes += await asyncio.gather(*(self._one(request, self._patient) for request in left))
         failed = [outcome for outcome in outcomes if isinstance(outcome, ReplyError)]
-        if len(failed) == len(outcomes) and not self._patient.generator.has_answered:
+        if len(failed) == len(outcomes) and not self._server.has_answered:
             raise ApiError(
-                f"{self.section}.endpoint: not one of {len(failed)} first requests was answered: {failed[0]}"
+                f"{self.section}.endpoint: none of the first {len(failed)} requests was answered: {failed[0]}"
             )
         was_away, self._is_away = self._is_away, all(map(_is_gone, outcomes))
         if self._is_away and self.stop_on_outage:
             raise ApiError(
-                f"{self.section}.endpoint: {failed[0]}; mend the server, then --resume, or set "
+                f"{self.section}.endpoint: {failed[0]}; fix the server, then --resume, or set "
                 f"{self.section}.outage: mask"
             )
         if self._is_away and not was_away:
-            self.warn(f"{self.section}: the server is away ({failed[0]}); training goes on without it")
+            self.warn(f"{self.section}: the server is down ({failed[0]}); training continues without it")
         if was_away and not self._is_away:
             self.warn(f"{self.section}: the server is back")
         return outcomes
 
-    async def _one(self, request: Request, model: Remembering) -> Outcome:
+    async def _one(self, request: Request, model: CachedGenerator) -> Outcome:
         """Returns a new reply, or why there is none. Raises ApiError if the server has never answered."""
         try:
             return await model.reply(request)
         except ReplyError as error:
             return error
         except ApiError as error:  # a refused key, a used-up quota, a server that is gone
-            if not self._patient.generator.has_answered:
+            if not self._server.has_answered:
                 raise ApiError(f"{self.section}.{error}") from error
             return ReplyError("unavailable", str(error))
 
@@ -152,7 +154,7 @@ def remote_of(section: str, settings: Opponent | Teacher, kept: Path, warn: Call
 
 
 def _is_gone(outcome: Outcome) -> bool:
-    """Tells whether an outcome indicates that the server is away; a request refused for its content does not."""
+    """Tells whether an outcome indicates that the server is down; a request refused for its content does not."""
     return isinstance(outcome, ReplyError) and outcome.kind != "refused"
 
 
@@ -170,9 +172,10 @@ def spent(files: Iterable[Path], endpoint: Endpoint) -> str:
     """Returns a summary of the replies kept in some files: tokens and, where the endpoint has prices, cost."""
     usage, replies = Usage(), 0
     for path in files:
-        for row, _, _ in read_lines(path):
-            usage += Usage(**row["value"]["usage"])
-            replies += 1
+        for line in read_lines(path):
+            if line.row is not None:
+                usage += Usage(**line.row["value"]["usage"])
+                replies += 1
     cost = endpoint.cost(usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{replies} replies, {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"

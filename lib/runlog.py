@@ -4,7 +4,7 @@ metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 alarms.jsonl        what lib/watch.py noticed: a row when something begins, and one when it is over
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
-failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or could not be had
+failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or a failed request
 rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout
 sft.jsonl           of self-play: what is right and was not sampled by the policy alone, as chats for sft_train.py
 frontier/           of self-play: rows of the data set that the policy did not solve, each once
@@ -25,7 +25,7 @@ from datetime import date, datetime, timezone
 from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -69,7 +69,7 @@ class RunLog:
         except OSError as error:
             self.close()
             raise StorageError(
-                f"{self.directory}: cannot keep a run log here ({error}); free or choose another disk"
+                f"{self.directory}: cannot keep a run log here ({error}); free some space or choose another disk"
             ) from error
         except ConfigError:
             self.close()
@@ -158,7 +158,7 @@ def check_directory(
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # ranks other than the main one may get here late, when the run has already begun
     _refuse_busy(directory)
-    _refuse_existing(directory, resume)
+    _refuse_existing(directory, bool(resume))
     check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
 
 
@@ -219,10 +219,10 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
     except ConfigError as error:
         damage = f"the config of this run is damaged ({error})"
         if allow_change:
-            logger.warning("%s: it is written anew", damage)
+            logger.warning("%s: it is rewritten", damage)
             return
         raise ConfigError(
-            f"{damage}: restore it from a backup, or go on with the one that is given by --allow-config-change"
+            f"{damage}: restore it from a backup, or accept the given one with --allow-config-change"
         ) from error
     changed = [
         f"{key}: {change}"
@@ -235,31 +235,40 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
             f"or accept it with --allow-config-change"
         )
     if changed:
-        logger.warning("%s: goes on with a changed config: %s", path, "; ".join(changed))
+        logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
+
+
+class Line(NamedTuple):
+    """A line of a JSONL file: its row, or None and the problem, "" for a blank line."""
+
+    row: dict[str, Any] | None
+    start: int  # bytes before it
+    size: int  # bytes
+    number: int  # from 1
+    problem: str
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yields every line of a JSONL file."""
+    start = 0
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            row, problem = None, ""
+            try:
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8")) if line.strip() else {}
+                if not isinstance(row, dict):
+                    problem = f"got {type(row).__name__}, expected a JSON object"
+            except (ValueError, RecursionError) as error:
+                problem = f"not JSON ({error})"
+            yield Line(None if problem or not line.strip() else row, start, len(line), number, problem)
+            start += len(line)
 
 
 def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Returns the rows of a JSONL file, and how many lines it skipped as no JSON object (torn or damaged)."""
-    rows = [row for row, _, _ in read_lines(path, damaged=True)]
+    rows = [line.row for line in read_lines(path)]
     sound = [row for row in rows if row is not None]
     return sound, len(rows) - len(sound)
-
-
-def read_lines(path: Path, damaged: bool = False) -> Iterator[tuple[dict[str, Any] | None, int, int]]:
-    """Yields every row of a JSONL file with the offset and the length of its line, in bytes.
-
-    Skips lines that are no JSON object; with `damaged`, yields None for them.
-    """
-    start = 0
-    with open(path, "rb") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except ValueError:  # also for bytes that are not UTF-8
-                row = None
-            if isinstance(row, dict) or damaged:
-                yield row if isinstance(row, dict) else None, start, len(line)
-            start += len(line)
 
 
 def is_number(value: object) -> bool:
@@ -372,7 +381,7 @@ class _Stream:
     def rewind(self, offset: int) -> None:
         if self.size() < offset:
             logger.warning(
-                "%s: has %d bytes, the checkpoint remembers %d: rows are missing from it",
+                "%s: has %d bytes, the checkpoint recorded %d: rows are missing from it",
                 self._lines.path,
                 self.size(),
                 offset,
@@ -393,7 +402,7 @@ class _Stream:
         if time.monotonic() - self._warned >= WARN_SECONDS:
             self._warned = time.monotonic()
             logger.warning(
-                "%s: cannot be written (%s); training goes on, %d rows wait in memory, %d are lost",
+                "%s: cannot be written (%s); training continues, %d rows wait in memory, %d are lost",
                 self._lines.path, error, len(self._waiting), self._lost,
             )  # fmt: skip
 

@@ -1,10 +1,10 @@
-r"""Runs Python that a model wrote, and judges it by tests in a way that the program can not forge.
+r"""Runs Python that a model wrote, and judges it by tests in a way that the program cannot forge.
 
     python -m lib.sandbox --self-test                          # what is covered on this machine, and how fast it is
     python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
     python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
 
-From Python, with nothing of Rematch but `lib/jail/`, `lib/worker.py`, `lib/ladder.py`, `lib/errors.py` and this file:
+From Python, with only `lib/jail/`, `lib/worker.py`, `lib/isolation.py`, `lib/errors.py` and this file of Rematch:
 
     with Sandbox() as sandbox:
         program = Program("def add(a, b):\n    return a + b", tests=("assert add(1, 2) == 3",), entry_points=("add",))
@@ -23,10 +23,10 @@ owns the verdict (`lib/jail/__init__.py` has the protocol). The verdict on a tes
     timeout, memory, output_limit    a limit
     opaque            an object that is not plain data was compared
     protocol          the program sent bytes that nobody asked for, or that are no answer
-    unsupported_test  the test's fault: it does not parse, asserts nothing, passes what can not leave it
+    unsupported_test  the test's fault: it does not parse, asserts nothing, passes what cannot leave it
     infra_error       the sandbox's fault, after retries: no score at all, `Verdict.scored` is False
 
-What protects the machine is a rung of a ladder. A sandbox takes the highest one on which a program tried everything
+What protects the machine is one of several rungs. A sandbox takes the highest one on which a program tried everything
 that must be refused, and was refused:
 
     R4   Landlock, seccomp and bubblewrap: as R3, and a file system, processes and a network of its own
@@ -34,7 +34,7 @@ that must be refused, and was refused:
     R2   seccomp: no file at all; Python's own library is imported from memory
     R1   limits: the verdict is made elsewhere still, but the machine is open to the program; needs `allow_unsafe`
 
-What a right program can not do here stands in a table of docs/programs.md: open files, sockets or processes, and return
+What a right program cannot do here stands in a table of docs/programs.md: open files, sockets or processes, and return
 objects of its own unless the tests say `stateful`; without that, an object has truth and nothing else. Numbers, text,
 containers, dates and arrays of numbers arrive as they are, an iterator gives its items as they are asked for; a named
 tuple, a Counter or another extension of a builtin arrives as that builtin. With `stateful`, objects are used by their
@@ -66,13 +66,12 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from lib.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.isolation import try_rungs
 from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE
-from lib.ladder import climb
-from lib.worker import RUNGS, Program, Run, TestVerdict, Verdict, Worker, WorkerLost, shown
+from lib.worker import RUNGS, CaseVerdict, Program, Run, Verdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up
@@ -100,15 +99,15 @@ class Sandbox:
         numpy: bool = False,
         max_timeout_s: float = 60.0,
         max_memory_mb: int = 4096,
-        rung: Literal["R4", "R3", "R2", "R1"] | None = None,
+        rung: str | None = None,
     ):
         """Finds the rung and starts one thread per worker. Raises SandboxError.
 
         `workers`: programs at once, default one per core. `numpy`: programs that name numpy find it loaded.
-        `max_...`: programs that ask for more get this much. `rung`: the highest one to try. The error is raised if no
+        `max_...`: programs that ask for more get this much. `rung`: the highest rung to try. The error is raised if no
         rung holds, or only R1 without `allow_unsafe`.
         """
-        self.checks = climb(rung, allow_unsafe)
+        self.checks = try_rungs(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
@@ -147,8 +146,8 @@ class Sandbox:
         faults, count = self.counts["without verdict"], self.counts["programs"]
         if count >= FEWEST_PROGRAMS and faults > MOST_FAULTS * count:
             raise SandboxError(
-                f"the sandbox ({self.rung.name}) gave no verdict on {faults} of {count} programs: rewards can not be "
-                "trusted; look for a lack of memory or processes, then run `python -m lib.sandbox --self-test`"
+                f"the sandbox ({self.rung.name}) gave no verdict on {faults} of {count} programs: rewards cannot be "
+                "trusted; check for a lack of memory or processes, then run `python -m lib.sandbox --self-test`"
             )
         return verdicts
 
@@ -272,7 +271,7 @@ class Sandbox:
         self._forget(job)
         if job.stdin is not None:
             return Run("infra_error", "", reason, self.rung.name)
-        fault = TestVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
+        fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
     def _judged(self, job: "_Job", worker: Worker) -> Verdict | Run:
@@ -415,7 +414,7 @@ def main() -> int:
     options = argparse.ArgumentParser(
         prog="python -m lib.sandbox", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("program", nargs="?", type=Path, help="a file of Python")
+    options.add_argument("program", nargs="?", type=Path, help="a Python file")
     options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
     options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
@@ -426,8 +425,8 @@ def main() -> int:
     options.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="default: 2")
     options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
     options.add_argument("--numpy", action="store_true", help="programs may import numpy")
-    options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest one to try")
-    options.add_argument("--allow-unsafe", action="store_true", help="take R1 where nothing better holds")
+    options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest rung to try")
+    options.add_argument("--allow-unsafe", action="store_true", help="use R1 where nothing better works")
     args = options.parse_args()
     if args.self_test == (args.program is not None):
         options.error("give a program, or --self-test")
@@ -514,7 +513,7 @@ def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tup
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{where}: the tests do not parse ({error}); mend them") from error
+        raise ConfigError(f"{where}: the tests do not parse ({error}); fix them") from error
     setup, before, tests = [], [], []
     theirs = set(names)  # and variables computed from them
     for statement in tree.body:
@@ -551,7 +550,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise ConfigError(f"{path}: can not be read ({error.strerror}); give an existing file") from error
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give an existing file") from error
 
 
 if __name__ == "__main__":

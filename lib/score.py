@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lib.adapters import load_adapter
-from lib.config import Eval, ScoreTrain
+from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.distributed import collect, make_accelerator
@@ -50,6 +50,9 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
 
 class ScoreRun(Trainer):
     """A SCoRe run: the state, and one method per step of the algorithm."""
+
+    task: Task
+    config: ScoreConfig
 
     def __init__(
         self,
@@ -197,11 +200,6 @@ class ScoreRun(Trainer):
             self.say_restores()
 
     # -- credit and numbers, part by part
-
-    @property
-    def global_step(self) -> int:
-        """Returns the optimizer steps done over both stages."""
-        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
 
     @property
     def objective(self) -> Objective:

@@ -119,7 +119,7 @@ class Scoreboard:
             first, last, steps = self.missing_steps
             lines.append(
                 f"WARNING: {self.missing_games} games of {steps} steps, between step {first} and step {last}, have no "
-                "result: the opponent was away, or an answer could not be judged; its term was masked there"
+                "result: the opponent was unavailable, or an answer could not be judged; its term was masked there"
             )
         if self.assisted:
             lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in sorted(self.assisted.items())))

@@ -94,6 +94,6 @@ def _model_config(architecture: dict[str, Any], tokenizer: "PreTrainedTokenizerF
     known = AutoConfig.for_model(kind).to_dict()
     for field in fields:
         if field not in known:
-            raise ConfigError(f"{KEY}.architecture.{field}: no field of a {kind} config{did_you_mean(field, known)}")
+            raise ConfigError(f"{KEY}.architecture.{field}: not a field of a {kind} config{did_you_mean(field, known)}")
     tokens = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     return AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **tokens, **fields})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.config import Collection
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.runlog import read_lines
 
 
@@ -29,7 +29,9 @@ class Entry:
 
 def rollouts(path: Path) -> Iterator[tuple[dict[str, Any], Entry]]:
     """Yields every row of a rollouts.jsonl with its entry."""
-    for row, start, size in read_lines(path):
+    for row, start, size, *_ in read_lines(path):
+        if row is None:
+            continue  # torn by a kill
         reward = row.get("reward")
         yield (
             row,

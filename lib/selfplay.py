@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import exp
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ from lib.generators.openai import address
 from lib.model import Policy
 from lib.prompts import ChatRenderer, Prompt
 from lib.remote import Remote
-from lib.replies import key_of, seed_of
+from lib.reply_cache import key_of, seed_of
 from lib.rewards import Judge, Verdict
 from lib.tree import Group, Sampling, judged, memory_explained, sample
 
@@ -171,7 +172,7 @@ class SnapshotOpponent:
         if new:
             seed = int(key_of(self.config.seed, "snapshot", begun)[:15], 16)
             decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
-            paths = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
+            paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
             turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
             with self.policy.wearing(self.pool[begun]), memory_explained(decoding):
                 written = native.generate(self.policy, turns, decoding)
@@ -200,7 +201,7 @@ def play(
     on_written: Callable[[], None] = lambda: None,
 ) -> list[Game]:  # fmt: skip
     """Returns the policy's answers, calling `on_written` as each is finished, and the opponent's beside them."""
-    begun = opponent.begin(prompts, step) if opponent else None
+    begun: Any = opponent.begin(prompts, step) if opponent else None
     groups = sample(policy, renderer, prompts, judge, sampling, generator, on_written)
     answers = opponent.end(begun, prompts) if opponent else [OpponentAnswer()] * len(prompts)
     return [Game(*each) for each in zip(groups, answers, strict=True)]

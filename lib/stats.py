@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, a paired test, pass@k. All intervals are two-sided at 95 %.
+"""Computes how sure a number is: intervals, a paired test, pass@k. All intervals are two-sided at 95 %.
 
 Answers to the same problem are not independent, so every function that takes `groups` (one hashable id per value, such
 as the problem's index) treats a problem as one cluster. scipy is imported where it is used: this module loads at once.
@@ -48,15 +48,6 @@ def paired_delta_interval(
     return mean_interval([after - before for before, after in zip(first, second, strict=True)], groups)
 
 
-def effective_n(values: Sequence[float], groups: Sequence[Hashable]) -> float:
-    """Returns the effective sample size of clustered values: n / design effect (Kish 1965), at most n.
-
-    Use it with `wilson`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
-    of groups. No values give 0.
-    """
-    return _effective_n(*_totals(values, groups), len(values))
-
-
 def rate_interval(values: Sequence[float], groups: Sequence[Hashable], most: int | None = None) -> tuple[float, float]:
     """Returns Wilson's interval of a mean of values in [0, 1]; clusters and `most` as in `rate_interval_of_totals`."""
     return rate_interval_of_totals(*_totals(values, groups), most)
@@ -75,7 +66,7 @@ def rate_interval_of_totals(
     if not values:
         return 0.0, 1.0
     most = most or values
-    n = _effective_n(totals, sizes, most)
+    n = effective_n(totals, sizes, most)
     if len(sizes) > 1:
         from scipy.special import stdtrit
 
@@ -91,8 +82,12 @@ def _totals(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[list[f
     return [fsum(part) for part in parts.values()], [len(part) for part in parts.values()]
 
 
-def _effective_n(totals: Sequence[float], sizes: Sequence[int], most: int) -> float:
-    """Returns the n at which a rate would vary as much as it does between clusters."""
+def effective_n(totals: Sequence[float], sizes: Sequence[int], most: int) -> float:
+    """Returns the n at which a rate would vary as much as it does between clusters: n / design effect (Kish 1965).
+
+    It is at most `most`. Without any spread the correlation is unknown, and the cautious bound is returned: the number
+    of clusters.
+    """
     clusters, values = len(sizes), sum(sizes)
     rate = fsum(totals) / values if values else 0.0
     if clusters < 2 or not 0 < rate < 1:

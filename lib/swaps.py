@@ -17,8 +17,9 @@ An attempt 2 that solves the question again does as well after all four; one tha
 import random
 import re
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators import Completion
 from lib.model import Policy
 from lib.prompts import TwoTurnPrompts
-from lib.replies import key_of
+from lib.reply_cache import key_of
 from lib.rewards import Judge, Verdict
 from lib.tree import Answer, Group, Sampling, judged, sample
 
@@ -103,7 +104,7 @@ def swap_attempts(
 
 
 def summarise(
-    questions: list[Hashable],
+    questions: Sequence[Hashable],
     is_right: list[bool],
     found: list[dict[str, Found]],
     sources: list[str],
@@ -114,7 +115,7 @@ def summarise(
     `questions`: what each answers; `is_right`: whether it is right; `found`: the verdicts on attempt 2, by context.
     """
     group, right = group_of(questions), np.array(is_right)
-    row = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
+    row: dict[str, Any] = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
     row |= _rate("acc_attempt1", right.astype(float), group)
     row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
     row["after"] = {}

@@ -3,6 +3,7 @@
 import html
 from itertools import groupby
 from statistics import median
+from typing import Any
 
 from lib.config import SweepConfig, dump
 from lib.console import duration
@@ -134,7 +135,7 @@ def draw(by_variant: dict[str, list[dict]], key: str, temperature: float | None)
     stage_starts = {row["global_step"] - row["step"] for rows in by_variant.values() for result in rows
                     for row in result["evaluations"] if row.get("stage", 1) > 1}  # fmt: skip
 
-    def plot(axes: object) -> None:
+    def plot(axes: Any) -> None:
         for index, each in enumerate(lines.values()):
             colour = COLOURS[COLOUR_NAMES[index % len(COLOUR_NAMES)]]
             for result, line in each:

@@ -145,7 +145,7 @@ Rows = list[tuple[Summary, list[str]]]  # of a table: a figure's summary and its
 
 @dataclass(frozen=True)
 class Verdict:
-    """How well the runs of a variant meet a condition."""
+    """Says how well the runs of a variant meet a condition."""
 
     variant: str
     text: str

@@ -26,7 +26,7 @@ class Task:
     config: ScoreConfig
     splits: Splits
     judge: Judge
-    tokenizer: object
+    tokenizer: Any
     prompts: TwoTurnPrompts
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
@@ -77,7 +77,7 @@ class ChatTask:
     notes: list[str]
 
     @property
-    def tokenizer(self) -> object:
+    def tokenizer(self) -> Any:
         return self.prompts.tokenizer
 
     def prompt_ids(self, row: dict) -> list[int]:
@@ -134,7 +134,7 @@ def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[
 
 
 def _policy(
-    config: ScoreConfig | SelfPlayConfig, base: object, backend: str, prompts: list[list[int]], tokenizer: object,
+    config: ScoreConfig | SelfPlayConfig, base: Any, backend: str, prompts: list[list[int]], tokenizer: Any,
     say: Callable[[str], None],
 ) -> Policy:  # fmt: skip
     """Returns a policy whose log-probs have been probed. Raises ConfigError."""
@@ -150,15 +150,15 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     """Loads the rows and the judge of answers. Raises ConfigError for every mistake that shows without a model."""
     target = config.dataset.target_field
     is_chat = isinstance(config, SelfPlayConfig)
-    columns = chat_columns(config.prompts) if is_chat else columns_of(config.prompts.user)
-    prompts = config.prompts
+    prompts: Any = config.prompts
+    columns = chat_columns(prompts) if is_chat else columns_of(prompts.user)
     splits = load_splits(
         config.dataset,
         columns,
         lambda row: text_of(chat_of(row, prompts)) if is_chat else filled(prompts.user, row, "prompts.user"),
     )
     judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
-    if is_chat:
+    if isinstance(config, SelfPlayConfig):
         _check_templates(config, set(splits.train[0]))
     return splits, judge
 
@@ -184,7 +184,7 @@ def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
                 )
 
 
-def chat_renderer(config: SelfPlayConfig, tokenizer: object) -> ChatRenderer:
+def chat_renderer(config: SelfPlayConfig, tokenizer: Any) -> ChatRenderer:
     """Returns the policy's prompts, with thinking on or off by the config. Raises ConfigError if that has no effect."""
     prompts = ChatRenderer(tokenizer, dict(config.model.chat_template_kwargs))
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}

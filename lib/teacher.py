@@ -14,7 +14,7 @@ from lib.generators import Reply, Request
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.remote import Outcome, Remote
-from lib.replies import seed_of
+from lib.reply_cache import seed_of
 from lib.rewards import Judge
 from lib.selfplay import Game
 from lib.tree import Group, judged
@@ -87,7 +87,7 @@ class Teacher:
 
     def _wishes(self, each: Game, step: int) -> list[str]:
         settings, draw = self.settings, random.Random(f"{self.config.seed}/{step}/{each.group.prompt.number}")
-        wishes = []
+        wishes: list[str] = []
         if draw.random() < getattr(settings.hint, each.outcome):
             wishes.append(draw.choice(settings.hint.modes))
         if draw.random() < settings.solve.probability:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from lib.config import ChatSampling
 from lib.generators import Call, ChatGenerator, Reply, ReplyError, Request, Usage
-from lib.parsing import last_json_object, read_json, without_special_tokens
+from lib.parsing import last_json_object, read_json, without_special_tokens, writable
 from lib.tools import Toolbox, wire_name
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
@@ -51,8 +51,8 @@ class ToolLoop:
         generator: ChatGenerator,
         sampling: ChatSampling,
         toolbox: Toolbox,
-        protocol: Literal["native", "json"] = "native",
-        result_role: Literal["tool", "user"] = "user",
+        protocol: str = "native",  # or "json"
+        result_role: str = "user",  # or "tool"
     ):
         """Sets the role of results in the JSON protocol, `result_role`; native results always have the role `tool`."""
         self.generator, self.sampling, self.toolbox = generator, sampling, toolbox
@@ -120,12 +120,12 @@ class ToolLoop:
         episode.usage += reply.usage
         episode.reasoning_ended = reply.reasoning_ended
         said = reply.whole(thinking.open_tag, thinking.close_tag)
-        message = {"role": "assistant", "content": said if thinking.keep else reply.text}
+        message: dict[str, Any] = {"role": "assistant", "content": said if thinking.keep else reply.text}
         written = reply.written(thinking.open_tag, thinking.close_tag)
         calls, answer = [], written if reply.reasoning_ended else ""
         if self.toolbox and self.protocol == "native":
             calls = [
-                Call(_writable(call.name), call.arguments, f"call{episode.turns:02d}{number:03d}")  # theirs are random
+                Call(writable(call.name), call.arguments, f"call{episode.turns:02d}{number:03d}")  # theirs are random
                 for number, call in enumerate(reply.calls)
             ]
             if calls:
@@ -189,7 +189,7 @@ def _arguments(call: Call) -> Any:
         return read_json(call.arguments or "{}")
     except ValueError:
         found, _ = last_json_object(call.arguments)
-        return _writable(call.arguments) if found is None else found
+        return writable(call.arguments) if found is None else found
 
 
 def _as_message(call: Call) -> dict[str, Any]:
@@ -204,15 +204,10 @@ def _as_message(call: Call) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}
 
 
-def _writable(text: str) -> str:
-    """Replaces lone surrogates, which no tokenizer takes, with "?"."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _harmless(value: Any, limit: int) -> Any:
     """Returns a result without special tokens of chat templates, its texts cut to `limit` characters."""
     if isinstance(value, str):
-        value = without_special_tokens(_writable(value))
+        value = without_special_tokens(writable(value))
         return value if len(value) <= limit else value[:limit] + " ... (cut)"
     if isinstance(value, dict):
         return {_harmless(str(key), limit): _harmless(entry, limit) for key, entry in value.items()}

@@ -1,6 +1,6 @@
 """A dashboard beside the files of a run: W&B, TensorBoard or Trackio. No run depends on it.
 
-Whatever goes wrong in it is one warning, and the run goes on without it. What the variables of W&B say, such as
+Whatever goes wrong in it is one warning, and the run continues without it. What the variables of W&B say, such as
 WANDB_MODE, WANDB_PROJECT and WANDB_NAME, comes before the config.
 """
 
@@ -84,7 +84,7 @@ class Tracker:
             self._board = None
             reason = " ".join(str(error).split())[:200]
             self._warn(
-                f"tracking.backend: {self._name} failed ({type(error).__name__}: {reason}); the run goes on without "
+                f"tracking.backend: {self._name} failed ({type(error).__name__}: {reason}); the run continues without "
                 "it, and its own files have everything"
             )
 
@@ -169,7 +169,11 @@ class _Trackio:
         self._trackio.finish()
 
 
-BOARDS = {"wandb": _Wandb, "tensorboard": _TensorBoard, "trackio": _Trackio}
+BOARDS: dict[str, Any] = {
+    "wandb": _Wandb,
+    "tensorboard": _TensorBoard,
+    "trackio": _Trackio,
+}
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -185,7 +189,7 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield from _flat({f"{name[:-1]}{each['k']}": {**each, "k": None} for each in value})
 
 
-def _is_finite(value: object) -> bool:
+def _is_finite(value: Any) -> bool:
     return is_number(value) and math.isfinite(value)
 
 

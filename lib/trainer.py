@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,14 +110,22 @@ class Trainer:
     answer is `per_answer` completions.
     """
 
+    task: Any
+    config: Any
     stages: list[Stage]
-    global_step: int
     sampler: Any
     per_answer: int
     work: Callable[[], Iterable[Work]]
     measure: Callable[..., dict]
 
-    def __init__(self, task: Task | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int):
+    @property
+    def global_step(self) -> int:
+        """Returns the optimizer steps done over all stages."""
+        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
+
+    def __init__(
+        self, task: Task | ChatTask, accelerator: Any, *, resume: bool | Path, allow_change: bool, profile: int
+    ):
         self.task, self.config = task, task.config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
@@ -150,7 +159,7 @@ class Trainer:
         """Opens and locks the run directory, restores its state if `--resume` finds one, and catches signals."""
         config, several = self.config, self.accelerator.num_processes > 1
         with (
-            RunLog(config.run_dir, self._resume, self.accelerator.is_main_process, streams) as self.log,
+            RunLog(config.run_dir, bool(self._resume), self.accelerator.is_main_process, streams) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
             self.tracker,
         ):
@@ -290,7 +299,7 @@ class Trainer:
                 continue
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             numbers = self.step(
-                lambda part=part, is_first=is_first: self._accumulate(credit, part, objective, old_logp, is_first),
+                partial(self._accumulate, credit, part, objective, old_logp, is_first),
                 rate=rate,
                 max_grad_norm=self.config.optimizer.max_grad_norm,
                 advantage=credit.advantage,
@@ -551,7 +560,7 @@ class Trainer:
         self.screen.say(f"saved at {where}; go on with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
-    def save_adapter(self, stage: int, tokenizer: object) -> None:
+    def save_adapter(self, stage: int, tokenizer: Any) -> None:
         """Saves the adapter and the tokenizer in `stage<N>/`. Raises StorageError."""
         if self.accelerator.is_main_process:
             folder = self.config.run_dir / f"stage{stage}"

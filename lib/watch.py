@@ -30,7 +30,7 @@ COLLAPSE = "collapse"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a rule has found: a quantity was `before` and is `now`, the mean of its last `over` steps."""
+    """A finding of a rule: a quantity was `before` and is `now`, the mean of its last `over` steps."""
 
     before: float
     now: float
@@ -305,7 +305,7 @@ CHECKS = (
     Check("length_shrank", ("length",), shorter, "tokens per answer",
           "read the texts in generations.jsonl: something is left out; set reward.format, or raise the KL weight"),
     Check("truncated", ("truncated",), share_moved(+0.15), "share of answers that ran out of tokens",
-          "raise generation.max_new_tokens, or read in generations.jsonl what the answers go on with"),
+          "raise generation.max_new_tokens, or read in generations.jsonl how the answers continue"),
     Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "entropy in nats per token",
           LOWER_RATE, collapse=True),
     Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "entropy in nats per token",
@@ -415,7 +415,9 @@ class Watch:
         stage = row.get("stage", 1)
         told = []
         if stage != self._stage:
-            told = [self._end(name, stage, row["step"], "with its stage") for name in self._on_in_steps()]
+            told = [
+                self._end(name, {"stage": stage, "step": row["step"]}, "with its stage") for name in self._on_in_steps()
+            ]
             self.history, self._stage = History(self._quantities), stage
         self.history.add(row)
         for check in self._checks:
@@ -436,8 +438,8 @@ class Watch:
 
     def forget(self, text: str = "") -> list[Alarm]:
         """Forgets the recent steps and ends all alarms after a return to an earlier checkpoint, another policy."""
-        place = (self._stage or 1, self.history.steps[-1] if self.history.steps else 0)
-        told = [self._end(name, *place, text or "by going back") for name in list(self._on)]
+        place = {"stage": self._stage or 1, "step": self.history.steps[-1] if self.history.steps else 0}
+        told = [self._end(name, place, text or "by going back") for name in list(self._on)]
         self.history = History(self._quantities)
         return told
 
@@ -484,14 +486,14 @@ class Watch:
             back = now is not None and abs(now - seen.before) < abs(seen.now - seen.before) / 2
             if back and check.rule(self.history, key) is None:
                 self.history.clear(key)  # otherwise the recovery would raise an alarm of its own
-                yield self._end(name, self._stage, step, f"back at {_short(now)}")
+                yield self._end(name, {"stage": self._stage, "step": step}, f"back at {_short(now)}")
             return
         worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
         seen = None if worse & self._on.keys() else check.rule(self.history, key)
         if seen:
             what = check.what + _attempt(key)
             text = f"{what}: {_short(seen.before)} -> {_short(seen.now)} since step {self.history.since(key, seen)}"
-            yield self._begin(name, check.collapse, self._stage, step, seen, f"{text}; {check.turn}")
+            yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, f"{text}; {check.turn}")
 
     def _on_in_steps(self) -> list[str]:
         return [name for name, state in self._on.items() if not name.startswith("held_out")]
@@ -506,12 +508,12 @@ class Watch:
         best = self._best
         if not best or len(best["outcomes"]) != len(outcomes) or now > best["value"]:
             self._best = self._last
-            return [self._end(name, *place.values(), f"back at {_short(now)}") for name in self._on_held_out()]
+            return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
         change = now - best["value"]
         half = _half(paired_delta_interval(best["outcomes"], outcomes))
         is_lower = change < -BEYOND * half and change <= -FELL
         if not is_lower:
-            return [self._end(name, *place.values(), f"back at {_short(now)}") for name in self._on_held_out()]
+            return [self._end(name, place, f"back at {_short(now)}") for name in self._on_held_out()]
         told = []
         text = (
             f"held-out accuracy {_short(best['value'])} at {_place(best)} -> {_short(now)}, paired interval "
@@ -521,15 +523,15 @@ class Watch:
         is_gone = change <= -COLLAPSED_BY
         turn = f"go back to the checkpoint of {_place(best)}, with a lower optimizer.learning_rate"
         if is_gone and "held_out_fell" in self._on:
-            told.append(self._end("held_out_fell", *place.values(), "by falling further"))
+            told.append(self._end("held_out_fell", place, "by falling further"))
         name = "held_out_collapsed" if is_gone or "held_out_collapsed" in self._on else "held_out_fell"
         if name not in self._on:
-            told.append(self._begin(name, is_gone, *place.values(), seen, f"{text}; {turn}"))
+            told.append(self._begin(name, is_gone, place, seen, f"{text}; {turn}"))
         gained = None if reward is None or best["reward"] is None else reward - best["reward"]
         if gained is not None and gained > 0.02 * max(1.0, abs(best["reward"])) and "held_out_gamed" not in self._on:
             text = f"reward in training {_short(best['reward'])} -> {_short(reward)} while {text}"
-            turn = "the reward pays what accuracy does not count: read generations.jsonl and mend reward.fn"
-            told.append(self._begin("held_out_gamed", False, *place.values(), seen, f"{text}; {turn}"))
+            turn = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
+            told.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {turn}"))
         return told
 
     def _reward(self) -> float | None:
@@ -546,31 +548,31 @@ class Watch:
             return []
         if not best or loss <= best["value"]:
             self._best = {"value": loss, "train": train, "risen": 0, **place}
-            return [self._end(name, *place.values(), f"back at {_short(loss)}")] if name in self._on else []
+            return [self._end(name, place, f"back at {_short(loss)}")] if name in self._on else []
         rose = loss > best["value"] + LOSS_ROSE * max(1.0, best["value"]) and train < best["train"]
         best["risen"] = best["risen"] + 1 if rose else 0
         if best["risen"] < 2 or name in self._on:  # one evaluation may be a coincidence
             return []
         text = (
             f"held-out loss {_short(best['value'])} at {_place(best)} -> {_short(loss)} while that of training went "
-            f"{_short(best['train'])} -> {_short(train)}: rows are learned by heart; lower train.epochs or train.steps"
+            f"{_short(best['train'])} -> {_short(train)}: the rows are being memorized; lower train.epochs or "
+            "train.steps"
         )
-        return [self._begin(name, False, *place.values(), Seen(best["value"], loss, 1), text)]
+        return [self._begin(name, False, place, Seen(best["value"], loss, 1), text)]
 
     # -- both
 
-    def _begin(self, name: str, collapse: bool, stage: int, step: int, seen: Seen, text: str) -> Alarm:
+    def _begin(self, name: str, collapse: bool, place: dict[str, int], seen: Seen, text: str) -> Alarm:
         severity = COLLAPSE if collapse else "warning"
         self._on[name] = {"seen": asdict(seen), "told": len(self._told)}
-        place = {"stage": stage, "step": step}
         self._told.append({"alarm": name, "severity": severity, "begin": place, "end": None, "how": "", "text": text})
-        return Alarm(name, "begins", severity, stage, step, text)
+        return Alarm(name, "begins", severity, text=text, **place)
 
-    def _end(self, name: str, stage: int, step: int, how: str) -> Alarm:
+    def _end(self, name: str, place: dict[str, int], how: str) -> Alarm:
         told = self._told[self._on.pop(name)["told"]]
-        told["end"], told["how"] = {"stage": stage, "step": step}, how
+        told["end"], told["how"] = place, how
         text = f"over: {told['alarm']}, which began at {_place(told['begin'])}, {how}"
-        return Alarm(name, "ends", told["severity"], stage, step, text)
+        return Alarm(name, "ends", told["severity"], text=text, **place)
 
 
 def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:

@@ -58,10 +58,8 @@ class Program:
     seed: int = 0  # of `random`, in the program and in the tests
 
 
-class TestVerdict(NamedTuple):
+class CaseVerdict(NamedTuple):
     """The verdict on one test, and a line for people."""
-
-    __test__ = False  # for pytest, which collects by name
 
     verdict: str
     detail: str
@@ -71,7 +69,7 @@ class TestVerdict(NamedTuple):
 class Verdict:
     """The verdict on one program."""
 
-    tests: tuple[TestVerdict, ...]
+    tests: tuple[CaseVerdict, ...]
     rung: str
     seconds: float = 0.0  # as counted against the limit: computing and sleeping, not waiting for a core
     memory_bytes: int = 0  # the program's largest resident size, the interpreter's included
@@ -227,20 +225,20 @@ class Worker:
         if verdicts is None and not report["overdue"] and may_ask and not self.is_healthy():
             raise WorkerLost("no verdict")
         if verdicts is None:
-            verdicts = [TestVerdict("died", "the program took the tests down with it")] * len(program.tests)
+            verdicts = [CaseVerdict("died", "the program took the tests down with it")] * len(program.tests)
         why = _limit_reached(report, program) or _killed_by(report)
         if why:
-            verdicts = [TestVerdict(*why) if test.verdict == "died" else test for test in verdicts]
+            verdicts = [CaseVerdict(*why) if test.verdict == "died" else test for test in verdicts]
         return self._judged(verdicts, program, report["seconds"], report["memory"], report)
 
-    def _judged(self, tests: list[TestVerdict], program: Program, seconds: float, memory: int, report: dict) -> Verdict:
+    def _judged(self, tests: list[CaseVerdict], program: Program, seconds: float, memory: int, report: dict) -> Verdict:
         passed = all(test.verdict == "pass" for test in tests)
         starved = self.shares_threads and not report["crowd"] and _may_use_threads(program)
         doubtful = not passed and (starved or report["struck"])
         return Verdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
 
     def _judge_scripts(self, program: Program) -> Verdict:
-        verdicts: list[TestVerdict] = []
+        verdicts: list[CaseVerdict] = []
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
             if lost is None:
@@ -253,7 +251,7 @@ class Worker:
         return self._judged(verdicts, program, seconds, memory, self._last)
 
     def _same(self, verdict: str, detail: str, program: Program) -> Verdict:
-        return Verdict((TestVerdict(verdict, detail),) * len(program.tests), self.rung.name)
+        return Verdict((CaseVerdict(verdict, detail),) * len(program.tests), self.rung.name)
 
     def _exchange(
         self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()
@@ -390,17 +388,17 @@ def _sendable(source: str) -> tuple[bytes, str]:
     try:
         source.encode("utf-8")
     except UnicodeEncodeError as error:
-        return b"", f"the source is no text: {error.reason}"
+        return b"", f"the source is not text: {error.reason}"
     if "\0" in source:
         return b"", "the source holds a NUL"
     return wire.frame({"source": source.removeprefix("\ufeff")}), ""
 
 
-def _verdicts(answer: bytes, count: int) -> list[TestVerdict] | None:
+def _verdicts(answer: bytes, count: int) -> list[CaseVerdict] | None:
     """Returns the examiner's verdicts, None unless there is one for each test."""
     if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "little"):
         return None
-    verdicts = [TestVerdict(name, shown(detail)) for name, detail in wire.unframed(answer[4:])["verdicts"]]
+    verdicts = [CaseVerdict(name, shown(detail)) for name, detail in wire.unframed(answer[4:])["verdicts"]]
     return verdicts if len(verdicts) == count else None
 
 
@@ -443,17 +441,17 @@ def _ending(report: dict, stderr: bytes, program: Program) -> str:
     return "load_error" if last_line.startswith((b"SyntaxError", b"IndentationError", b"TabError")) else "exception"
 
 
-def _compared(run: Run, expected: str) -> TestVerdict:
+def _compared(run: Run, expected: str) -> CaseVerdict:
     """Compares the output, ignoring blanks at line ends and empty lines at the end; a failed script cannot pass."""
     if run.ending != "finished":
         error = run.stderr.strip().rpartition("\n")[2]
-        return TestVerdict(run.ending, shown(f"{run.ending}{': ' + error if error else ''}"[:300]))
+        return CaseVerdict(run.ending, shown(f"{run.ending}{': ' + error if error else ''}"[:300]))
     got, wanted = _lines(run.stdout), _lines(expected)
     if got == wanted:
-        return TestVerdict("pass", "")
+        return CaseVerdict("pass", "")
     number = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), min(len(got), len(wanted)))
     there, here = (repr(lines[number])[:100] if number < len(lines) else "nothing" for lines in (got, wanted))
-    return TestVerdict("wrong", f"line {number + 1} of the output: got {there}, expected {here}")
+    return CaseVerdict("wrong", f"line {number + 1} of the output: got {there}, expected {here}")
 
 
 def _lines(text: str) -> list[str]:

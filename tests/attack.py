@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile import ATTACKS, CONTROLS
 
-from lib.ladder import climb
+from lib.isolation import try_rungs
 from lib.worker import Program, Worker, WorkerLost
 
 TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
@@ -63,7 +63,7 @@ def main() -> int:
     args = options.parse_args()
     os.environ[SECRET] = "the secret"
     with tempfile.TemporaryDirectory(prefix="rematch-home-") as home:
-        rung = climb(args.rung, args.allow_unsafe)[-1].rung
+        rung = try_rungs(args.rung, args.allow_unsafe)[-1].rung
         findings = attack(rung, Path(home), args.workers, args.only, args.limit, args.every)
     show(findings)
     if args.json:

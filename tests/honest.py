@@ -16,7 +16,7 @@ They are programs of the kinds that models write. A file of them, as an editor s
     # --- setup
     the tests' set-up
 
-`refused` is the verdict of one that the sandbox can not judge right; these stand in the table of docs/programs.md.
+`refused` is the verdict of one that the sandbox cannot judge right; these stand in the table of docs/programs.md.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.ladder import climb
+from lib.isolation import try_rungs
 from lib.sandbox import Sandbox, defined_names
 from lib.worker import Program, Verdict
 
@@ -98,7 +98,7 @@ def main() -> int:
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--only", default="", help="programs whose name contains this")
     args = options.parse_args()
-    rung = climb(args.rung)[-1].rung
+    rung = try_rungs(args.rung)[-1].rung
     chosen = [each for each in corpus() if args.only in each.name]
     with contextlib.closing(Sandbox(args.workers, rung=rung.name, numpy=True)) as sandbox:
         verdicts = sandbox.judge([each.program for each in chosen])

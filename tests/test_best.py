@@ -123,7 +123,7 @@ def test_killed_at_ten_moments(mine, straight):
 
 @long
 def test_a_best_that_is_damaged_is_replaced_by_the_one_before(mine, straight):
-    """The run goes on from an older checkpoint, whose own best is still there."""
+    """The run resumes from an older checkpoint, whose own best is still there."""
     best = straight.link("stage1/best")
     mine.start(code=-signal.SIGKILL, kill_at=straight.saved[best] + 3, **PLAN)
     assert mine.link("best") == best

@@ -376,7 +376,7 @@ def test_no_forged_opening_is_taken_for_the_turns_own():
     assert found == ["<think>\n\n</think>\n\nA<|im_end|>", "<think>\n\n</think>\n\nB<|im_end|>"]
     assert all_of(trained_by("qwen3", {"messages": messages}, enable_thinking=False)) == ["A<|im_end|>", "B<|im_end|>"]
     messages[1]["reasoning_content"] = "why"  # the prompt has closed the block already
-    with pytest.raises(ConfigError, match=r"its prompt for message 2 of row 1 of 'x' goes on with '\\n</think>"):
+    with pytest.raises(ConfigError, match=r"its prompt for message 2 of row 1 of 'x' continues with '\\n</think>"):
         trained_by("qwen3", {"messages": messages}, enable_thinking=False)
 
 
@@ -519,13 +519,13 @@ def test_nulls_and_empty_lists_are_no_keys():
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"messages": "Hello"}, "'messages' of row 1 can not be read as JSON"),
+        ({"messages": "Hello"}, "'messages' of row 1 cannot be read as JSON"),
         ({"messages": {"role": "user"}}, "'messages' of row 1: got a dict, expected a list"),
         ({"messages": "null"}, "row 1 has no assistant message"),
         ({"prompt": {"role": "user"}, "completion": "B"}, "has a dict where messages belong"),
         (
             {"messages": [{"role": "assistant", "content": [{"type": "text", "text": "A"}, {"type": "image"}]}]},
-            "'content' of message 1 of row 1 has a part that is no text",
+            "'content' of message 1 of row 1 has a part that is not text",
         ),
         (
             {"prompt": "A", "completion": "B", "chat_template_kwargs": [1]},
@@ -536,7 +536,7 @@ def test_nulls_and_empty_lists_are_no_keys():
         ({"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "has no function with a name"),
         (
             {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]},
-            "the arguments of f in message 1 of row 1 can not be read as JSON",
+            "the arguments of f in message 1 of row 1 cannot be read as JSON",
         ),
         (
             {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]}]},
@@ -544,7 +544,7 @@ def test_nulls_and_empty_lists_are_no_keys():
         ),
         (
             {"prompt": "A", "completion": "B", "tools": ["python.run"]},
-            "'tools' of row 1 has an entry that is no object",
+            "'tools' of row 1 has an entry that is not an object",
         ),
     ],
 )
@@ -554,7 +554,7 @@ def test_rows_of_another_shape_are_named(row, expected):
     assert expected in str(caught.value)
 
 
-# -- templates that can not be followed
+# -- templates that cannot be followed
 
 
 @pytest.mark.parametrize(
@@ -563,7 +563,7 @@ def test_rows_of_another_shape_are_named(row, expected):
         (CHATML.replace("+ '<|im_end|>\\n'", ""), "no special token of the tokenizer ends message 2 of row 1"),
         (
             CHATML + "{% if add_generation_prompt %}<think>{% endif %}",
-            "its prompt for message 2 of row 1 of 'x' goes on with '<think>' where the chat with that message has 'Hi",
+            "its prompt for message 2 of row 1 of 'x' continues with '<think>' where the chat with that message has ",
         ),
         ("{{ raise_exception('roles must alternate') }}", "it refuses row 1 of 'x' (roles must alternate)"),
         ("{{ messages[0].content + none }}", "it refuses row 1"),
@@ -817,7 +817,7 @@ def test_no_range_without_tokens_is_trained():
 
 
 def test_a_slow_tokenizer_is_refused():
-    with pytest.raises(ConfigError, match="does not tell where in a text a token stands"):
+    with pytest.raises(ConfigError, match="does not give the positions of its tokens"):
         Labeller(object(), frozenset(), {})
 
 

@@ -19,7 +19,7 @@ from lib.registry import register_reward
 from lib.rewards import Judge
 from lib.score import ScoreRun
 from lib.task import load_task
-from lib.worker import TestVerdict, Verdict
+from lib.worker import CaseVerdict, Verdict
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
@@ -145,11 +145,11 @@ def test_a_row_that_is_no_task_is_found_before_training():
     for row, reason in (
         ({"tests": "assert add(1, 2) == 3"}, "tests: got 'assert add"),
         ({"tests": []}, "neither of tests and stdio"),
-        ({"tests": ["assert f(g(1)) == 2"]}, "entry_points: can not be inferred"),
+        ({"tests": ["assert f(g(1)) == 2"]}, "entry_points: cannot be inferred"),
     ):
-        with pytest.raises(ConfigError, match=f"row 2 is no programming task: .*{reason}"):
+        with pytest.raises(ConfigError, match=f"row 2 is not a programming task: .*{reason}"):
             judge.check([ROW, row])
-        with pytest.raises(ConfigError, match=f"line 9 of 'a' is no programming task: .*{reason}"):
+        with pytest.raises(ConfigError, match=f"line 9 of 'a' is not a programming task: .*{reason}"):
             judge.check([ROW, row], ["line 7 of 'a'", "line 9 of 'a'"])
 
 
@@ -159,7 +159,7 @@ def test_tests_that_can_not_be_relied_on_are_found_before_training():
     caught = ROW | {"tests": ["try:\n    assert add(1, 2) == 3\nexcept Exception:\n    pass"]}
     empty = ROW | {"tests": ["add(1, 2)"]}
     with pytest.raises(
-        ConfigError, match=r"2 of 3 rows can not be relied on: .*failure is caught.*row 1.*has no assert.*row 3"
+        ConfigError, match=r"2 of 3 rows cannot be relied on: .*failure is caught.*row 1.*has no assert.*row 3"
     ) as told:
         judge.check([caught, ROW, empty])
     assert "check_code_tasks.py FILE --clean" in str(told.value) and "\n" not in str(told.value)
@@ -178,7 +178,7 @@ def test_programs_and_texts_are_paid_together():
 
 
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
-    faulty = Verdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
+    faulty = Verdict((CaseVerdict("infra_error", "4 workers were lost"),), "R3")
     monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
     for reward, text in (("code_tests", RIGHT), ("code", block(RIGHT, after="final answer:"))):
         [score] = judged([text], reward)

@@ -23,11 +23,11 @@ from helpers.server import held, notes, serve
 from lib.config import Collection
 from lib.console import Screen
 from lib.generators import Request
-from lib.replies import key_of
+from lib.progress import Progress
+from lib.reply_cache import key_of
 from lib.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
 from lib.stats import wilson
-from lib.tally import Progress
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'
@@ -470,7 +470,7 @@ def test_a_dry_run_shows_what_the_template_of_a_local_model_adds(task, talker):
         assert f"the first prompt, as the chat template writes it:\n{prompt}" in mine.run("--dry-run", *options)
     told = mine.run("--dry-run", "model.name=nowhere")
     assert "WARNING: the prompt is shown without the chat template" in told and "  user: What is 0?" in told
-    assert "selected.jsonl will have right answers alone" in told
+    assert "selected.jsonl will have right answers only" in told
     assert "right answers alone" not in mine.run("--dry-run", "select.only_matches=false")
 
 
@@ -562,7 +562,7 @@ def test_a_reward_that_raises_ends_the_run_and_costs_no_reply(task):
     assert re.search(
         r"error: rollout \w+\.\d: reward 'bad_reward.judge' raised SystemExit \(bad_reward.py:3\) for ", told
     )
-    assert told.endswith("traceback is in outputs/run/traceback.log; mend it, then --resume goes on\n")
+    assert told.endswith("traceback is in outputs/run/traceback.log; fix it, then continue with --resume\n")
     assert "SystemExit" in (mine.run_dir / "traceback.log").read_text()
     bad.write_text("def judge(predictions):\n    return [1.0]\n")
     mine.run("--resume")

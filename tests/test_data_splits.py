@@ -118,7 +118,7 @@ def test_where_only_first_rows_are_used_that_is_said(tmp_path):
     assert load(tmp_path, max_train_rows=5, test_split_size=4).notes == []
     assert load(tmp_path, max_train_rows=4).notes == [
         f"held out are the first 2 of 4 rows of '{tmp_path}' (validation)",
-        "train rows are the first 4 that are left (dataset.max_train_rows)",
+        "train rows are the first 4 that remain (dataset.max_train_rows)",
     ]
 
 
@@ -234,7 +234,7 @@ def test_broken_lines_are_listed_up_to_ten_and_counted(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"question": "1", "answer": "1"}\n\n[1]\n' + "{oops\n" * 11)
     text = message(path)
-    assert "12 bad rows" in text and "line 3: got list, expected an object" in text and "line 4: " in text
+    assert "12 bad rows" in text and "line 3: got list, expected a JSON object" in text and "line 4: " in text
     assert "line 12: " in text and "line 13" not in text and "and 2 more" in text
 
 
@@ -248,7 +248,7 @@ def test_csv_rows_of_another_width_are_named(tmp_path):
 def test_text_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"question": "1"}\n{"question": "\xff"}\n')
-    assert "line 2: 'utf-8' codec" in message(path)
+    assert "line 2: not JSON ('utf-8' codec" in message(path)
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_mistakes_in_the_source_are_one_sentence(tmp_path):
     assert "holds no .json .jsonl .csv .parquet file" in message(tmp_path)
     assert "expected a file that ends in .json" in message(write(tmp_path / "rows.txt", rows(0, 3)))
     (tmp_path / "no.parquet").write_text("x")
-    assert "is no Parquet" in message(tmp_path / "no.parquet")
+    assert "is not Parquet" in message(tmp_path / "no.parquet")
     (tmp_path / "no.json").write_text("[1, 2")
-    assert "is no JSON" in message(tmp_path / "no.json")
+    assert "is not JSON" in message(tmp_path / "no.json")
     (tmp_path / "both").mkdir()
     write(tmp_path / "both" / "train.jsonl", rows(0, 3))
     (tmp_path / "both" / "train.csv").write_text("question,answer\n1,2\n")
@@ -302,8 +302,8 @@ def test_an_unreachable_hub_is_one_sentence_and_soon(tmp_path, monkeypatch, offl
     started = time.monotonic()
     text = message("nobody/nothing", config_name="main")
     assert text == (
-        "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the hub can not be "
-        "reached; give dataset.name=PATH of a local file, or connect"
+        "dataset.name: data set 'nobody/nothing' could not be loaded: not a local path, and the Hugging Face Hub "
+        "cannot be reached; give dataset.name=PATH of a local file, or connect"
     )
     assert time.monotonic() - started < 10
     assert offline == datasets.config.HF_HUB_OFFLINE
@@ -401,7 +401,7 @@ def test_a_row_without_a_right_answer_is_left_out_and_named(tmp_path, bad):
     assert splits.train == [row for row in whole.train if row["question"] != content[bad]["question"]]
     assert splits.test == [row for row in whole.test if row["question"] != content[bad]["question"]]
     for row, place in zip(splits.train + splits.test, splits.train_places + splits.test_places, strict=True):
-        assert row == content[place.index]  # those behind it, too
+        assert row == content[place.number]  # those behind it, too
     assert splits.fingerprint == answered(path, content).fingerprint != whole.fingerprint  # what a resume compares
 
 
@@ -435,7 +435,7 @@ def test_a_column_that_mostly_has_no_right_answers_is_a_mistake(tmp_path, withou
         answered(tmp_path / "a.json", content)
     assert str(caught.value) == (
         f"dataset.target_field: 13 of 25 train rows have no target, first entry {bad[0] + 1} of '{tmp_path / 'a.json'}'"
-        " ('answer' is empty); name another column or extractor, or mend these rows"
+        " ('answer' is empty); name another column or extractor, or fix these rows"
     )
     with pytest.raises(ConfigError, match=r"(?s)25 of 25 train .*did you mean 'answer'.*\n.*15 of 15 held-out "):
         answered(tmp_path / "a.json", content, target_field="answr")

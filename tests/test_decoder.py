@@ -32,7 +32,7 @@ def policy(make_policy):
 
 
 def second(path, completion):
-    """Most conversations go on; some with a text of their own, one ends, and budgets and copies differ."""
+    """Most conversations continue; some with a text of their own, one ends, and budgets and copies differ."""
     if len(path) == 3 or path == (3, 1):
         return None
     start = PROMPTS[path[0]] if path[1] != 2 else [19, 18]
@@ -40,7 +40,7 @@ def second(path, completion):
 
 
 def goes_on(path, completion):
-    """Every conversation goes on from the very tokens that it has."""
+    """Every conversation continues from the very tokens that it has."""
     return Turn([*PROMPTS[path[0]], *completion.ids, *RETRY], 9, K2) if len(path) == 2 else None
 
 
@@ -419,7 +419,7 @@ def length_with(ids, ends):
 
 
 def spread_of(rows, ends):
-    """How differently long these ends make the rows, and how many they let go on."""
+    """How differently long these ends make the rows, and how many they let continue."""
     lengths = sorted(length_with(row, ends) for row in rows)
     return len({*lengths}), lengths[-1] - lengths[len(rows) // 2]
 

@@ -249,7 +249,7 @@ def test_bfloat16_is_not_merged_and_decodes_all_the_same():
     policy.backbone.rotary_emb.register_forward_hook(lambda *_: asked.append(1))
     decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=4, columns=16)
     written = generate(policy, {(0,): Turn([5, 6, 7], 8, 4)}, decoding)
-    assert len(asked) == 1  # for all steps: Unsloth's asks the GPU for the last position, which can not be recorded
+    assert len(asked) == 1  # for all steps: Unsloth's asks the GPU for the last position, which cannot be recorded
     for completion in written.values():
         row = torch.tensor([5, 6, 7, *completion.ids])
         at = torch.arange(3, 11)

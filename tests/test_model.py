@@ -418,7 +418,9 @@ def test_what_can_not_be_loaded_is_one_sentence(tiny, tiny_folder, tmp_path, mon
         each.save_pretrained(broken)
     (broken / "model.safetensors").write_bytes(b"no weights")
     assert f"'{broken}' could not be loaded (" in sentence(name=str(broken))
-    assert "'no_such_file.jinja' is no file" in sentence(name=str(tiny_folder), chat_template="no_such_file.jinja")
+    assert "'no_such_file.jinja' is neither a file nor Jinja text" in sentence(
+        name=str(tiny_folder), chat_template="no_such_file.jinja"
+    )
 
 
 def test_a_folder_without_a_tokenizer_is_named(tiny, tmp_path):

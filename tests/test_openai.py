@@ -172,7 +172,7 @@ VERDICTS = {  # a reply, or the kinds of errors, and how many calls that takes w
 SENTENCES = {
     "hang": "no reply within 0.7 s", "drip": "no reply within 0.7 s", "rate_limit_bare": "HTTP 429 rate_limit_exceeded",
     "server_error": "upstream is unwell, 2 times", "close": "the connection broke", "big": "more than 1000000 bytes",
-    "html": "no JSON, 88 bytes that begin '<!DOCTYPE html>", "not_object": "JSON, but a", "error_200": "had an error",
+    "html": "not JSON, 88 bytes that begin '<!DOCTYPE html>", "not_object": "JSON, but a", "error_200": "had an error",
     "context_length": "maximum context length is 128 tokens", "quota": "top it up, then --resume",
     "unauthorized": "the key in endpoint.api_key_env is refused", "forbidden": "may not use this model",
     "not_found": "check endpoint.base_url",

@@ -174,6 +174,6 @@ def test_rows_that_hold_control_tokens_or_unknown_characters_are_told():
     assert outside.notes(zip(places, texts, strict=True)) == [
         "control tokens in the data are read as plain text: '<|user|>', '<|im_end|>' (2 rows, first line 2 of 'x')",
         "the tokenizer does not know '\xd7', '\xe9' (2 rows, first line 2 of 'x'): the model reads <|unk|> "
-        "there; clean the data, or take another model",
+        "there; clean the data, or use another model",
     ]
     assert outside.notes(zip(places, [["ab"]] * 5, strict=True)) == []

@@ -135,7 +135,7 @@ run_script(lambda: Judge("bad", timeout_s=0.5)(["a"], ["b"], {}))
 
 @pytest.mark.parametrize(
     ("how", "code", "told"),
-    [("catches_all", 7, "does not let itself be ended (<string>:"), ("computes_in_c", 1, "in computes_in_c")],
+    [("catches_all", 7, "cannot be interrupted (<string>:"), ("computes_in_c", 1, "in computes_in_c")],
 )
 def test_a_reward_that_can_not_be_ended_ends_the_process(how, code, told):
     done = subprocess.run(

@@ -104,7 +104,7 @@ def test_the_script_compares_runs_and_moments(folder, monkeypatch, capsys):
     ("second", "sources", "message"),
     [
         (single([1, 1], questions="others"), ["a", "b"], "answered different questions, 3 and 2 of them: measure both"),
-        ({"when": "pretrain", "temperature": 1.0, "step": 0}, ["a", "b"], "says nothing of single questions"),
+        ({"when": "pretrain", "temperature": 1.0, "step": 0}, ["a", "b"], "has no results of single questions"),
         (double([1, 0, 1], [1, 1, 1], temperature=1.0), ["a", "b"], "one has two attempts, the other single answers"),
         (single([1, 1, 1], temperature=0.5), ["a", "b"], "no two evaluations that were answered in the same way"),
         (single([1, 1, 1]), ["a"], "no two evaluations that were answered in the same way"),

@@ -522,7 +522,7 @@ def test_the_last_json_object(text, found):
         ('{"final_answer": "\\ud83d",}', answer("?")),
     ],
 )
-def test_a_broken_object_is_mended(text, found):
+def test_a_broken_object_is_repaired(text, found):
     assert last_json_object(text) == (found, True)
 
 

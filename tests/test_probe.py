@@ -106,7 +106,7 @@ def test_numbers_that_are_none_are_refused(make_policy):
 
 def test_what_a_models_own_code_raises_is_one_sentence(make_policy):
     model = make_policy().language_model
-    told = r"of type qwen3, can not be sampled.*AttributeError: no such thing\)"
+    told = r"of type qwen3, cannot be sampled.*AttributeError: no such thing\)"
     with pytest.raises(ConfigError, match=told), readable(model, "x"):
         raise AttributeError("no such thing\nand more of it")
     with pytest.raises(torch.OutOfMemoryError), readable(model, "x"):

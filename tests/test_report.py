@@ -373,10 +373,11 @@ def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
     page = page_of(monkeypatch, play)
     assert ("class", "warning") in page.attributes
     text = " ".join(page.text)
-    assert "7 games of 3 steps, between step 2 and step 4, have no result: the opponent was away, or an answer" in text
     assert (
-        "A teacher was asked for 9 hints and 6 solutions; 1 could not be had. 5 hints were used and 3 dropped" in text
+        "7 games of 3 steps, between step 2 and step 4, have no result: the opponent was unavailable, or an answer"
+        in text
     )
+    assert "A teacher was asked for 9 hints and 6 solutions; 1 failed. 5 hints were used and 3 dropped" in text
     assert "under them 4 of 20 retries were right, and 3 prompts were solved that had not been. 2 solutions" in text
     assert "5 games more could not be judged, or the opponent was missing." in text
 

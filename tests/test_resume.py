@@ -355,14 +355,14 @@ def test_damaged_adapters_of_a_finished_run_come_back(straight, tmp_path):
     for stage, damage, reason in DAMAGE:
         damage(mine.dir / f"stage{stage}")
         said = mine.start("--resume")
-        assert f"stage{stage} IS BROKEN and will be written anew: {reason}" in said
-        assert f"runs/tiny/stage{stage} was written anew from runs/tiny/stage{stage}/step_6" in said
+        assert f"stage{stage} IS BROKEN and will be rewritten: {reason}" in said
+        assert f"runs/tiny/stage{stage} was rewritten from runs/tiny/stage{stage}/step_6" in said
         mine.same_as(straight, reason)
     before = mine.contents()
     assert "IS BROKEN" not in mine.start("--resume") and mine.contents() == before
     flip(mine.dir / "stage1/step_6/optimizer.bin")
     flip(mine.dir / "stage1/tokenizer.json")
-    assert "stage1 cannot be written anew: runs/tiny/stage1/step_6 is broken too" in mine.start("--resume")
+    assert "stage1 cannot be rewritten: runs/tiny/stage1/step_6 is broken too" in mine.start("--resume")
 
 
 def test_adapters_are_on_the_disk_when_a_stage_ends(straight):
@@ -383,7 +383,7 @@ from pathlib import Path
 
 def odd_digits(predictions):
     rows = Path("runs/tiny/{stream}.jsonl")
-    if rows.exists() and len(rows.read_text().splitlines()) == {rows} and not Path("mended").exists():
+    if rows.exists() and len(rows.read_text().splitlines()) == {rows} and not Path("fixed").exists():
         for p in predictions:
             {fault}
     return [{{"odd": any(c in "13579" for c in p) / 4, "brief": -(len(p) // 4) / 40}} for p in predictions]
@@ -400,7 +400,7 @@ def odd_digits(predictions):
         every=2,
     ),
 )
-def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, fault, where, what):
+def test_a_reward_that_raises_is_told_and_fixed(mine, straight, stream, rows, fault, where, what):
     (mine.folder / "my_reward.py").write_text(BROKEN.format(stream=stream, rows=rows, fault=fault))
     said = mine.start(code=7)
     line = next(line for line in said.splitlines() if line.startswith("error: "))
@@ -409,7 +409,7 @@ def test_a_reward_that_raises_is_told_and_mended(mine, straight, stream, rows, f
     assert line.endswith("; the traceback is in runs/tiny/traceback.log; mend it, then --resume goes on")
     kept = (mine.dir / "traceback.log").read_text()
     assert f"    {fault}" in kept and what.partition(":")[0] in kept
-    (mine.folder / "mended").touch()
+    (mine.folder / "fixed").touch()
     mine.start("--resume")
     (mine.dir / "traceback.log").unlink()
     mine.same_as(straight)
@@ -422,7 +422,10 @@ def test_a_reward_that_raised_may_be_rewritten(mine, straight):
     mine.start(code=7)
     (mine.folder / "my_reward.py").write_text(REWARD)
     said = mine.start("--resume")
-    assert "the reward raised since it was saved, and the reward's code changed: a mended one goes on" in said
+    assert (
+        "the reward raised an error after it was saved, and the reward's code changed: continues with the change"
+        in said
+    )
     (mine.folder / "my_reward.py").write_text(REWARD.replace("40", "41"))
     assert "since it was saved, the reward's code changed under the same name" in refused(mine, "--resume")
     (mine.dir / "traceback.log").unlink()
@@ -446,7 +449,7 @@ def test_a_signal_ends_a_reward_that_hangs(mine, straight, stream, rows, number,
     forks.wait_for((mine.folder / "hangs").exists, process, mine.folder / "said.txt")
     os.kill(process.pid, number)
     assert told in mine.ended(process, code)
-    (mine.folder / "mended").touch()
+    (mine.folder / "fixed").touch()
     mine.start("--resume")
     mine.same_as(straight)
 

@@ -8,18 +8,19 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 
-from lib import registry
+from lib import killable, registry
 from lib.config import Reward, Sandbox, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.rewards import Judge, as_trl_reward, prepare, text_of
-from lib.rewards.math import gsm8k_hash, math_final_answer
-from lib.rewards.math import math as math_match
+from lib.rewards import Judge, as_trl_reward, formula, prepare, text_of
+from lib.rewards.formula import gsm8k_hash, math_final_answer
+from lib.rewards.formula import math as math_match
 
 GOOD = "<think>6 + 12</think>\n<answer>18</answer>"
 
@@ -288,30 +289,38 @@ def test_a_formula_that_never_ends_costs_two_seconds_and_works_outside_the_main_
 
 
 def test_an_interrupted_question_does_not_answer_the_next(monkeypatch):
-    from lib.rewards.math import _child
-
     math_match("x + 3", "3 + x")
-    real = _child._process.stdout
+    real = killable.in_daemon_thread
 
-    class Interrupted:
-        def readline(self):
-            raise KeyboardInterrupt
+    def interrupted(*work):
+        real(*work)
+        future = Future()
+        future.set_exception(KeyboardInterrupt())
+        return future
 
-        def __getattr__(self, name):
-            return getattr(real, name)
-
-    monkeypatch.setattr(_child._process, "stdout", Interrupted())
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(killable, "in_daemon_thread", interrupted)
         math_match("x + 4", "4 + x")  # True would lie in the pipe
     assert math_match("x + 4", "5 + x") is False
+    assert math_match("x + 5", "5 + x") is True
+
+
+def test_a_fork_that_ends_leaves_the_process_to_its_parent():
+    assert math_match("y + 3", "3 + y") is True
+    if not (child := os.fork()):
+        same = math_match("y + 4", "4 + y")  # by a process of its own
+        killable.weakref.finalize._exitfunc()  # as at the end of an interpreter
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    pool = formula._math_verify(os.getpid())
+    assert [helper._process.poll() for helper in pool._alive] == [None]
+    assert math_match("y + 5", "5 + y") is True
 
 
 def test_without_math_verify_the_judge_names_the_package(monkeypatch):
-    from lib.rewards.math import _Child
-
     monkeypatch.setitem(sys.modules, "math_verify", None)
-    monkeypatch.setattr("lib.rewards.math._child", _Child())
-    monkeypatch.setattr("lib.rewards.math._equivalent", lambda a, b: sys.modules["lib.rewards.math"]._child.ask(a, b))
+    for name in ("_math_verify", "_equivalent"):  # without what they keep
+        monkeypatch.setattr(formula, name, getattr(formula, name).__wrapped__)
     with pytest.raises(ConfigError, match="pip install math-verify"):
         Judge("exact_match", "identity", "math", [])
     assert Judge("exact_match", "identity", "exact", [])(["1/2"], ["0.5"], {})[0].match
@@ -485,7 +494,7 @@ def test_a_single_reward_with_a_weight_is_that_reward_and_no_more(shelf):
 
 
 def test_who_decides_the_match_of_a_sum(shelf):
-    """All that decide must agree; who refuses a text refuses it for all; who can not judge leaves it out for all."""
+    """All that decide must agree; who refuses a text refuses it for all; who cannot judge leaves it out for all."""
     for name, kinds in {"left": "rwrrmu", "right_too": "rrwrrr"}.items():
         says = {
             "r": Judged({"a": 1.0}, True, name), "w": Judged({"a": 1.0}, False),

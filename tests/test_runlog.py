@@ -201,7 +201,7 @@ def test_disk_full_keeps_rows_whole_and_in_order(tmp_path, caplog):
             log.sync()
             assert (tmp_path / "metrics.jsonl").read_bytes().endswith(b"}\n")
         assert 0 < len(rows_of(tmp_path)) < 50
-        assert caplog.text.count("training goes on") == 1
+        assert caplog.text.count("training continues") == 1
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         log.write("metrics", {"step": 50})
         assert [row["step"] for row in rows_of(tmp_path)] == list(range(51))

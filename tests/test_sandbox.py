@@ -1,4 +1,4 @@
-"""The sandbox from outside: verdicts, the pool, the ladder, and the corpus of hostile programs.
+"""The sandbox from outside: verdicts, the pool, the rungs, and the corpus of hostile programs.
 
 All of the corpus, on a rung of your choice: `python tests/attack.py --rung R3`.
 """
@@ -28,8 +28,8 @@ import pytest
 from conftest import WHOLE, fewer, long
 
 from lib.errors import SandboxError
+from lib.isolation import check, try_rungs
 from lib.jail import kernel
-from lib.ladder import check, climb
 from lib.sandbox import Sandbox, cores, defined_names
 from lib.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
 
@@ -131,7 +131,7 @@ F = "def f(x):\n    return x + 1\n"
         ("opaque", "def f(x): return list(range(10**6))", "assert f(1) == 2", "more than 500,000 parts"),
         ("unsupported_test", F, "assert f(1 == 2", "the test does not parse: SyntaxError"),
         ("unsupported_test", F, "f(1) == 2", "the test asserts nothing"),
-        ("unsupported_test", F, "assert f(lambda: 1) == 2", "an object of type function, which can not leave the test"),
+        ("unsupported_test", F, "assert f(lambda: 1) == 2", "an object of type function, which cannot leave the test"),
         ("unsupported_test", F, "assert f([0] * 10**6) == 2", "more than 500,000 parts"),
     ],
 )
@@ -784,7 +784,7 @@ def test_what_a_call_changed_is_carried_over_whatever_became_of_it(names):
             "x = []\ntry:\n    f(x, True)\nexcept KeyError as error:\n    assert error.args == (3,) and x == [1]",
             "assert g([]) == 3",
         )
-        == ["pass"] * 2 + ["opaque"]  # what was made of the argument can not be told, so nothing may rest on it
+        == ["pass"] * 2 + ["opaque"]  # what was made of the argument cannot be told, so nothing may rest on it
     )
 
 
@@ -1380,7 +1380,7 @@ def test_without_numpy_its_import_fails(judged):
     assert "ModuleNotFoundError" in text and "numpy" in text
 
 
-# --- the ladder ---
+# --- the rungs ---
 
 WITHOUT = """
 import ctypes, os, struct, sys
@@ -1498,9 +1498,9 @@ def test_what_every_rung_below_the_first_gives_is_refused_there(protected):
 
 def test_the_lowest_rung_gives_nothing_and_says_so():
     with pytest.raises(SandboxError) as raised:
-        climb("R1")
+        try_rungs("R1")
     assert raised.value.exit_code == 5
-    [only] = climb("R1", allow_unsafe=True)
+    [only] = try_rungs("R1", allow_unsafe=True)
     assert only.rung == R1
     assert not dict(only.attempts)["open a socket"]
 

@@ -27,7 +27,7 @@ from helpers.server import CLIENT_LEFT, held, notes, serve
 from lib.config import Endpoint, Thinking
 from lib.generators import Reply, ReplyError, Request
 from lib.remote import Remote
-from lib.replies import key_of, seed_of
+from lib.reply_cache import key_of, seed_of
 from lib.runlog import read_lines
 from lib.sampler import Sampler
 
@@ -103,7 +103,7 @@ class Run(moments.Run):
 
     def kept(self) -> set[str]:
         """The keys of all replies that are on the disk; none is there twice."""
-        found = [row["key"] for path in self.dir.glob("*_replies.jsonl") for row, *_ in read_lines(path)]
+        found = [row["key"] for path in self.dir.glob("*_replies.jsonl") for row, *_ in read_lines(path) if row]
         assert len(found) == len({*found})
         return {*found}
 
@@ -173,7 +173,7 @@ def test_killed_while_servers_answer(straight, template, tmp_path, url):
 def test_killed_with_a_pool_of_snapshots(template, tmp_path):
     settings = SNAPSHOTS | {"eval": {**CONFIG["eval"], "selection_examples": 1}}
     straight, mine = (Run(template, tmp_path / name, **settings) for name in ("straight", "mine"))
-    restores = [[1, 3]]  # to its best checkpoint; the pool goes on
+    restores = [[1, 3]]  # to its best checkpoint; the pool continues
     straight.start(journal="journal.json", restores=restores)
     for plan in kills(straight, seed=6, opening=2, train=4, saving=4):
         mine.start("--resume", code=-signal.SIGKILL, **plan, restores=restores)
@@ -251,7 +251,7 @@ def wait_paused(run: Run, process, step: int) -> None:
 
 
 def test_an_outage_is_masked_counted_and_told(template, tmp_path):
-    """The opponent is away in steps 3 and 4 of 6, and in an evaluation between them, whose answers are kept."""
+    """The opponent is down in steps 3 and 4 of 6, and in an evaluation between them, whose answers are kept."""
     with alone(template) as address:
         opponent = {"endpoint": endpoint(address), "use": "win", "weight": 0.25}
         mine = Run(template, tmp_path / "work", opponent=opponent, eval={**CONFIG["eval"], "every_steps": 3})
@@ -265,8 +265,10 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
     board, missing = mine.scoreboard(), 2 * BATCH
     assert (board["missing_games"], board["missing_steps"]) == (missing, {"first": 3, "last": 4, "steps": 2})
     assert board["total"] == STEPS * BATCH - missing
-    assert [said.count(f"opponent: the server is {where}") for where in ("away", "back")] == [1, 1]
-    assert f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was away" in said
+    assert [said.count(f"opponent: the server is {where}") for where in ("down", "back")] == [1, 1]
+    assert (
+        f"{missing} games of 2 steps, between step 3 and step 4, have no result: the opponent was unavailable" in said
+    )
     failures = Counter((row["step"], row["why"][:23]) for row in mine.rows("failures"))
     assert failures == dict.fromkeys(((step, "opponent: unavailable: ") for step in (3, 4)), BATCH)
     assert [row["missing_games"] for row in mine.rows("evaluations")] == [0] * 3
@@ -289,7 +291,7 @@ def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
         wait_paused(mine, process, 2)
     os.kill(process.pid, signal.SIGCONT)
     said = mine.ended(process, code=6)
-    assert said.count("error: ") == 1 and "mend the server, then --resume, or set opponent.outage: mask" in said
+    assert said.count("error: ") == 1 and "fix the server, then --resume, or set opponent.outage: mask" in said
     with alone(template, address):
         mine.start("--resume")
     mine.same_as(straight)
@@ -299,7 +301,7 @@ def test_an_outage_that_stops_the_run(straight, template, tmp_path, url):
     ("settings", "environment", "sentence"),
     part(
         [
-            ({"base_url": "http://127.0.0.1:9/v1"}, {}, f"not one of {HELD_OUT} first requests was answered"),
+            ({"base_url": "http://127.0.0.1:9/v1"}, {}, f"none of the first {HELD_OUT} requests was answered"),
             ({}, {"OUR_KEY": "wrong"}, "the key in endpoint.api_key_env is refused"),
             ({"model": "n"}, {}, "no such address or model: check endpoint.base_url"),
         ],

@@ -176,7 +176,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(folder, monkeypatch, capsys):
 
     monkeypatch.setattr(sft_train, "show", show_then_terminate)
     assert run(monkeypatch, "run_name=stopped", "dataset.test_split_size=0") == 143
-    assert "saved at step 1; go on with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
+    assert "saved at step 1; continue with --resume, from outputs/stopped/stage1/step_1\n" in capsys.readouterr().out
     assert [row["step"] for row in logged("stopped")] == [1]
     assert not (folder / "outputs/stopped/final").exists()
     monkeypatch.setattr(sft_train, "show", show)
@@ -339,7 +339,7 @@ def test_equal_chats_are_trained_once_and_never_when_held_out(folder):
     for most in (1, 2, 3):  # counted after the others are gone
         _, kept, _, notes = sft_train.load_chats(config.model_copy(update={"max_train_rows": most}))
         assert [each.messages[0]["content"] for each in kept] == ["2+1", "3+1", "2+1"][:most]
-        said = f"train rows are the first {most} that are left (dataset.max_train_rows)"
+        said = f"train rows are the first {most} that remain (dataset.max_train_rows)"
         assert (said in notes) is (most < 3)
 
 
@@ -513,6 +513,6 @@ def test_divergence_is_noticed_and_stops(folder, monkeypatch, capsys):
     try:
         assert run(monkeypatch, *options) == 0
         assert "\ncollapse " in capsys.readouterr().out
-    except NumericError as error:  # who trains on may find numbers that no CPU can go on with, and some do
+    except NumericError as error:  # who trains on may find numbers that no CPU can continue with, and some do
         assert "gradient norm nan" in str(error)
     assert logged("warned", "alarms")[0]["action"] == "warn"

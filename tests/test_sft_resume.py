@@ -235,7 +235,7 @@ def test_a_signal_in_any_step_changes_nothing(template, tmp_path, way):
     steps = len(whole.rows())
     for step in range(1, steps, fewer(1, 3)):
         plan = {"kill_in": [f"train {step}", 1], "signals": [signal.SIGTERM]}
-        assert f"saved at step {step}; go on with --resume" in stopped.start(*options, "--resume", code=143, **plan)
+        assert f"saved at step {step}; continue with --resume" in stopped.start(*options, "--resume", code=143, **plan)
         assert problems(stopped.dir / f"stage1/step_{step}") == []
     stopped.start(*options, "--resume")
     assert stopped.rows() == whole.rows() and stopped.rows("evaluations") == whole.rows("evaluations")
@@ -309,7 +309,7 @@ def test_damage_is_named_and_the_checkpoint_before_is_used(straight, tmp_path, k
 
 
 @pytest.mark.parametrize("kind", part(list(RESULT), every=2))
-def test_a_damaged_result_is_written_anew(straight, tmp_path, kind):
+def test_a_damaged_result_is_rewritten(straight, tmp_path, kind):
     damage, reason = RESULT[kind]
     mine = Run(straight.folder, tmp_path / "work")
     damage(mine.dir / "final")

@@ -72,15 +72,23 @@ def test_intervals_without_spread():
     assert mean_interval([0.1] * 7) == (pytest.approx(0.1), pytest.approx(0.1))
 
 
+def n_of(values, groups):
+    """The effective number of values in groups."""
+    parts = {}
+    for value, group in zip(values, groups, strict=True):
+        parts.setdefault(group, []).append(value)
+    return effective_n([*map(sum, parts.values())], [*map(len, parts.values())], len(values))
+
+
 def test_effective_n():
     groups = [g for g in range(50) for _ in range(4)]
-    assert effective_n([float(g % 2) for g in groups], groups) == pytest.approx(50, rel=0.02)  # perfectly correlated
+    assert n_of([float(g % 2) for g in groups], groups) == pytest.approx(50, rel=0.02)  # perfectly correlated
     independent = [float(Random(i).random() < 0.5) for i in range(200)]
-    assert 120 < effective_n(independent, groups) <= 200
-    assert effective_n([0.0, 0.0, 1.0, 1.0] * 50, groups) == 200  # negative correlation earns no extra
-    assert effective_n([1.0] * 200, groups) == 50
-    assert effective_n([1.0, 0.0], ["a", "a"]) == 1
-    assert effective_n([], []) == 0
+    assert 120 < n_of(independent, groups) <= 200
+    assert n_of([0.0, 0.0, 1.0, 1.0] * 50, groups) == 200  # negative correlation earns no extra
+    assert n_of([1.0] * 200, groups) == 50
+    assert n_of([1.0, 0.0], ["a", "a"]) == 1
+    assert n_of([], []) == 0
 
 
 def test_intervals_cover_as_often_as_they_claim():
@@ -90,7 +98,7 @@ def test_intervals_cover_as_often_as_they_claim():
         rates = [random.betavariate(2, 2) for _ in range(60)]
         values = [float(random.random() < rate) for rate in rates for _ in range(4)]
         groups = [g for g in range(60) for _ in range(4)]
-        n = effective_n(values, groups)
+        n = n_of(values, groups)
         low, high = wilson(sum(values) / len(values) * n, n)
         hits += low <= 0.5 <= high
     assert 0.92 <= hits / 400 <= 0.98  # ignoring the clusters covers 87 %
@@ -131,9 +139,7 @@ def test_p_values_of_equal_policies_are_below_5_percent_5_times_in_100():
 def test_few_clusters_make_wide_intervals():
     """Ten problems with 16 answers each know their spread as badly as ten numbers do."""
     totals, sizes = [1, 2, 3, 5, 8, 9, 11, 12, 14, 15], [16] * 10
-    n = effective_n(
-        [float(i < total) for total in totals for i in range(16)], [g for g in range(10) for _ in range(16)]
-    )
+    n = n_of([float(i < total) for total in totals for i in range(16)], [g for g in range(10) for _ in range(16)])
     low, high = rate_interval_of_totals(totals, sizes)
     assert (high - low) / 2 > 1.1 * (wilson(0.5 * n, n)[1] - 0.5)
     ones = [1.0] * 5 + [0.0] * 5

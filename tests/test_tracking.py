@@ -222,7 +222,7 @@ def test_no_run_depends_on_it(task, tmp_path, monkeypatch):
                 process.wait()
         for step in range(3):
             board.log("rollouts", {"n": step}, step)
-    assert len(told) == 2 and "tracking.backend: wandb failed" in told[1] and "goes on without it" in told[1]
+    assert len(told) == 2 and "tracking.backend: wandb failed" in told[1] and "continues without it" in told[1]
 
 
 def test_tensorboard_is_told_the_same(task, tmp_path):

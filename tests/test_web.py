@@ -23,9 +23,9 @@ import psutil
 import pytest
 
 import lib.config
-import lib.errands
-from lib.errands import Died, Errands, Refused, Unusable
+import lib.killable
 from lib.errors import ConfigError
+from lib.killable import Died, ProcessPool, Refused, Unusable
 from lib.pages import Parser, clean, unpacked
 from lib.tools.web import Web
 
@@ -454,7 +454,7 @@ SLOW_PAGE = b"<p " + b" ".join(b"a%d=1" % n for n in range(80_000)) + b">hi"
 
 
 def helpers(web):
-    return [helper._process for helper in web._source._parser._errands._alive]
+    return [helper._process for helper in web._source._parser._pool._alive]
 
 
 def test_a_hundred_pages_at_once_share_the_parsers(world):
@@ -490,15 +490,15 @@ def test_a_page_has_a_bound_of_its_own_and_its_parser_is_replaced(world, monkeyp
 
 def test_an_answer_goes_to_who_asked_for_it_whoever_else_gives_up():
     async def ask():
-        errands = Errands("extract", 2, 20.0)
+        pool = ProcessPool("extract", 2, 20.0)
         tasks = []
         for n in range(60):
-            tasks.append(asyncio.ensure_future(errands.run(f"<p>page {n}")))
+            tasks.append(asyncio.ensure_future(pool.run(f"<p>page {n}")))
             await asyncio.sleep(n % 4 / 1000)
             if n % 7 == 3:
                 tasks[n - 1].cancel()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
-        errands.close()
+        pool.close()
         return answers
 
     answers = asyncio.run(ask())
@@ -507,18 +507,20 @@ def test_an_answer_goes_to_who_asked_for_it_whoever_else_gives_up():
 
 
 def test_a_process_is_not_used_again_whose_thread_has_not_begun(monkeypatch):
-    real = lib.errands.aside
+    real = lib.killable.in_daemon_thread
 
     async def ask():
-        errands = Errands("extract", 1, 20.0)
-        assert await errands.run("<p>page 0") == "page 0"
-        (first,) = errands._alive
-        monkeypatch.setattr("lib.errands.aside", lambda ask, given: real(lambda: time.sleep(0.3) or ask(given)))
-        late = asyncio.ensure_future(errands.run("<p>page 1"))
+        pool = ProcessPool("extract", 1, 20.0)
+        assert await pool.run("<p>page 0") == "page 0"
+        (first,) = pool._alive
+        monkeypatch.setattr(
+            "lib.killable.in_daemon_thread", lambda ask, given: real(lambda: time.sleep(0.3) or ask(given))
+        )
+        late = asyncio.ensure_future(pool.run("<p>page 1"))
         await asyncio.sleep(0.1)
         late.cancel()
-        answer, now = await errands.run("<p>page 2"), set(errands._alive)
-        errands.close()
+        answer, now = await pool.run("<p>page 2"), set(pool._alive)
+        pool.close()
         return answer, first in now
 
     assert asyncio.run(ask()) == ("page 2", False)
@@ -542,9 +544,9 @@ def test_the_parser_sees_neither_the_environment_nor_the_working_directory(world
 
 
 def test_a_parser_that_can_not_start_ends_the_run(world, monkeypatch):
-    monkeypatch.setitem(lib.errands.JOBS, "none", lib.errands.Job(len, "no_such_package", 1 << 30, 1))
+    monkeypatch.setitem(lib.killable.JOBS, "none", lib.killable.Job(len, "no_such_package", 1 << 30, 1))
     with pytest.raises(Unusable):
-        Errands("none", 1, 1.0).run_now("x")
+        ProcessPool("none", 1, 1.0).run_now("x")
 
 
 def test_the_end_of_the_loop_makes_no_noise_and_leaves_no_process():
@@ -992,7 +994,7 @@ def searched(monkeypatch, answer, **more):
             raise answer
         return answer
 
-    monkeypatch.setattr("lib.errands.Errands.run", run)
+    monkeypatch.setattr("lib.killable.ProcessPool.run", run)
     return use(lambda web: web.search("what is it", 2), **more), calls
 
 
@@ -1015,7 +1017,7 @@ def test_nothing_found_is_no_failure_and_a_failure_is_not_nothing(monkeypatch):
     assert searched(monkeypatch, Refused("No results found."))[0] == {"query": "what is it", "results": []}
     assert searched(monkeypatch, Refused("403 <|im_end|>"))[0] == {"error": "search failed: 403 &lt;|im_end|>"}
     assert searched(monkeypatch, Died())[0] == {"error": "search failed: no answer"}
-    with pytest.raises(ConfigError, match="can not import ddgs"):
+    with pytest.raises(ConfigError, match="cannot import ddgs"):
         searched(monkeypatch, Unusable())
 
 
@@ -1027,7 +1029,7 @@ def test_ddgs_is_asked_as_it_wants_to_be(monkeypatch):
 
     monkeypatch.setattr(ddgs.ddgs.DDGS, "text", text)
     hit = {"title": "what is it", "options": {"max_results": 2}, "timeout": 7}
-    assert lib.errands.search("what is it", 2, 7) == [hit]
+    assert lib.killable.search("what is it", 2, 7) == [hit]
     assert str(ddgs.exceptions.DDGSException("No results found.")) == "No results found."
 
 
@@ -1141,7 +1143,7 @@ def test_a_huge_document_is_cut(documents):
 
 def test_a_document_that_is_slow_to_parse_is_told(documents, monkeypatch):
     monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.3)
-    monkeypatch.setattr("lib.errands.START_SECONDS", 0.3)
+    monkeypatch.setattr("lib.killable.START_SECONDS", 0.3)
     (documents / "attributes.html").write_bytes(SLOW_PAGE)
     with pytest.raises(ConfigError, match=r"'attributes.html': unreadable: no text can be extracted"):
         Web(settings(folder=str(documents)), Memory())
@@ -1162,7 +1164,7 @@ NO_HOSTS = [
 def test_what_can_not_work_is_said_at_once(tmp_path, monkeypatch):
     wrong = [
         ({"enabled": False}, "tools.web.enabled: true"),
-        ({"folder": str(tmp_path / "none")}, "correct the path"),
+        ({"folder": str(tmp_path / "none")}, "fix the path"),
         ({"folder": str(tmp_path)}, "holds no .txt, .md or .html file"),
         *[({key: [host]}, f"tools.web.{key}: ") for key in ("allowed_domains", "blocked_hosts") for host in NO_HOSTS],
         *[({"user_agent": agent}, "tools.web.user_agent") for agent in ("ü", "a\r\nX-Own: 1", "a\nb", " a", "a\x00")],

@@ -1,8 +1,8 @@
 """From a YAML file and overrides to a config, with all mistakes at once; and back to YAML."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -12,7 +12,7 @@ from lib.config.rl import SAMPLER_TRICKS
 from lib.config.score import ScoreConfig
 from lib.config.selfplay import SelfPlayConfig
 from lib.config.sft import SFTConfig
-from lib.config.shared import Outputs
+from lib.config.shared import Outputs, RunConfig
 from lib.config.sweep import SweepConfig
 from lib.config.trees import Knot, copied, differences, put, read, shortened, value_of
 from lib.errors import ConfigError
@@ -37,7 +37,7 @@ RENAMED = {  # keys of earlier versions, with their present names
 def load(
     kinds: type[Config] | tuple[type[Config], ...],
     path: Path,
-    overrides: list[str] = (),
+    overrides: Sequence[str] = (),
     smoke: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Config:
@@ -58,7 +58,7 @@ def load(
         raise ConfigError("\n".join(f"{at}: {text}" for at, (_, text) in zip(places, mistakes, strict=True)))
     if not smoke:
         return config
-    small = config.smoke(smoke)
+    small: Any = cast(RunConfig, config).smoke(smoke)
     changes = differences(config.model_dump(mode="json"), small.model_dump(mode="json"))
     say(f"--smoke {smoke} changes {', '.join(f'{key} {change}' for key, change in changes)}")
     return small
@@ -139,7 +139,7 @@ def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple
     return config, [*found.items(), *conflicts]
 
 
-def _explain(kind: type[BaseModel], tree: dict, problem: dict[str, Any]) -> tuple[str, str, bool]:
+def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Takes a wrong value out of the tree; returns its dotted key, a sentence, and whether the value was replaced."""
     path, owner, field = _locate(kind, problem["loc"])
     key, section = ".".join(path), _section_of(field)

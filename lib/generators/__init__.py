@@ -81,7 +81,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a generator replied in one turn."""
+    """A generator's reply in one turn."""
 
     text: str  # the answer, without reasoning and native calls
     reasoning: str = ""

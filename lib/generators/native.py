@@ -5,7 +5,7 @@ not depend on which rows were decoded together, in which order, or how many fitt
 id of `stop_ids`, whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/decoder.py): each distinct
-prompt is read once, a follow-up turn goes on from the keys and values of its conversation, rows that finish leave, and
+prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave, and
 waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
 windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of lib/llama.py
 (`Policy.takes_slab`). Where padding would be read, the prompts of a batch are of one length.
@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import torch
@@ -170,6 +171,7 @@ class _Continuous:
         self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
         self.members: list[_Member | None] = []  # by row; None where it has ended
         self.rows = _Rows.new([], self.width, self.decoding, self.decoder.device)
+        self.widest = 1  # columns at the next step
         while self.waiting or any(self.members):
             give_way()
             if self.members.count(None) >= ARRANGE_SHARE * len(self.members):
@@ -237,7 +239,7 @@ class _Continuous:
         ]
         self.members = [self.members[row] for row in kept] + new
         self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
-        self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1  # columns at the next step
+        self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1
         if new:
             index = torch.tensor(copies, device=hidden.device) - begin
             self._choose(slice(begin, len(self.members)), hidden[index])
@@ -301,7 +303,7 @@ def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) 
     width = max(turn.max_new_tokens for _, turn in batch)
     rows = _Rows.new([_Member(path, turn) for path, turn in batch], width, decoding, device)
     owners, done = list(range(len(batch))), {}
-    cache = None
+    cache: Any = None
     while True:
         give_way()
         logits, cache = policy.next_logits(ids, positions, mask, cache, decoding.temperature or 1.0)
@@ -321,7 +323,7 @@ def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) 
         positions = positions[:, -1:] + 1
 
 
-def _selects_rows(cache: object) -> bool:
+def _selects_rows(cache: Any) -> bool:
     """Tells whether rows can be selected from a model's cache.
 
     This is unsupported for states of recurrent layers, and for those that a model's own cache keeps beside its layers.

@@ -21,7 +21,7 @@ import tenacity
 from lib.config import Endpoint, Thinking, wrong_address
 from lib.errors import ApiError, ConfigError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
-from lib.parsing import opening_of, split_reasoning
+from lib.parsing import opening_of, split_reasoning, writable
 from lib.runlog import encode
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ CONNECT_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, without a Retry-After
 FAILURES_IN_A_ROW = 20  # or twice max_concurrency, if larger: then the server counts as gone
 PASSING = {408, 409, 425, 429}  # statuses of transient errors, as are all of 500 and above
-MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, mostly /v1"
+MOVED = "not the address of an API: check endpoint.base_url, https or http, and its end, usually /v1"
 FATAL = {  # 401 always, the others before the first reply: later they concern one request
     **dict.fromkeys((301, 302, 303, 307, 308, 405), MOVED),
     401: "the key in endpoint.api_key_env is refused, or none is named there",
     403: "the key in endpoint.api_key_env may not use this model",
-    404: "no such address or model: check endpoint.base_url, which ends in /v1 mostly, and endpoint.model",
+    404: "no such address or model: check endpoint.base_url, which usually ends in /v1, and endpoint.model",
 }
 SHORTEST_SECRET = 8  # characters
 OWN_ADDRESS = "https://api.openai.com/v1"
@@ -228,7 +228,7 @@ class RemoteModel:
         self._failures_in_a_row += error.kind != "refused" or not self.has_answered
         if self._failures_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.endpoint.max_concurrency):
             raise ApiError(
-                f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; mend the "
+                f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; fix the "
                 "server or the request, then --resume"
             ) from error
 
@@ -327,7 +327,7 @@ class RemoteModel:
             data = json.loads(raw)
         except (ValueError, RecursionError):
             start = self._clean(raw.decode("utf-8", "replace"), 60)
-            raise _Passing("malformed", f"no JSON, {len(raw)} bytes that begin {start!r}") from None
+            raise _Passing("malformed", f"not JSON, {len(raw)} bytes that begin {start!r}") from None
         if not isinstance(data, dict):
             raise _Passing("malformed", f"JSON, but a {type(data).__name__}")
         return data
@@ -367,7 +367,7 @@ def _key(endpoint: Endpoint) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(
             f"endpoint.api_key_env: {variable} has a character that no key has, such as a line break "
-            "in the middle; export it anew"
+            "in the middle; export it again"
         )
     return key
 
@@ -459,4 +459,4 @@ def _counted(data: dict, read: str, written: str) -> Usage:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
-    return value.encode("utf-8", "replace").decode()  # tokenizers reject lone surrogates
+    return writable(value)

@@ -1,4 +1,4 @@
-"""What runs inside a sandbox: the standard library alone, and no more of it than it needs. `lib/sandbox.py` is outside.
+"""Runs inside a sandbox, by the standard library alone and no more of it than it needs. `lib/sandbox.py` is outside.
 
 The parts, in reading order; each may refer back only:
 
@@ -7,7 +7,7 @@ kernel      Landlock, seccomp, limits: what a process gives up
 candidate   the untrusted process: runs the program, answers calls
 asserts     tests, compiled so that nothing can catch what becomes of an assert
 examiner    the trusted process: runs the tests, owns the verdict
-library     Python's library in memory, where its files can not be read
+library     Python's library in memory, where its files cannot be read
 zygote      forks both for each program, keeps the time, kills
 probes      what a program must not be able to do, tried before it is trusted
 

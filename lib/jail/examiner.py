@@ -194,7 +194,7 @@ def _said(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as another:  # too many digits, an object of the program, or a bug in __str__
-        return f"its text can not be made, {type(another).__name__}"
+        return f"its text cannot be made, {type(another).__name__}"
 
 
 def _named(error: BaseException) -> str:
@@ -256,7 +256,7 @@ class _Program:
         try:
             encoded = self._encode(values)
         except wire.NotPlain as error:
-            self._end("unsupported_test", f"{shown} passes {error}, which can not leave the test")
+            self._end("unsupported_test", f"{shown} passes {error}, which cannot leave the test")
         reply = self._exchange({**what, "a": encoded, "k": list(named)})
         self._apply(reply.get("mut"), values)
         if "exc" in reply:
@@ -285,7 +285,7 @@ class _Program:
             try:
                 reply = self._exchange({"i": number, "a": self._encode(list(sent)), "k": []})
             except wire.NotPlain as error:
-                self.unsupported(f"sends {error}, which can not leave it")
+                self.unsupported(f"sends {error}, which cannot leave it")
             self._call, self._answer = "an iterator", ""
             if "exc" in reply:
                 self._raise(*self._exception(reply), may_stop=bool(sent), own=reply)
@@ -300,7 +300,7 @@ class _Program:
                 self._lose("protocol", "an iterator gave no items")
             return value.taken()
 
-    def opaque(self, why: str = "it is not plain data, and can not be compared") -> NoReturn:
+    def opaque(self, why: str = "it is not plain data, and cannot be compared") -> NoReturn:
         """Ends the test because it compares a value that only the program could compare. Raises Ended."""
         self._end("opaque", f"{self._call} {self._answer}: {why}")
 
@@ -580,7 +580,7 @@ class _View(_Uncompared):
 
 METHOD, _NOTHING = object(), object()
 _MADE, _GIVEN, _COMPUTED = range(3)
-_NO_VALUE = "an object of the program can not stand in for a value"
+_NO_VALUE = "an object of the program cannot stand in for a value"
 
 
 class _Remote(_Uncompared):

@@ -1,4 +1,4 @@
-"""What a process gives up for good: files by Landlock, system calls by seccomp, memory and time by limits, its user.
+"""Gives up rights for good: files by Landlock, system calls by seccomp, memory and time by limits, its user.
 
 Both security modules are asked by system call and ctypes; nothing has to be installed, and nothing needs root.
 Landlock: https://docs.kernel.org/userspace-api/landlock.html; seccomp: seccomp(2), and bpf(4) for the instructions.

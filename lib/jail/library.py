@@ -1,4 +1,4 @@
-"""Python's own library in memory, for programs that can not read its files: on R2, or where it is root's alone.
+"""Python's own library in memory, for programs that cannot read its files: on R2, or where it is root's alone.
 
 Modules in Python wait as bytes, each until it is imported; those in C are loaded beforehand, since the loader of the
 system wants a file. Time zones are data beside the library, and wait as bytes too.

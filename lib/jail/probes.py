@@ -1,6 +1,6 @@
-"""What a program must not be able to do here: each function tries one thing and says whether it was refused.
+"""Attempts what a program must not be able to do here: each function tries one thing and says whether it was refused.
 
-`lib/ladder.py` sends this file through the sandbox as a program, with the tests `assert <function>(...) == "refused"`:
+`lib/isolation.py` runs this file in the sandbox, with the tests `assert <function>(...) == "refused"`:
 the return codes of the protections alone prove nothing, attempts do.
 """
 

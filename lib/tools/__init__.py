@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, 
 
 from lib import registry
 from lib.config import Tools
-from lib.errands import aside
 from lib.errors import ConfigError, UserError
+from lib.killable import in_daemon_thread
 from lib.parsing import read_json
 from lib.registry import did_you_mean
-from lib.replies import Replies
+from lib.reply_cache import ReplyCache
 from lib.tools import python  # noqa: F401  (it registers itself)
 
 
@@ -44,7 +44,7 @@ class Tool:
         try:
             parameters = inspect.signature(function, eval_str=True).parameters.values()
         except (ValueError, TypeError, NameError) as error:
-            raise ConfigError(f"tools.names: the signature of '{name}' can not be read ({error}); mend it") from error
+            raise ConfigError(f"tools.names: the signature of '{name}' cannot be read ({error}); fix it") from error
         for parameter in parameters:
             has_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if parameter.annotation is parameter.empty or not has_name or parameter.name.startswith("_"):
@@ -61,7 +61,7 @@ class Tool:
         except (PydanticUserError, TypeError, NameError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigError(
-                f"tools.names: a parameter of '{name}' has a type that JSON can not fill ({reason}); "
+                f"tools.names: a parameter of '{name}' has a type that JSON cannot fill ({reason}); "
                 "use str, int, float, bool, list, dict, Literal and their like"
             ) from error
 
@@ -88,7 +88,7 @@ class Tool:
         except ValidationError as error:
             raise ValueError(self._mistakes(error)) from None
         values = {name: getattr(checked, name) for name in type(checked).model_fields}
-        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(self._function.__call__):
+        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(type(self._function).__call__):
             with _no_exits(asyncio.CancelledError, KeyboardInterrupt):
                 return await self._function(**values)
 
@@ -96,7 +96,7 @@ class Tool:
             with _no_exits():
                 return self._function(**values)
 
-        return await asyncio.wrap_future(aside(run))  # a thread that nobody joins: a tool may hang for ever
+        return await asyncio.wrap_future(in_daemon_thread(run))  # a thread that nobody joins: a tool may hang for ever
 
     def _mistakes(self, error: ValidationError) -> str:
         """Describes up to five mistakes in the arguments, so that a model can correct them."""
@@ -117,7 +117,7 @@ class Tool:
 class Toolbox:
     """The tools of a config by name. Raises ConfigError for an unknown name, or a tool that lacks a package."""
 
-    def __init__(self, settings: Tools, recorded: Replies | None):
+    def __init__(self, settings: Tools, recorded: ReplyCache | None):
         """Builds the tools. `recorded` keeps the web's answers; None where no tool will be called."""
         self.settings = settings
         self._web = _web(settings, recorded)
@@ -182,7 +182,7 @@ class Toolbox:
         return result if is_error else {"result": result}
 
 
-def _web(settings: Tools, recorded: Replies | None) -> Any:
+def _web(settings: Tools, recorded: ReplyCache | None) -> Any:
     """Returns the web tools, if the config asks for them; their packages are imported only then."""
     if not settings.uses_web:
         return None
@@ -196,9 +196,9 @@ def _no_exits(*meant: type[BaseException]) -> Iterator[None]:
     """Raises RuntimeError where a tool tries to end the program; `meant` are not the tool's doing, and pass."""
     try:
         yield
-    except (Exception, *meant):
-        raise
     except BaseException as error:
+        if isinstance(error, (Exception, *meant)):
+            raise
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 

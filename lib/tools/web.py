@@ -13,7 +13,7 @@ import lib.config
 from lib.documents import Documents
 from lib.internet import Internet
 from lib.pages import Failed, clean, shortened
-from lib.replies import Replies, key_of
+from lib.reply_cache import ReplyCache, key_of
 
 CLOSE_SECONDS = 2.0
 
@@ -21,7 +21,7 @@ CLOSE_SECONDS = 2.0
 class Web:
     """The two tools, as the config allows them, every answer recorded. Raises ConfigError where they cannot work."""
 
-    def __init__(self, settings: lib.config.Web, recorded: Replies):
+    def __init__(self, settings: lib.config.Web, recorded: ReplyCache):
         self._settings, self._recorded = settings, recorded
         self._source = Documents(settings) if settings.folder else Internet(settings)
         self._tasks: set[asyncio.Task] = set()
@@ -40,7 +40,7 @@ class Web:
         url: Annotated[str, Field(description="http or https, or the href of a result")],
         max_bytes: Annotated[int, Field(ge=1024, le=2_000_000)] = 800_000,
     ) -> dict[str, Any]:
-        """Gives the text of a page or document. `cut` says that it goes on after the end of the text."""
+        """Gives the text of a page or document. `cut` says that it continues after the end of the text."""
         key = key_of("web.fetch", url)  # one request, whatever `max_bytes`
         found = await self._recorded.once(key, lambda: self._within_deadline(self._source.fetch(url)))
         return shortened(found, max_bytes)

@@ -5,7 +5,7 @@ what is being done, and the stage: "train 1", "saving 2", "waiting in evaluation
 
 kill_at    the moment that gets the `signals`, SIGKILL unless told; ended.txt then names it
 kill_in    the same by name and number, such as ["train 1", 5]
-saved      the moments of checkpoints, from which a resumed run goes on counting
+saved      the moments of checkpoints, from which a resumed run continues counting
 full_from  the moment from which on no file may grow
 read       the number of the reply of a server that is the last one to be read, before it is kept
 kept       the number of the reply that is the last one to be written
@@ -124,7 +124,7 @@ class Run:
     def result(self) -> dict[str, object]:
         """What must be equal to the last bit: every row but for times, other files that do not depend on these, links.
 
-        Beside an adapter PEFT mends the card that a full disk has cut.
+        Beside an adapter PEFT fixes the card that a full disk has cut.
         """
         files = {str(path.relative_to(self.dir)): data for path, data in self.contents().items()}
         left_out = (MANIFEST, "config.yaml", "stage1/README.md", ".torn", "replies.jsonl")

@@ -277,7 +277,7 @@ class Speaker:
         return generate(self.policy, turns, decoding)
 
     async def speak(self, wanted: dict) -> Spoken:
-        """The answer to one request of the chat kind. Refused where it can not be had."""
+        """The answer to one request of the chat kind. Refused where it cannot be had."""
         from jinja2 import TemplateError
 
         try:

@@ -1,4 +1,4 @@
-"""What a collection of rollouts has come to, told every two seconds, with the time and the money still to go."""
+"""Reports what a collection of rollouts has come to, every two seconds, with the time and the money still to go."""
 
 import time
 from collections import Counter, deque

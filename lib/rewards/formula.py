@@ -1,22 +1,18 @@
 """Answers that are numbers or formulae: the reward `exact_match`, extractors, and the two ways to be equal.
 
-Equivalence of formulae comes from the optional package math-verify, in a child process that ends itself after two CPU
-seconds or at four GiB. A signal handler inside the trainer, which is math-verify's own guard, works in the main thread
-only and cannot stop a long computation in C, while `9^{9^{9^9}}` is a valid answer for a model to give.
+Equivalence of formulae comes from the optional package math-verify, in a process that is killed after two CPU seconds
+or at four GiB, see lib/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the main
+thread only and cannot stop a long computation in C, while `9^{9^{9^9}}` is a valid answer for a model to give.
 """
 
-import contextlib
 import importlib.util
-import json
 import os
 import re
-import subprocess
-import sys
 import threading
 from functools import lru_cache
-from pathlib import Path
 
 from lib.errors import ConfigError
+from lib.killable import Died, ProcessPool, Refused, Unusable
 from lib.parsing import as_number, is_name, last_boxed, peel, quantity, same_answer, special_characters, tag_blocks
 from lib.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 from lib.registry import register_extractor, register_matcher, register_reward
@@ -62,9 +58,9 @@ _LETTER = re.compile(r"[A-DF-HJ-Za-df-hj-z]")  # all but e and i
 _DECIMAL = re.compile(r"(?<![0-9.])(?<![0-9],)([0-9]*)\.([0-9]+)(?![0-9.])")
 _TEXT_WITHIN = re.compile(r"\\(?:text|mbox|textrm)\s*\{[^{}]*[A-Za-z;(][^{}]*\}[\s}]*[^\s}]")
 
-_CPU_SECONDS = 2  # honest answers take 0.002 to 0.4 s; CPU time, so that a busy machine does not change a verdict
-_PLACES = 50  # decimal places; smaller differences count as equal
-_MEMORY = 4 << 30  # bytes
+_SECONDS = (
+    3600.0  # of wall time: what bounds a question is its CPU time, so that a busy machine does not change a verdict
+)
 _LONGEST_FORMULA = 500  # characters; the parser needs seconds for longer ones
 _WORDS = re.compile(r"[A-Za-z\s]{3,}")
 
@@ -300,84 +296,30 @@ def _with_exact_decimals(text: str) -> str:
 
 @lru_cache(maxsize=10_000)  # a group repeats its answers, and a reward and the judge ask for the same pair
 def _equivalent(prediction: str, target: str) -> bool:
-    return _child.ask(prediction, target)
+    with _lock:  # one process is enough
+        pool = _math_verify(os.getpid())
+        try:
+            return pool.run_now(prediction, target)
+        except (Died, Refused):
+            return False
 
 
-class _Child:
-    """Manages the process that runs math-verify: starts it at the first question, and again after it dies."""
-
-    def __init__(self):
-        self._process: subprocess.Popen | None = None
-        self._owner = 0
-        self._lock = threading.Lock()
-
-    def ask(self, prediction: str, target: str) -> bool:
-        with self._lock:
-            if self._process is None or self._process.poll() is not None or self._owner != os.getpid():
-                self._start()  # a forked copy of the trainer must not share the parent's pipe
-            reply = ""
-            try:
-                self._process.stdin.write(json.dumps([prediction, target]) + "\n")
-                self._process.stdin.flush()
-                reply = self._process.stdout.readline()  # ends at the latest when the child's timer kills it
-            finally:
-                if not reply:  # dead, or we were interrupted and the reply would be taken for the next one's
-                    self._stop()
-            return reply == "1\n"
-
-    def _start(self) -> None:
-        if importlib.util.find_spec("math_verify") is None:
-            raise ConfigError(
-                "reward.match 'math' needs the package math-verify: pip install math-verify, or use exact"
-            )
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", "from lib.rewards.math import _serve; _serve()"],
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the trainer
+@lru_cache(maxsize=1)
+def _math_verify(_pid: int) -> ProcessPool:
+    """Starts math-verify: a forked copy of the trainer must not share its parent's process. Raises ConfigError."""
+    if importlib.util.find_spec("math_verify") is None:
+        raise ConfigError("reward.match 'math' needs the package math-verify: pip install math-verify, or use exact")
+    pool = ProcessPool("equal", 1, _SECONDS)
+    try:
+        works = pool.run_now("x + 1", "1 + x")
+    except (Died, Refused, Unusable):
+        works = False
+    if not works:
+        raise ConfigError(
+            "reward.match 'math': math-verify does not start under `python -I`, or finds x + 1 and 1 + x different: "
+            "install its pinned version into this environment"
         )
-        self._owner = os.getpid()
-        if self._process.stdout.readline() != "ready\n":
-            self._stop()
-            raise ConfigError("reward.match 'math': math-verify does not start; its traceback stands above")
-
-    def _stop(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+    return pool
 
 
-_child = _Child()
-
-
-def _serve() -> None:
-    """Runs in the child: reads one JSON pair per line, writes 1 or 0."""
-    import logging
-    import resource
-    import signal
-
-    from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
-
-    # With units on, math-verify drops any final s, t, h, ab, per and more as a unit: 2t would be 2.
-    normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
-    reading = [LatexExtractionConfig(normalization_config=normalization)]
-
-    def equal(prediction: str, target: str) -> bool:
-        parsed = [
-            parse(f"${answer}$", extraction_config=reading, parsing_timeout=None) for answer in (target, prediction)
-        ]
-        return verify(*parsed, float_rounding=_PLACES, numeric_precision=_PLACES, timeout_seconds=None)
-
-    logging.disable()  # math-verify warns that its own timeout is off
-    replies, sys.stdout = sys.stdout, sys.stderr
-    if not equal("x + 1", "1 + x"):
-        raise RuntimeError("math-verify finds x + 1 and 1 + x different: is its version the pinned one?")
-    with contextlib.suppress(ValueError, OSError):  # some systems have no such limit
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    print("ready", file=replies, flush=True)
-    for line in sys.stdin:
-        signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # unhandled on purpose: the kernel kills us, even inside C
-        verdict = equal(*json.loads(line))
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        print(int(verdict), file=replies, flush=True)
+_lock = threading.Lock()

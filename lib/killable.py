@@ -1,10 +1,11 @@
 """Work of other people's libraries that may never end: in a thread that nobody waits for, or in a process to be killed.
 
-A page can be made so that its parser takes minutes over it, and a search engine's client starts threads that nobody can
-stop. Such work goes to a process, which imports its library once and then answers one request after the other, since
-starting it costs more than a hundred pages do. Run as a script, this file is the inside of such a process: it is
-started with `-I`, so that neither the working directory nor PYTHONPATH says what it imports, and with next to none of
-the environment. There is no `lib` for it there, so this chapter uses the standard library alone.
+A page can be made so that its parser takes minutes over it, a formula so that comparing it takes years, and a search
+engine's client starts threads that nobody can stop. Such work goes to a process, which imports its library once and
+then answers one request after the other, since starting it costs more than a hundred pages do. Run as a script, this
+file is the inside of such a process: it is started with `-I`, so that neither the working directory nor PYTHONPATH says
+what it imports, and with next to none of the environment. There is no `lib` for it there, so this chapter uses the
+standard library alone.
 """
 
 import asyncio
@@ -20,11 +21,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 LONGEST = 64 << 20  # bytes of a request or an answer
 START_SECONDS = 30.0  # for an import, on a busy machine
-REQUESTS = 1000  # per process: parsers leak some memory with every page
 SYSTEM = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")  # environment variables that a process inherits
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ddgs_proxy", "ssl_cert_file", "ssl_cert_dir")
 
@@ -56,6 +56,17 @@ def search(query: str, count: int, seconds: int) -> list[Any]:
     return DDGS(timeout=seconds).text(query, max_results=count)
 
 
+def equal(prediction: str, target: str) -> bool:
+    """Tells whether two formulae are equal, to 50 decimal places."""
+    from math_verify import LatexExtractionConfig, LatexNormalizationConfig, parse, verify
+
+    # with units on, math-verify drops any final s, t, h, ab, per and more as a unit: 2t would be 2
+    normalization = LatexNormalizationConfig(units=False, malformed_operators=True, nits=True)
+    reading = [LatexExtractionConfig(normalization_config=normalization)]
+    parsed = [parse(f"${text}$", extraction_config=reading, parsing_timeout=None) for text in (target, prediction)]
+    return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None)
+
+
 class Job(NamedTuple):
     """A function, and the limits and environment of a process that runs it."""
 
@@ -64,15 +75,17 @@ class Job(NamedTuple):
     memory_bytes: int
     cpu_seconds: int  # of one request
     environment: tuple[str, ...] = SYSTEM
+    requests: int = 1000  # per process: parsers leak some memory with every page
 
 
 JOBS = {
     "extract": Job(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
+    "equal": Job(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
     "search": Job(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
 }
 
 
-def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
+def in_daemon_thread(function: Callable, *arguments: Any) -> concurrent.futures.Future:
     """Runs a function in a daemon thread: if it hangs, it delays neither a deadline nor the exit of the process."""
     future: concurrent.futures.Future = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
@@ -83,12 +96,12 @@ def aside(function: Callable, *arguments: Any) -> concurrent.futures.Future:
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=run, name="aside", daemon=True).start()
+    threading.Thread(target=run, name="daemon", daemon=True).start()
     return future
 
 
-class Errands:
-    """A pool of processes for one job: each is reused until it had to be killed or has answered REQUESTS requests."""
+class ProcessPool:
+    """A pool of processes for one job: each is reused until it had to be killed or has answered enough."""
 
     def __init__(self, job: str, at_once: int, seconds: float):
         """Bounds concurrent `run`s by `at_once`, and a request's wall time by `seconds`; the Job bounds CPU time."""
@@ -102,7 +115,7 @@ class Errands:
         """Returns the job's answer. Raises Died, Refused or Unusable. Cancelling the call kills the process."""
         async with self._slots:
             helper, seconds = self._helper()
-            answer = asyncio.wrap_future(aside(helper.ask, request))
+            answer = asyncio.wrap_future(in_daemon_thread(helper.ask, request))
             try:
                 done, _ = await asyncio.wait({answer}, timeout=seconds)
                 return _result(answer.result() if done else None)
@@ -114,7 +127,7 @@ class Errands:
         """Does the same as `run`, but blocks."""
         helper, seconds = self._helper()
         try:
-            return _result(aside(helper.ask, request).result(seconds))
+            return _result(in_daemon_thread(helper.ask, request).result(seconds))
         except concurrent.futures.TimeoutError:
             raise Died from None
         finally:
@@ -135,7 +148,7 @@ class Errands:
         return helper, START_SECONDS + self._seconds
 
     def _let_go(self, helper: "_Helper") -> None:
-        if helper.is_free and helper.answered < REQUESTS:
+        if helper.is_free and helper.answered < JOBS[self._job].requests:
             self._idle.append(helper)
         else:
             helper.kill()
@@ -154,7 +167,7 @@ class _Helper:
             stderr=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if name in wanted},
             cwd="/",
-            start_new_session=True,  # Ctrl-C is meant for the run alone, which goes on for a while
+            start_new_session=True,  # Ctrl-C is meant for the run alone, which continues for a while
         )
         self.answered = -1  # the first answer says that it is ready
         self.is_free = False  # waits for a request, and no thread reads from it
@@ -207,13 +220,13 @@ def _result(answer: dict[str, Any] | None) -> Any:
     return answer["result"]
 
 
-def _send(pipe: BinaryIO, value: Any) -> None:
+def _send(pipe: IO[bytes], value: Any) -> None:
     data = json.dumps(value, default=str).encode()
     pipe.write(len(data).to_bytes(4, "big") + data)
     pipe.flush()
 
 
-def _receive(pipe: BinaryIO) -> Any:
+def _receive(pipe: IO[bytes]) -> Any:
     """Returns the next value; None at the end of the pipe, or for a message that is too long or incomplete."""
     length = int.from_bytes(pipe.read(4), "big")
     data = pipe.read(length) if length <= LONGEST else b""

@@ -8,7 +8,7 @@ from test_runlog import in_child
 
 from lib.errors import StorageError
 from lib.generators import Call, Reply, ReplyError, Request, Usage
-from lib.replies import Remembering, Replies, key_of
+from lib.reply_cache import CachedGenerator, ReplyCache, key_of
 
 
 def make_of(value, calls=None, seconds=0.0):
@@ -39,11 +39,11 @@ def test_a_key_is_what_is_asked():
 def test_answers_are_kept(tmp_path):
     path, calls = tmp_path / "replies.jsonl", []
     answers = {f"key {k}": {"text": "naïve \ud800\n" * k, "k": [k, None]} for k in range(20)}
-    first = Replies(path)
+    first = ReplyCache(path)
     for key, value in answers.items():
         assert once(first, key, value, calls) == value
     first.close()
-    again = Replies(path)
+    again = ReplyCache(path)
     assert len(again) == 20 and "key 3" in again and "key 99" not in again
     for key in sorted(answers):
         assert once(again, key, {"text": "another"}, calls) == answers[key]
@@ -55,32 +55,32 @@ def test_answers_are_kept(tmp_path):
 
 def test_a_torn_tail_is_asked_for_again(tmp_path):
     path, calls = tmp_path / "replies.jsonl", []
-    first = Replies(path)
+    first = ReplyCache(path)
     once(first, "a", {"n": 1})
     once(first, "b", {"n": 2})
     first.close()
     path.write_bytes(path.read_bytes()[:-4])
-    again = Replies(path)
+    again = ReplyCache(path)
     assert len(again) == 1
     assert once(again, "a", {"n": 3}, calls) == {"n": 1} and once(again, "b", {"n": 4}, calls) == {"n": 4}
     assert calls == [{"n": 4}] and (tmp_path / "replies.torn").exists()
     again.close()
-    assert len(Replies(path)) == 2
+    assert len(ReplyCache(path)) == 2
 
 
 @pytest.mark.parametrize("line", [b"what\n", b"[]\n", b'{"value": {}}\n', b"\xff\n", b"7\n"])
 def test_a_file_that_is_something_else_is_not_written_to(tmp_path, line):
     path = tmp_path / "replies.jsonl"
     path.write_bytes(line)
-    with pytest.raises(StorageError, match="mend or remove") as caught:
-        Replies(path)
+    with pytest.raises(StorageError, match="fix or remove") as caught:
+        ReplyCache(path)
     assert caught.value.exit_code == 74 and path.read_bytes() == line
     with pytest.raises(StorageError):
-        Replies(tmp_path / "no" / "folder")
+        ReplyCache(tmp_path / "no" / "folder")
 
 
 def test_who_asks_meanwhile_waits_for_the_same_answer(tmp_path):
-    replies, calls = Replies(tmp_path / "replies.jsonl"), []
+    replies, calls = ReplyCache(tmp_path / "replies.jsonl"), []
 
     async def main():
         wanted = [replies.once(key, make_of({"key": key}, calls, seconds=0.01)) for key in "aab" * 10]
@@ -92,7 +92,7 @@ def test_who_asks_meanwhile_waits_for_the_same_answer(tmp_path):
 
 
 def test_a_failure_reaches_all_who_ask_and_is_not_kept(tmp_path):
-    replies, calls = Replies(tmp_path / "replies.jsonl"), []
+    replies, calls = ReplyCache(tmp_path / "replies.jsonl"), []
     error = ReplyError("timeout", "x")
 
     async def main():
@@ -104,7 +104,7 @@ def test_a_failure_reaches_all_who_ask_and_is_not_kept(tmp_path):
 
 
 def test_an_asker_who_leaves_takes_nothing_from_the_others(tmp_path):
-    replies, calls = Replies(tmp_path / "replies.jsonl"), []
+    replies, calls = ReplyCache(tmp_path / "replies.jsonl"), []
 
     async def main():
         tasks = [asyncio.ensure_future(replies.once("a", make_of({"n": 1}, calls, 0.05))) for _ in range(3)]
@@ -119,7 +119,7 @@ def test_an_asker_who_leaves_takes_nothing_from_the_others(tmp_path):
 @pytest.mark.parametrize("ending", [{"n": 1}, ReplyError("timeout", "x")])
 def test_nothing_is_written_after_the_end(tmp_path, ending, caplog):
     """Another file may have the descriptor by then."""
-    replies = Replies(tmp_path / "replies.jsonl")
+    replies = ReplyCache(tmp_path / "replies.jsonl")
 
     async def main():
         asker = asyncio.ensure_future(replies.once("a", make_of(ending, seconds=0.02)))
@@ -143,7 +143,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_there(tmp_path):
     path = tmp_path / "replies.jsonl"
 
     def child():
-        replies = Replies(path)
+        replies = ReplyCache(path)
         once(replies, "a", {"text": "x" * 100})
         before = path.read_bytes()
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -180,11 +180,11 @@ def test_the_same_request_is_asked_once(tmp_path):
 
     def ask(generator, *requests):
         async def main():
-            replies = Replies(path)
-            remembering = Remembering(generator, replies)
-            assert remembering.name == generator.name
+            replies = ReplyCache(path)
+            cached = CachedGenerator(generator, replies)
+            assert cached.name == generator.name
             try:
-                return await asyncio.gather(*(remembering.reply(each) for each in requests))
+                return await asyncio.gather(*(cached.reply(each) for each in requests))
             finally:
                 replies.close()
 

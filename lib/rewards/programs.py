@@ -176,8 +176,8 @@ def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     if found:
         told = "; ".join(found[:3])
         raise ConfigError(
-            f"dataset: the tests of {len(found)} of {len(rows)} rows can not be relied on: {told}. Mend these rows, or "
-            "have them parted from the others by data/check_code_tasks.py FILE --clean OUT"
+            f"dataset: the tests of {len(found)} of {len(rows)} rows cannot be relied on: {told}. Fix these rows, or "
+            "separate them from the others with data/check_code_tasks.py FILE --clean OUT"
         )
 
 
@@ -199,8 +199,8 @@ def _task(row: dict, place: object = "a row") -> Task:
     task, mistakes = _read_task(text)
     if mistakes:
         raise ConfigError(
-            f"dataset: {place} is no programming task: {'; '.join(mistakes)}. Mend the row {text[:80]}..., or find all "
-            "such rows by data/check_code_tasks.py"
+            f"dataset: {place} is not a programming task: {'; '.join(mistakes)}. Fix the row {text[:80]}..., or find "
+            "all such rows with data/check_code_tasks.py"
         )
     return task
 
@@ -209,5 +209,5 @@ def _task(row: dict, place: object = "a row") -> Task:
 def _read_task(row: str) -> tuple[Task | None, list[str]]:
     task, mistakes = read_task({"prompt": "", **json.loads(row)})
     if task is not None and not task.stdio and not task.callables:
-        mistakes.append("entry_points: can not be inferred from the tests; declare them")
+        mistakes.append("entry_points: cannot be inferred from the tests; declare them")
     return task, mistakes

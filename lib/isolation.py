@@ -27,7 +27,7 @@ class Check:
     why_not: str = ""
 
 
-def climb(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
+def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
     """Tries the rungs from `highest` down; the last check is of the rung taken. Raises ConfigError, SandboxError."""
     names = [rung.name for rung in RUNGS]
     if highest is not None and highest not in names:
@@ -79,7 +79,7 @@ def _attempts(worker: Worker, folder: Path) -> Check:
         "make a file": f"make_file({str(folder)!r})",
         "open a socket": "open_socket()",
         "start a process": "start_process()",
-        "replace itself by another program": "replace_itself()",
+        "replace itself with another program": "replace_itself()",
         "signal its parent": "signal_parent()",
         "trace its parent": "trace_parent()",
         "read its parent's memory": "read_memory_of_parent()",
@@ -99,7 +99,7 @@ def _attempts(worker: Worker, folder: Path) -> Check:
     outcomes += [
         (THREADS, worker.bounds_threads),
         ("take twice its memory", judged("use_memory(128) == 128 << 20") == "memory"),
-        ("go on after its time", judged("use_time()", limit=0.1) == "timeout"),
+        ("run past its time limit", judged("use_time()", limit=0.1) == "timeout"),
         ("print without end", worker.run(Program("while True: print('x' * 1000)")).ending == "output_limit"),
     ]
     judgements = [judged(call) for call in ("use_library()", "use_memory(1) == 1 << 20", "use_memory(1) == 0")]

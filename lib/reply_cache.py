@@ -10,7 +10,7 @@ from typing import Any
 
 from lib.errors import StorageError
 from lib.generators import ChatGenerator, Reply, Request
-from lib.runlog import Lines, encode
+from lib.runlog import Lines, encode, read_lines
 
 
 def key_of(*parts: Any) -> str:
@@ -24,7 +24,7 @@ def seed_of(*parts: Any) -> int:
     return int(key_of(*parts), 16) % 2**31
 
 
-class Replies:
+class ReplyCache:
     """A file of answers by key; of one event loop at a time. Raises StorageError if it cannot be read or written."""
 
     def __init__(self, path: Path):
@@ -33,13 +33,12 @@ class Replies:
         self.reused = 0  # answers taken from the file
         try:
             self._lines = Lines(path)
-            with open(path, "rb") as file:
-                start = 0
-                for line in file:
-                    self._places[json.loads(line)["key"]] = (start, len(line))
-                    start += len(line)
+            for line in read_lines(path):
+                if line.row is None:
+                    raise ValueError(line.problem)
+                self._places[line.row["key"]] = (line.start, line.size)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"{path}: its answers cannot be read ({error}); mend or remove the file") from error
+            raise StorageError(f"{path}: its answers cannot be read ({error}); fix or remove the file") from error
 
     def __len__(self) -> int:
         return len(self._places)
@@ -95,10 +94,10 @@ class Replies:
         return StorageError(f"{self._lines.path}: cannot be written ({error}); free some space, then --resume")
 
 
-class Remembering:
+class CachedGenerator:
     """A chat generator whose replies are stored: the same request, seed included, always gets the same reply."""
 
-    def __init__(self, generator: ChatGenerator, replies: Replies):
+    def __init__(self, generator: ChatGenerator, replies: ReplyCache):
         self.generator, self.replies, self.name = generator, replies, generator.name
 
     def knows(self, request: Request) -> bool:
