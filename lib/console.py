@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import count, takewhile
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -70,7 +71,7 @@ def fresh_draw(row: dict) -> str:
 
 def attempts_of(row: dict) -> list[int]:
     """Returns the numbers of the attempts that a row has accuracies of; [] where answers are single."""
-    return [number for number in range(1, len(row)) if f"acc_attempt{number}" in row]
+    return list(takewhile(lambda number: f"acc_attempt{number}" in row, count(1)))
 
 
 def samples_of(rows: list[dict]) -> str:
@@ -160,7 +161,7 @@ class Screen:
 
     def step(self, row: dict, left: float | None) -> None:
         """Prints the line of one optimizer step; `left` is the estimate of the run's remaining seconds."""
-        attempts = [number for number in range(1, len(row)) if f"length_attempt{number}" in row]
+        attempts = list(takewhile(lambda number: f"length_attempt{number}" in row, count(1)))
 
         def each(key: str, digits: int) -> list[str]:
             return [_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts]

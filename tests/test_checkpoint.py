@@ -501,7 +501,7 @@ def test_a_disk_that_lies_is_noticed(run_dir, monkeypatch):
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(StorageError, match="otherwise than written"):
+    with pytest.raises(StorageError, match="the files differ when read back"):
         run.save()
     assert (run_dir / "stage1" / "step_1").exists()
 

@@ -30,8 +30,12 @@ from lib.clock import PHASES
 from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
 from lib.evaluation import majority_votes, pass_at_k, vote
+from lib.generators import Completion
 from lib.parsing import same_answer
+from lib.prompts import Prompt
+from lib.rewards import Verdict
 from lib.task import load_data
+from lib.tree import Answer, Group
 
 ROOT = Path(__file__).parent.parent
 REAL = ("arithmetic", "gsm8k", "math")
@@ -424,15 +428,17 @@ def test_votes_by_hand():
 
 
 def test_majority_and_pass_at_k_by_hand():
-    def score(answer):
-        return SimpleNamespace(answer=answer, match=answer == "1")
+    def answer(text, following=None):
+        verdict = Verdict(0.0, {}, text == "1", text)
+        return Answer(Completion([1], [0.0], True), text, verdict, following)
 
-    def rollouts(first, second):
-        return [SimpleNamespace(score1=score(a), score2=score(b)) for a, b in zip(first, second, strict=True)]
+    def tree(first, second):
+        prompt = Prompt({}, [1], "")
+        return Group(prompt, [answer(a, Group(prompt, [answer(b)])) for a, b in zip(first, second, strict=True)])
 
-    both = rollouts("1123", "1111") + rollouts("2222", "1222")  # two prompts, four samples each
-    right = np.array([rollout.score1.match for rollout in both])
-    found = SimpleNamespace(match1=right, group=np.arange(8) // 4)
+    both = [tree("1123", "1111"), tree("2222", "1222")]  # two prompts, four samples each
+    right = np.array([matches for each in both for matches in each.matches])
+    found = SimpleNamespace(match=right[None], group=np.arange(8) // 4)
     one, two = majority_votes(found, both, 4, same_answer, ALONE)
     assert (one["k"], one["attempts"], two["k"], two["attempts"]) == (1, 2, 2, 4)
     assert one["acc_parallel"] == (0.5 + 0) / 2  # votes 11 and 23, then 22 and 22
