@@ -34,7 +34,7 @@ data          rows from wherever they lie, in two splits that share none
 outside       text from outside: no control token in it, and the characters that a tokenizer does not know
 chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
-rewards/      shelf: code, math, tags; and the judge that calls them
+rewards/      shelf: formula, programs, tags; and the judge that calls them
 logits        what a model does around its output layer, measured
 llama         the forward of the Llama family, written out
 model         a frozen base, one LoRA adapter, and the log-probs of tokens under it

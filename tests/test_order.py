@@ -87,6 +87,11 @@ def test_a_part_tells_all_its_sections():
             assert sorted(sections(path.name)) == sorted({file.stem for file in path.glob("*.py")} - {"__init__"})
 
 
+def test_no_module_has_the_name_of_one_of_the_standard_library():
+    shadows = {module_of(path) for path in FILES if path.stem in sys.stdlib_module_names}
+    assert not shadows, "`import NAME` beside such a file is read as the other one"
+
+
 def test_nobody_imports_a_script():
     for folder in (ROOT, ROOT / "data", ROOT / "benchmarks"):
         for path in folder.glob("*.py"):

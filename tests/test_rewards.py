@@ -18,8 +18,8 @@ from lib.config import Reward, Sandbox, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards import Judge, as_trl_reward, prepare, text_of
-from lib.rewards.math import gsm8k_hash, math_final_answer
-from lib.rewards.math import math as math_match
+from lib.rewards.formula import gsm8k_hash, math_final_answer
+from lib.rewards.formula import math as math_match
 
 GOOD = "<think>6 + 12</think>\n<answer>18</answer>"
 
@@ -288,7 +288,7 @@ def test_a_formula_that_never_ends_costs_two_seconds_and_works_outside_the_main_
 
 
 def test_an_interrupted_question_does_not_answer_the_next(monkeypatch):
-    from lib.rewards.math import _child
+    from lib.rewards.formula import _child
 
     math_match("x + 3", "3 + x")
     real = _child._process.stdout
@@ -307,11 +307,11 @@ def test_an_interrupted_question_does_not_answer_the_next(monkeypatch):
 
 
 def test_without_math_verify_the_judge_names_the_package(monkeypatch):
-    from lib.rewards.math import _Child
+    from lib.rewards.formula import _Child
 
     monkeypatch.setitem(sys.modules, "math_verify", None)
-    monkeypatch.setattr("lib.rewards.math._child", _Child())
-    monkeypatch.setattr("lib.rewards.math._equivalent", lambda a, b: sys.modules["lib.rewards.math"]._child.ask(a, b))
+    monkeypatch.setattr("lib.rewards.formula._child", _Child())
+    monkeypatch.setattr("lib.rewards.formula._equivalent", lambda a, b: sys.modules["lib.rewards.formula"]._child.ask(a, b))
     with pytest.raises(ConfigError, match="pip install math-verify"):
         Judge("exact_match", "identity", "math", [])
     assert Judge("exact_match", "identity", "exact", [])(["1/2"], ["0.5"], {})[0].match

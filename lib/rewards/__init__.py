@@ -38,7 +38,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite  # `import math` here would be the sibling of that name
+from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ from lib.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.formats import FORMATS, answer_place
 from lib.overtime import Overtime
 from lib.registry import Judged, blamed_on, did_you_mean
-from lib.rewards import code, math, tags  # noqa: F401  (they register themselves)
+from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
 
 _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",

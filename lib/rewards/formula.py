@@ -331,7 +331,7 @@ class _Child:
                 "reward.match 'math' needs the package math-verify: pip install math-verify, or use exact"
             )
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from lib.rewards.math import _serve; _serve()"],
+            [sys.executable, "-c", "from lib.rewards.formula import _serve; _serve()"],
             cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
