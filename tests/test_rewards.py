@@ -17,7 +17,7 @@ from lib import registry
 from lib.config import Reward, Sandbox, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.rewards import Judge, as_trl_reward, prepare, text_of
+from lib.rewards import Judge, as_trl_reward, formula, prepare, text_of
 from lib.rewards.formula import gsm8k_hash, math_final_answer
 from lib.rewards.formula import math as math_match
 
@@ -311,7 +311,7 @@ def test_without_math_verify_the_judge_names_the_package(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "math_verify", None)
     monkeypatch.setattr("lib.rewards.formula._child", _Child())
-    monkeypatch.setattr("lib.rewards.formula._equivalent", lambda a, b: sys.modules["lib.rewards.formula"]._child.ask(a, b))
+    monkeypatch.setattr("lib.rewards.formula._equivalent", lambda a, b: formula._child.ask(a, b))
     with pytest.raises(ConfigError, match="pip install math-verify"):
         Judge("exact_match", "identity", "math", [])
     assert Judge("exact_match", "identity", "exact", [])(["1/2"], ["0.5"], {})[0].match
@@ -514,16 +514,18 @@ def test_options_of_several_rewards_stand_under_their_names(brief):
 def test_every_reward_of_a_sum_is_prepared_checked_and_begun(shelf):
     seen = []
     for name in ("one", "two", "three"):
-        register_reward(name)(reward := lambda predictions, **columns: [1.0] * len(predictions))
-        reward.begin = lambda text, row, name=name: seen.append((name, "begin", text))
-        reward.check = lambda rows, name=name: seen.append((name, "check", len(rows)))
-        reward.prepare = lambda name=name: f"{name} is ready"
-    del reward.begin, reward.check, reward.prepare
+        hooks = {
+            "begin": lambda text, row, name=name: seen.append((name, "begin", text)),
+            "check": lambda rows, name=name: seen.append((name, "check", len(rows))),
+            "prepare": lambda name=name: f"{name} is ready",
+        }
+        hooks = {} if name == "three" else hooks
+        register_reward(name, **hooks)(lambda predictions, **columns: [1.0] * len(predictions))
     judge = Judge({"one": 1, "three": 1, "two": 1})
     judge.begin("text", {})
     judge.check([{}, {}])
     assert seen == [("one", "begin", "text"), ("two", "begin", "text"), ("one", "check", 2), ("two", "check", 2)]
-    assert len(judge.functions) == 6
+    assert len(judge.functions) == 3 + 2 * 3 + 3  # the rewards, their hooks, both extractors and the equality
     config, told = ScoreConfig.model_construct(sandbox=Sandbox(), reward=Reward(fn={"one": 1, "two": 1})), []
     prepare(config, told.append)
     assert told == ["one is ready", "two is ready"]
@@ -533,11 +535,28 @@ def test_every_reward_of_a_sum_is_prepared_checked_and_begun(shelf):
         Judge({"one": 1, "two": 1})(["a"], ["a"], {})
 
 
+def test_hooks_belong_to_a_name_and_are_found_by_a_dotted_path_too(shelf, monkeypatch):
+    def one(predictions):
+        return [1.0] * len(predictions)
+
+    one.check = lambda rows: 1 / 0  # not read
+    begins = {name: lambda text, row: None for name in ("a", "b")}
+    for name, begin in begins.items():
+        register_reward(name, begin=begin)(one)
+    monkeypatch.setattr("lib.rewards.tags.one", one, raising=False)
+    assert [registry.rewards.hooks(name).begin for name in begins] == list(begins.values())
+    assert registry.rewards.hooks("lib.rewards.tags.one") == registry.rewards.hooks("a")
+    assert registry.rewards.hooks("exact_match") == registry.Hooks()
+    Judge("a").check([{}])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'begins'"):
+        register_reward("c", begins=print)
+
+
 def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch):
-    register_reward("one")(one := lambda predictions, **columns: [1.0] * len(predictions))
+    fails = {"check": lambda rows: 1 / 0, "begin": lambda text, row: 1 / 0}
+    register_reward("one", **fails)(lambda predictions, **columns: [1.0] * len(predictions))
     register_extractor("first")(lambda text: text.split()[0])
     register_matcher("inverse")(lambda prediction, target: 1 / float(prediction) == 1 / float(target))
-    one.check = one.begin = lambda *_: 1 / 0
     judge = Judge("one", "identity", "exact", [])
     for about, call in {
         r"extractor 'first' raised IndexError.* for sample 1 \(' '\)": lambda: Judge("one", "first")(

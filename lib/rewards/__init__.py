@@ -25,12 +25,14 @@ what format, extractor and equality of the config say, unless rewards decide the
 Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
 one reward pays for can not make up for the form that another asks for.
 
-A reward may have four attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
-a line to tell at start-up.
-`check(rows)` is called with all rows before anything is trained, to find what is wrong with them; a parameter `places`
-gets where each of them stands in the source, for messages. `begin(text, row)` is called with each prediction as soon as
-it is written, so that what is judged by other processes is judged beside the generation. `explain(texts, rows)` returns
-a dict for each of some wrong predictions, all judged by then: what a person wants to know of them, for failures.jsonl.
+A reward is registered with its hooks, if it has any: `@register_reward("name", begin=my_begin)`. An attribute of that
+name, set on the function by hand, is not read. `prepare()` is called before torch is imported, to start what the reward
+needs; it returns a line to tell at start-up. `check(rows)` is called with all rows before anything is trained, to find
+what is wrong with them; a parameter `places` gets where each of them stands in the source, for messages.
+`begin(text, row)` is called with each prediction as soon as it is written, so that what is judged by other processes is
+judged beside the generation. `explain(texts, rows)` returns a dict for each of some wrong predictions, all judged by
+then: what a person wants to know of them, for failures.jsonl. A reward registered with `pays_format=True` needs a
+config that declares a format.
 """
 
 import inspect
@@ -100,7 +102,7 @@ def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
     names = weights_of(config.reward.fn) if config.reward else ()
-    starts = {getattr(registry.rewards.get(name), "prepare", None): name for name in names}
+    starts = {registry.rewards.hooks(name).prepare: name for name in names}
     for start, name in starts.items():
         if start is None:
             continue
@@ -115,7 +117,7 @@ class _Reward:
 
     def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
         self.name, self.columns, self.options = name, columns, dict(options)
-        self.function = registry.rewards.get(name)
+        self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
         self.named, self.required, self._takes_all = self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
@@ -140,13 +142,13 @@ class _Reward:
 
     def begin(self, text: str, row: dict) -> None:
         """Calls the reward's `begin` with a prediction and its row, if it has one."""
-        if begin := getattr(self.function, "begin", None):
+        if self.hooks.begin:
             with blamed_on(f"reward '{self.name}'", f" in its begin() for {text[:80]!r}"):
-                begin(text, row)
+                self.hooks.begin(text, row)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any]) -> None:
         """Calls the reward's `check` with all rows, if it has one."""
-        if check := getattr(self.function, "check", None):
+        if check := self.hooks.check:
             takes = {"places": places} if "places" in inspect.signature(check).parameters else {}
             with blamed_on(f"reward '{self.name}'", " in its check()"):
                 check(rows, **takes)
@@ -339,7 +341,7 @@ class Judge:
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Returns a function that lets rewards begin judging a prediction and its row early; None if none can."""
-        able = [reward for reward in self._rewards if hasattr(reward.function, "begin")]
+        able = [reward for reward in self._rewards if reward.hooks.begin]
 
         def begin(text: str, row: dict) -> None:
             for reward in able:
@@ -355,7 +357,7 @@ class Judge:
         told: list[dict[str, Any]] = [{} for _ in texts]
         some = slice(MOST_EXPLAINED)
         for reward in self._rewards:
-            if explain := getattr(reward.function, "explain", None):
+            if explain := reward.hooks.explain:
                 with blamed_on(f"reward '{reward.name}'", " in its explain()"):
                     for known, new in zip(told, explain(texts[some], rows[some]), strict=False):
                         known |= new
@@ -363,8 +365,10 @@ class Judge:
 
     @property
     def functions(self) -> list[Callable]:
-        """Returns all callables in use: the rewards, both extractors, the equality."""
-        return [*(reward.function for reward in self._rewards), self._extractor, self._target_extractor, self._matcher]
+        """Returns all callables in use: the rewards, their hooks, both extractors, the equality."""
+        hooks = (hook for reward in self._rewards for hook in filter(callable, vars(reward.hooks).values()))
+        rewards = (reward.function for reward in self._rewards)
+        return [*rewards, *hooks, self._extractor, self._target_extractor, self._matcher]
 
     @property
     def needs_targets(self) -> bool:
@@ -376,7 +380,7 @@ class Judge:
 
         `places` says where each row stands, for messages; () counts rows from 1.
         """
-        for check, reward in {getattr(each.function, "check", None): each for each in self._rewards}.items():
+        for check, reward in {each.hooks.check: each for each in self._rewards}.items():
             if check is not None:
                 reward.check(rows, places or _numbered(rows))
 
@@ -405,7 +409,7 @@ class Judge:
             near = did_you_mean(self.format, FORMATS) or ":"
             raise ConfigError(f"reward.format: got '{self.format}'{near} expected one of {', '.join(FORMATS)}")
         for reward in self._rewards:
-            if self.format == "free" and getattr(reward.function, "pays_format", False):
+            if self.format == "free" and reward.hooks.pays_format:
                 raise ConfigError(
                     f"reward.format: '{reward.name}' pays for a format, and none is declared: give one of "
                     f"{', '.join(FORMATS[1:])}"
