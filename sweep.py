@@ -34,7 +34,7 @@ from lib.errors import FINISHED, ConfigError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog
 from lib.sweep_page import page_of
-from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, Outcome, Rows, outcome_of
+from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, FigureRows, SweepOutcome, outcome_of
 from lib.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
@@ -132,7 +132,7 @@ def show(config: SweepConfig, runs: Runs) -> int:
     return MISSED if outcome.failed or not all(verdict.holds for verdict in outcome.verdicts) else FINISHED
 
 
-def print_outcome(screen: Screen, config: SweepConfig, outcome: Outcome) -> None:
+def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) -> None:
     """Prints figures, differences, whether each condition holds, and which runs failed."""
     for variant, rows in outcome.figures.items():
         title = f"{config.run_name}, {variant}: {len(outcome.results[variant])} of {len(config.all_seeds)} runs"
@@ -148,7 +148,7 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: Outcome) -> None
         screen.warn(f"{row['variant']}, seed {row['seed']}: {row['failed']} ended with exit code {row['exit_code']}")
 
 
-def print_table(screen: Screen, title: str, heads: tuple[str, ...], rows: Rows) -> None:
+def print_table(screen: Screen, title: str, heads: tuple[str, ...], rows: FigureRows) -> None:
     """Prints columns as wide as their contents, whatever the terminal: a figure must not be cut off in a log."""
     lines = [("", *heads), *((summary.label, *cells) for summary, cells in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -27,7 +27,7 @@ from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import CurriculumSampler
 from lib.stats import mean_interval, sign_flip_p, wilson
-from lib.tally import Progress
+from lib.tally import CollectionProgress
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one
@@ -101,7 +101,7 @@ def attempts(one: np.ndarray, two: np.ndarray) -> Answers:
 def collection(right: np.ndarray) -> Interval:
     """Returns the interval that a collection prints, widened by the rounding to three digits."""
     said: list[str] = []
-    progress = Progress(SimpleNamespace(endpoint=None), SimpleNamespace(say=said.append), right.size)
+    progress = CollectionProgress(SimpleNamespace(endpoint=None), SimpleNamespace(say=said.append), right.size)
     progress.rewards, progress.well_formed = [1.0] * right.size, [True] * right.size
     progress.matches = {str(number): row.tolist() for number, row in enumerate(right)}
     progress.summary()

@@ -29,7 +29,7 @@ from lib.memory import one_error
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
-from lib.task import ChatTask, Task
+from lib.task import ChatTask, ScoreTask
 from lib.tracking import Tracker
 from lib.tree import Group, Node, nodes
 from lib.update import Numbers, Objective, loss_of
@@ -115,7 +115,9 @@ class Trainer:
     work: Callable[[], Iterable[Work]]
     measure: Callable[..., dict]
 
-    def __init__(self, task: Task | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int):
+    def __init__(
+        self, task: ScoreTask | ChatTask, accelerator, *, resume: bool | Path, allow_change: bool, profile: int
+    ):
         self.task, self.config = task, task.config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)

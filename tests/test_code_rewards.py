@@ -19,7 +19,7 @@ from lib.registry import register_reward
 from lib.rewards import Judge
 from lib.score import ScoreRun
 from lib.task import load_task
-from lib.worker import TestVerdict, Verdict
+from lib.worker import ProgramVerdict, TestVerdict
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
@@ -178,7 +178,7 @@ def test_programs_and_texts_are_paid_together():
 
 
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
-    faulty = Verdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
+    faulty = ProgramVerdict((TestVerdict("infra_error", "4 workers were lost"),), "R3")
     monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
     for reward, text in (("code_tests", RIGHT), ("code", block(RIGHT, after="final answer:"))):
         [score] = judged([text], reward)

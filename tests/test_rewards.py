@@ -14,7 +14,7 @@ from time import perf_counter
 import pytest
 
 from lib import registry
-from lib.config import Reward, Sandbox, ScoreConfig
+from lib.config import Reward, SandboxSettings, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards import Judge, as_trl_reward, formula, prepare, text_of
@@ -526,7 +526,7 @@ def test_every_reward_of_a_sum_is_prepared_checked_and_begun(shelf):
     judge.check([{}, {}])
     assert seen == [("one", "begin", "text"), ("two", "begin", "text"), ("one", "check", 2), ("two", "check", 2)]
     assert len(judge.functions) == 3 + 2 * 3 + 3  # the rewards, their hooks, both extractors and the equality
-    config, told = ScoreConfig.model_construct(sandbox=Sandbox(), reward=Reward(fn={"one": 1, "two": 1})), []
+    config, told = ScoreConfig.model_construct(sandbox=SandboxSettings(), reward=Reward(fn={"one": 1, "two": 1})), []
     prepare(config, told.append)
     assert told == ["one is ready", "two is ready"]
     assert Judge({"three": 1}).begin is None

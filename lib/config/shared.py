@@ -130,7 +130,7 @@ class Reward(Section):
             )
 
 
-class Sandbox(Section):
+class SandboxSettings(Section):
     """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
 
     workers: Count | None = None  # programs run at once; null: one per core, shared by the processes of this run

@@ -1,7 +1,7 @@
 """Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
-class `Task` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
+class `CodeTask` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
 programs are run once, and beside the model that still writes others.
 """
 
@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from lib.code_tasks import Task, read_task, static_problems
+from lib.code_tasks import CodeTask, read_task, static_problems
 from lib.errors import ConfigError
 from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.registry import Judged, register_extractor, register_reward
-from lib.sandbox import Program, Verdict, shared, shown
+from lib.sandbox import Program, ProgramVerdict, shared, shown
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _MARKER = ("required", "rewarded", "ignored")
@@ -43,7 +43,7 @@ def _shortness(text: str) -> float:
     return min(1.0, max(0.0, (LONG - words) / (LONG - SHORT)))
 
 
-def _about(verdict: Verdict) -> str:
+def _about(verdict: ProgramVerdict) -> str:
     """Returns a log line: the rung of the sandbox, the verdict on each test, and why the first failing test failed."""
     names = " ".join(test.verdict for test in verdict.tests)
     reason = next((test.detail for test in verdict.tests if test.verdict != "pass"), "")
@@ -85,7 +85,7 @@ def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str]
 
 
 @lru_cache(maxsize=1000)  # a policy repeats its failures
-def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
+def _first_failure(program: Program, verdict: ProgramVerdict) -> dict[str, Any]:
     """Returns a program's first failed test, the reason, and the output of running both again; {} if none failed."""
     number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
     if number is None or not verdict.scored:
@@ -132,9 +132,9 @@ def _prepare() -> str:
     return shared().describe()
 
 
-def _task(row: dict, place: object = "a row") -> Task:
+def _task(row: dict, place: object = "a row") -> CodeTask:
     """Returns the task of a row. Raises ConfigError where it is none, or where its entry points cannot be inferred."""
-    keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
+    keys = {key: row[key] for key in CodeTask.model_fields if row.get(key) is not None}
     if not isinstance(keys.get("prompt", ""), str):  # a chat; a text prompt only helps to infer the entry point
         del keys["prompt"]
     text = json.dumps(keys, sort_keys=True, default=str)
@@ -148,7 +148,7 @@ def _task(row: dict, place: object = "a row") -> Task:
 
 
 @lru_cache(maxsize=10_000)  # a group repeats its row
-def _read_task(row: str) -> tuple[Task | None, list[str]]:
+def _read_task(row: str) -> tuple[CodeTask | None, list[str]]:
     task, mistakes = read_task({"prompt": "", **json.loads(row)})
     if task is not None and not task.stdio and not task.callables:
         mistakes.append("entry_points: can not be inferred from the tests; declare them")
@@ -193,7 +193,7 @@ def code(
     programs = [_task(row).program(source) for source, row in zip(sources, rows, strict=True) if source is not None]
     verdicts = iter(shared().judge(programs))
 
-    def judged(text: str, verdict: Verdict) -> Judged:
+    def judged(text: str, verdict: ProgramVerdict) -> Judged:
         parts = {"tests": verdict.pass_rate * (1 - conciseness - style)}
         parts["conciseness"] = conciseness * _shortness(text) if verdict.passed else 0.0
         if style:
