@@ -379,7 +379,7 @@ async def judge_aside(
 def judged(judge: Judge, config: CollectConfig, job: RolloutJob, episode: Episode) -> dict[str, Any]:
     """Returns the judge's verdict on a rollout; the reward is null if it could not be computed."""
     try:
-        [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
+        [score] = judge([episode.answer], [job.row], [job.messages])
     except RewardError as error:
         raise error.told(config.run_dir, f"rollout {job.id}: ", "; mend it, then --resume goes on") from error
     return {

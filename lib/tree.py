@@ -194,7 +194,7 @@ def _judged(
 def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[str, Verdict]]:
     """Returns texts with their verdicts, each as an answer to the prompt at its index."""
     with phase("reward"):
-        verdicts = judge.verdicts(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
+        verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
     return list(zip(texts, verdicts, strict=True))
 
 

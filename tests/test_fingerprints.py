@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from helpers.judges import judge_by
 from safetensors.torch import load_file, save_file
 
 from lib import fingerprints
 from lib.registry import extractors, matchers, rewards
-from lib.rewards import Judge
 
 WEIGHTS, TOKENIZER, TEMPLATE = "the base weights", "the tokenizer", "the chat template"
 
@@ -126,7 +126,7 @@ def code(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode  # two versions within a second
         try:
-            judge = Judge("my_rewards.begins.paid")
+            judge = judge_by("my_rewards.begins.paid")
             judge.functions[0](["x"])
         finally:
             sys.dont_write_bytecode = before
