@@ -45,7 +45,7 @@ from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.killable import in_daemon_thread
 from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
-from lib.progress import Progress
+from lib.progress import CollectionProgress
 from lib.prompts import chat_columns, chat_of
 from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.rewards import Judge, judge_of_rows, prepare
@@ -67,7 +67,7 @@ MAY_CHANGE = (  # keys that a resume may change: none affects a rollout already 
 
 
 @dataclass(frozen=True)
-class Job:
+class RolloutJob:
     """One rollout to collect."""
 
     prompt_id: str
@@ -94,7 +94,7 @@ def main() -> int:
         Interrupts() as interrupts,
         Tracker(config, args.resume, screen.warn) as tracker,
     ):
-        progress = Progress(config, screen, len(jobs), partial(tracker.log, "rollouts"))
+        progress = CollectionProgress(config, screen, len(jobs), partial(tracker.log, "rollouts"))
         known = index(jobs, config.run_dir, progress.add)
         progress.known(len(known))
         missing = [job for job in jobs if job.id not in known]
@@ -131,7 +131,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     return args, config
 
 
-def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge | None]:
+def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], Judge | None]:
     """Returns a job for every rollout of the run, the samples of a prompt in succession, and their judge."""
     dataset, prompts, reward = config.dataset, config.prompts, config.reward
     target = dataset.target_field
@@ -158,7 +158,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[Job], Judge |
         key = key_of(messages, row.get(target))[:16]
         seen[key] += 1
         prompt_id = key if seen[key] == 1 else f"{key}-{seen[key]}"  # the same prompt again
-        jobs += [Job(prompt_id, sample, row, messages) for sample in range(config.generation.samples_per_prompt)]
+        jobs += [RolloutJob(prompt_id, sample, row, messages) for sample in range(config.generation.samples_per_prompt)]
     return jobs, judge
 
 
@@ -175,7 +175,7 @@ def planned(config: CollectConfig, rollouts: int) -> Iterator[str]:
         yield f"that would cost at most {endpoint.cost(0, most * rollouts):.2f}, prompts not counted"
 
 
-def show_plan(config: CollectConfig, jobs: list[Job], screen: Screen) -> int:
+def show_plan(config: CollectConfig, jobs: list[RolloutJob], screen: Screen) -> int:
     """Prints what would be asked, without asking; returns the exit code."""
     for line in planned(config, len(jobs)):
         screen.say(line)
@@ -209,10 +209,10 @@ def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: S
 
 async def collect(
     config: CollectConfig,
-    jobs: list[Job],
+    jobs: list[RolloutJob],
     judge: Judge | None,
     log: RunLog,
-    progress: Progress,
+    progress: CollectionProgress,
     interrupts: Interrupts,
 ) -> None:
     """Runs all jobs, many at once. A UserError in any of them stops the others and is raised."""
@@ -292,12 +292,12 @@ def make_loop(
 
 
 async def run_job(
-    job: Job,
+    job: RolloutJob,
     config: CollectConfig,
     loop: ToolLoop,
     verdict: Callable[..., Awaitable],
     log: RunLog,
-    progress: Progress,
+    progress: CollectionProgress,
 ) -> None:
     """Runs one job, from prompt to row: of rollouts.jsonl, or of failures.jsonl."""
 
@@ -320,7 +320,7 @@ async def run_job(
         log.sync()
 
 
-def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, Any]:
+def row_of(job: RolloutJob, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, Any]:
     """Returns the row of a rollout, without the verdict. sft_train.py reads its `messages` and `tools`."""
     sampling = loop.sampling
     row = {
@@ -350,7 +350,7 @@ def row_of(job: Job, episode: Episode, loop: ToolLoop, seed: int) -> dict[str, A
 
 async def judge_aside(
     judge: Judge | None, judges: asyncio.Semaphore, config: CollectConfig, screen: Screen, interrupts: Interrupts,
-    job: Job, episode: Episode,
+    job: RolloutJob, episode: Episode,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Judges in a thread; returns {} without a judge, None if a signal ends it. Raises RewardError if it is late."""
     if judge is None:
@@ -376,10 +376,10 @@ async def judge_aside(
             answer.cancel()
 
 
-def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> dict[str, Any]:
+def judged(judge: Judge, config: CollectConfig, job: RolloutJob, episode: Episode) -> dict[str, Any]:
     """Returns the judge's verdict on a rollout; the reward is null if it could not be computed."""
     try:
-        [score] = judge.verdicts([episode.answer], [job.row], [job.messages])
+        [score] = judge([episode.answer], [job.row], [job.messages])
     except RewardError as error:
         raise error.told(config.run_dir, f"rollout {job.id}: ", "; fix it, then continue with --resume") from error
     return {
@@ -393,7 +393,9 @@ def judged(judge: Judge, config: CollectConfig, job: Job, episode: Episode) -> d
     }
 
 
-def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Entry]:
+def index(
+    jobs: list[RolloutJob], run_dir: Path, see: Callable[[dict[str, Any]], None] = lambda _: None
+) -> dict[str, Entry]:
     """Indexes by id the rollouts of a run that are among the jobs; `see` gets the row of each."""
     wanted, found = {job.id for job in jobs}, {}
     for row, entry in rollouts(run_dir / "rollouts.jsonl"):
@@ -403,7 +405,7 @@ def index(jobs: list[Job], run_dir: Path, see: Callable[[dict[str, Any]], None] 
     return found
 
 
-def refuse_losses(progress: Progress, written: int, config: CollectConfig) -> None:
+def refuse_losses(progress: CollectionProgress, written: int, config: CollectConfig) -> None:
     """Raises StorageError where rows are missing on disk, ApiError or ConfigError where there is no rollout at all."""
     if written < progress.rows:
         raise StorageError(f"{config.run_dir}: rows could not be written; free some space, then --resume")

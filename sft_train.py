@@ -75,7 +75,7 @@ def main() -> int:
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
         watch = Watch(sft_checks(math.log(len(tokenizer))))
         checkpoints = checkpoints_of(trainer, config, log, fingerprint_of(examples, held_out), args.allow_config_change)
-        checkpoints.register(watch=watch, schedule=Schedule(trainer))
+        checkpoints.register(watch=watch, schedule=ScheduleState(trainer))
         steps = steps_of(trainer)
         checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
         if is_finished:
@@ -465,7 +465,7 @@ def steps_of(trainer: Any) -> int:
     return math.ceil(arguments.num_train_epochs * math.ceil(batches / arguments.gradient_accumulation_steps))
 
 
-class Schedule:
+class ScheduleState:
     """Makes the learning-rate schedule checkpointable although the trainer creates it only when it starts."""
 
     def __init__(self, trainer: Any):

@@ -34,7 +34,7 @@ from lib.errors import FINISHED, ConfigError, run_script
 from lib.interrupts import Interrupts
 from lib.runlog import RunLog
 from lib.sweep_page import page_of
-from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, Outcome, outcome_of
+from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
 from lib.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 
 SCRIPTS = {kind.__doc__: kind for kind in KINDS}
@@ -132,7 +132,7 @@ def show(config: SweepConfig, runs: Runs) -> int:
     return MISSED if outcome.failed or not all(verdict.holds for verdict in outcome.verdicts) else FINISHED
 
 
-def print_outcome(screen: Screen, config: SweepConfig, outcome: Outcome) -> None:
+def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) -> None:
     """Prints figures, differences, whether each condition holds, and which runs failed."""
     for variant, rows in outcome.figures.items():
         title = f"{config.run_name}, {variant}: {len(outcome.results[variant])} of {len(config.all_seeds)} runs"

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from lib.config import Curriculum
 from lib.evaluation import Answers, pass_at_k, summarise
 from lib.paired import compare
-from lib.progress import Progress
+from lib.progress import CollectionProgress
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import CurriculumSampler
@@ -101,7 +101,7 @@ def attempts(one: np.ndarray, two: np.ndarray) -> Answers:
 def collection(right: np.ndarray) -> Interval:
     """Returns the interval that a collection prints, widened by the rounding to three digits."""
     said: list[str] = []
-    progress = Progress(SimpleNamespace(endpoint=None), SimpleNamespace(say=said.append), right.size)
+    progress = CollectionProgress(SimpleNamespace(endpoint=None), SimpleNamespace(say=said.append), right.size)
     progress.rewards, progress.well_formed = [1.0] * right.size, [True] * right.size
     progress.matches = {str(number): row.tolist() for number, row in enumerate(right)}
     progress.summary()

@@ -113,7 +113,7 @@ def ask_of(task) -> Ask:
     """Returns a generator that asks the model greedily and yields batches of (row with answer, whether it is right)."""
     from lib.generators import Turn, native
 
-    sampling, target = task.sampling(0.0), task.config.dataset.target_field
+    sampling = task.sampling(0.0)
     size, budget = task.config.generation.batch_size or 256, sampling.max_new_tokens[0]
 
     def ask(rows: list[dict]) -> Iterator[list[tuple[dict, bool]]]:
@@ -124,9 +124,8 @@ def ask_of(task) -> Ask:
             decoding = native.Decoding(0.0, sampling.stop_ids, sampling.pad_id, rows=len(batch), columns=width)
             written = native.generate(task.policy, turns, decoding)
             answers = [written[i, 0] for i in range(len(batch))]
-            columns = {name: [row[name] for row in batch] for name in batch[0]}
             questions = [task.prompts.question(row) for row in batch]
-            scores = task.judge([task.prompts.text(each) for each in answers], columns[target], columns, questions)
+            scores = task.judge([task.prompts.text(each) for each in answers], batch, questions)
             yield [
                 (row | {"model_answer": score.answer, "truncated": not answer.finished}, score.match)
                 for row, score, answer in zip(batch, scores, answers, strict=True)

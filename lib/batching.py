@@ -21,7 +21,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class PackedSequence:
     """Token ids of one forward: a trunk, then branches that all continue the trunk and do not see each other.
 
     A chat without alternatives is a trunk alone. The last token of an answer predicts nothing, and is left out where
@@ -38,7 +38,7 @@ def sequences(
     nodes: list[Node],
     is_learned: Callable[[int], bool] = lambda answer: True,
     pays: Callable[[int, list[int]], bool] = lambda trunk, branches: False,
-) -> list[Sequence]:
+) -> list[PackedSequence]:
     """Builds `[x | y1 | retry | y2]`, or `[x | y1]` where nothing follows, so that each learned answer is scored once.
 
     An answer that is continued is scored in the first sequence of what continues it; where the prompt that follows does
@@ -47,7 +47,7 @@ def sequences(
     copy of it. Answers for which `is_learned(number)` is false have no gradient, and are context of others at most.
     """
     following = {node.parent: node for node in nodes if node.parent is not None}
-    result: list[Sequence] = []
+    result: list[PackedSequence] = []
 
     def is_read(node: Node | None) -> bool:
         """Tells whether a sequence holds the prompt of a group, and with it the answer that it continues."""
@@ -78,17 +78,17 @@ def sequences(
 
 def _alone(
     prompt: list[int], answers: list[Span], pays: Callable[[int, list[int]], bool], spans: tuple[Span, ...]
-) -> list[Sequence]:
+) -> list[PackedSequence]:
     """Builds `[prompt | answer]` of answers that nothing continues; `spans` of the prompt are trained once."""
     trunk, lengths = len(prompt), [len(answer.ids) - 1 for answer in answers]
     if len(answers) > 1 and pays(trunk, lengths):
         starts = accumulate(lengths, initial=trunk)
         branches = [replace(answer, start=start) for answer, start in zip(answers, starts, strict=False)]
         together = prompt + [token for answer in answers for token in answer.ids[:-1]]
-        return [Sequence(together, trunk, tuple(lengths), (*spans, *branches))]
+        return [PackedSequence(together, trunk, tuple(lengths), (*spans, *branches))]
     wholes = [prompt + answer.ids[:-1] for answer in answers]
     return [
-        Sequence(whole, len(whole), (), (*(() if i else spans), answer))
+        PackedSequence(whole, len(whole), (), (*(() if i else spans), answer))
         for i, (whole, answer) in enumerate(zip(wholes, answers, strict=True))
     ]
 
@@ -102,7 +102,7 @@ class MicroBatch:
     token: torch.Tensor  # (N,) its number within the answer
 
 
-def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
+def micro_batches(items: list[PackedSequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:
     """Yields as many sequences at a time as fit into `tokens` once padded, or a single longer one.
 
     Sequences of similar length come together, and the batch with most tokens comes first: if memory does not suffice,
@@ -118,7 +118,7 @@ def micro_batches(items: list[Sequence], tokens: int, pad_id: int, device: torch
         yield _packed(rows, len(rows[0].ids), pad_id, device)
 
 
-def _packed(rows: list[Sequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:
+def _packed(rows: list[PackedSequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:
     ids, positions, branch = [], [], []  # branch 0: trunk and padding
     for row in rows:
         padding = width - len(row.ids)

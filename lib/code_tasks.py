@@ -3,9 +3,9 @@
     {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
     {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
 
-`Task` lists the other keys. Static checks read, before training too; dynamic ones run programs in a sandbox: the row's
-solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such as one
-that returns None, or one that only raises what the tests name.
+`CodeTask` lists the other keys. Static checks read, before training too; dynamic ones run programs in a sandbox: the
+row's solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such as
+one that returns None, or one that only raises what the tests name.
 """
 
 import ast
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from lib.errors import ConfigError
 from lib.runlog import read_lines
-from lib.sandbox import Program, Sandbox, Verdict
+from lib.sandbox import Program, ProgramVerdict, Sandbox
 
 LONGEST_TEST = 100_000  # bytes
 _BUILTINS = frozenset(dir(builtins))
@@ -52,7 +52,7 @@ class Stdio(BaseModel):
     stdout: str  # expected output
 
 
-class Task(BaseModel):
+class CodeTask(BaseModel):
     """Describes one row.
 
     Types are strict: a number is not a string, nor a string a list. null counts as absent; other keys are ignored.
@@ -84,7 +84,7 @@ class Task(BaseModel):
         return [value] if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _has_one_kind_of_test(self) -> "Task":
+    def _has_one_kind_of_test(self) -> "CodeTask":
         if bool(self.tests) == bool(self.stdio):
             raise ValueError(f"got {'both' if self.tests else 'neither'} of tests and stdio: give one of them")
         return self
@@ -123,16 +123,16 @@ def read_tasks(path: Path) -> tuple[list[tuple[int, dict]], list[tuple[int, str]
     return rows, [(line.number, f"{line.problem}: fix or remove it") for line in lines if line.problem]
 
 
-def read_task(row: dict) -> tuple[Task | None, list[str]]:
+def read_task(row: dict) -> tuple[CodeTask | None, list[str]]:
     """Returns the task of a row, or None, and one sentence per mistake in its types or in the spelling of a key."""
-    absent = [key for key in Task.model_fields if row.get(key) is None]
+    absent = [key for key in CodeTask.model_fields if row.get(key) is None]
     found = []
-    for key in row.keys() - Task.model_fields.keys():
+    for key in row.keys() - CodeTask.model_fields.keys():
         close = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
         if close:
             found.append(f"key '{key}' means nothing here; did you mean '{close[0]}'? Rename one of them")
     try:
-        task = Task.model_validate(row)
+        task = CodeTask.model_validate(row)
     except ValidationError as error:
         return None, sorted(found) + [_sentence(problem) for problem in error.errors()]
     return task, sorted(found)
@@ -171,7 +171,7 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
     return tuple(names) if len(names) == 1 else ()
 
 
-def static_problems(task: Task) -> list[str]:
+def static_problems(task: CodeTask) -> list[str]:
     """Returns the problems of a task that can be found without running programs, one sentence each."""
     texts = {"prompt": task.prompt, "setup_code": task.setup_code, "solution": task.solution}
     texts |= {f"tests[{index}]": test for index, test in enumerate(task.tests)}
@@ -191,7 +191,7 @@ def static_problems(task: Task) -> list[str]:
     return found + list(_problems_of_tests(task))
 
 
-def _problems_of_tests(task: Task) -> Iterator[str]:
+def _problems_of_tests(task: CodeTask) -> Iterator[str]:
     setup, trees = _tree(task.setup_code), [_tree(test) for test in task.tests]
     bound = [_bound(tree) | _bound(setup) for tree in trees]  # per test: tests share only the setup
     names = set(task.callables)
@@ -486,7 +486,7 @@ def check(
     return report
 
 
-def _trials(line: int, task: Task) -> Iterator[_Trial]:
+def _trials(line: int, task: CodeTask) -> Iterator[_Trial]:
     if task.solution:
         yield _Trial(line, task.program(task.solution), "")
     for index, source in enumerate(task.wrong):
@@ -495,7 +495,7 @@ def _trials(line: int, task: Task) -> Iterator[_Trial]:
         yield _Trial(line, task.program(source), f"all tests pass for a program that always {what}; add a test")
 
 
-def ignorant_programs(task: Task) -> list[tuple[str, str]]:
+def ignorant_programs(task: CodeTask) -> list[tuple[str, str]]:
     """Returns programs that know nothing of a task, as (what they always do, source).
 
     If one of them passes, the tests are weak.
@@ -516,7 +516,7 @@ def ignorant_programs(task: Task) -> list[tuple[str, str]]:
     ]
 
 
-def _errors_named(task: Task) -> list[str]:
+def _errors_named(task: CodeTask) -> list[str]:
     """Returns Exception and the builtin exceptions named by the tests or the setup code.
 
     Such tests may accept a program that does nothing but raise one of them.
@@ -526,7 +526,7 @@ def _errors_named(task: Task) -> list[str]:
     return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
-def _record(report: Report, trial: _Trial, verdict: Verdict) -> None:
+def _record(report: Report, trial: _Trial, verdict: ProgramVerdict) -> None:
     failed = next(((index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
     why = ""
     if failed is not None:

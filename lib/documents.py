@@ -25,7 +25,7 @@ SEARCHED = 300_000  # around the first word found within this many characters, e
 class Documents:
     """The regular text files of a folder, without links that lead out of it. Raises ConfigError if there are none."""
 
-    def __init__(self, settings: lib.config.Web):
+    def __init__(self, settings: lib.config.WebSettings):
         self._settings = settings
         self._paths: list[str] = []
         self._texts: dict[str, tuple[str, bool]] = {}  # path -> text, and whether it was cut

@@ -25,7 +25,7 @@ _BOX = re.compile(r"\\boxed[ \t\r\n]*\{")
 _CLOSING = re.compile(r"(?:[ \t\r\n$.*]|\\[\])]|\\end\{(?!comment\})[a-z]{1,20}\*?\})*")
 
 
-class Place(NamedTuple):
+class AnswerPlace(NamedTuple):
     """The content of the declared place, or why there is no such place."""
 
     inside: str
@@ -37,50 +37,50 @@ def format_problem(format: str, text: str) -> str:
     return answer_place(format, text).problem
 
 
-def answer_place(format: str, text: str) -> Place:
+def answer_place(format: str, text: str) -> AnswerPlace:
     """Returns the place of the answer in a text of `format`, one of FORMATS; in a free text, all of it."""
     if format == "free":
-        return Place(text)
+        return AnswerPlace(text)
     return {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}[format](text)
 
 
-def _think_answer(text: str) -> Place:
+def _think_answer(text: str) -> AnswerPlace:
     problem = _block_problem(text, "think") or _block_problem(text, "answer")
     if problem:
-        return Place("", problem)
+        return AnswerPlace("", problem)
     before, _, rest = text.partition("<think>")
     _, _, rest = rest.partition("</think>")
     between, tag, rest = rest.partition("<answer>")
     inside, closing, behind = rest.partition("</answer>")
     if not tag or not closing:
-        return Place("", "<answer> within or before the <think> block")
+        return AnswerPlace("", "<answer> within or before the <think> block")
     for part, where in (
         (before, "before <think>"),
         (between, "between </think> and <answer>"),
         (behind, "after </answer>"),
     ):
         if part.strip(BLANKS):
-            return Place("", f"text {where}")
+            return AnswerPlace("", f"text {where}")
     return _filled(inside, "<answer> block")
 
 
-def _answer(text: str) -> Place:
+def _answer(text: str) -> AnswerPlace:
     problem = _block_problem(text, "answer") or _thinking_problem(text)
     if problem:
-        return Place("", problem)
+        return AnswerPlace("", problem)
     rest = text.partition("<answer>")[2]
     inside, _, behind = rest.partition("</answer>")
     if _THINK.search(rest):
-        return Place("", "<answer> within or before a <think> block")
+        return AnswerPlace("", "<answer> within or before a <think> block")
     if behind.strip(BLANKS):
-        return Place("", "text after </answer>")
+        return AnswerPlace("", "text after </answer>")
     return _filled(inside, "<answer> block")
 
 
-def _boxed(text: str) -> Place:
+def _boxed(text: str) -> AnswerPlace:
     problem = _thinking_problem(text)
     if problem:
-        return Place("", problem)
+        return AnswerPlace("", problem)
     outside, end = [], 0
     for tag in _THINK.finditer(text):
         if not tag[1]:
@@ -89,23 +89,23 @@ def _boxed(text: str) -> Place:
     outside.append(text[end:])
     boxes = sum(part.count(r"\boxed") for part in outside)
     if boxes != 1:
-        return Place("", r"several \boxed{}" if boxes else r"no \boxed{}")
+        return AnswerPlace("", r"several \boxed{}" if boxes else r"no \boxed{}")
     if r"\boxed" not in outside[-1]:
-        return Place("", r"text after \boxed{}")
+        return AnswerPlace("", r"text after \boxed{}")
     box = _BOX.search(outside[-1])
     if not box:
-        return Place("", r"\boxed without {}")
+        return AnswerPlace("", r"\boxed without {}")
     close = closing_brace(outside[-1], box.end())
     if close < 0:
-        return Place("", r"\boxed{} is not closed")
+        return AnswerPlace("", r"\boxed{} is not closed")
     if not _CLOSING.fullmatch(outside[-1], close + 1):
-        return Place("", r"text after \boxed{}")
+        return AnswerPlace("", r"text after \boxed{}")
     return _filled(outside[-1][box.end() : close], r"\boxed{}")
 
 
-def _filled(inside: str, name: str) -> Place:
+def _filled(inside: str, name: str) -> AnswerPlace:
     inside = inside.strip(BLANKS)
-    return Place(inside) if inside else Place("", f"empty {name}")
+    return AnswerPlace(inside) if inside else AnswerPlace("", f"empty {name}")
 
 
 def _block_problem(text: str, tag: str) -> str:

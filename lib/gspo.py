@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from lib.adapters import load_adapter
-from lib.config import Eval, Opponent, SelfPlayConfig
-from lib.config import Teacher as TeacherSettings
+from lib.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.distributed import collect, make_accelerator

@@ -19,7 +19,7 @@ _PROBES = Path(__file__).parent / "jail" / "probes.py"
 
 
 @dataclass(frozen=True)
-class Check:
+class RungCheck:
     """The result of trying a rung: (what a program attempted, was it refused), and why the rung is not taken."""
 
     rung: Rung
@@ -27,7 +27,7 @@ class Check:
     why_not: str = ""
 
 
-def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[Check]:
+def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[RungCheck]:
     """Tries the rungs from `highest` down; the last check is of the rung taken. Raises ConfigError, SandboxError."""
     names = [rung.name for rung in RUNGS]
     if highest is not None and highest not in names:
@@ -45,16 +45,16 @@ def try_rungs(highest: str | None = None, allow_unsafe: bool = False) -> list[Ch
     )
 
 
-def check(rung: Rung) -> Check:
+def check(rung: Rung) -> RungCheck:
     """Starts a worker on a rung and runs a program that attempts what must be refused there."""
     if sys.platform != "linux" and rung.seccomp:
-        return Check(rung, why_not=f"needs Linux, this is {sys.platform}")
+        return RungCheck(rung, why_not=f"needs Linux, this is {sys.platform}")
     with tempfile.TemporaryDirectory() as folder, _planted_secret():
         try:
             with contextlib.closing(Worker(rung)) as worker:
                 return _attempts(worker, Path(folder))
         except WorkerLost as error:
-            return Check(rung, why_not=str(error))
+            return RungCheck(rung, why_not=str(error))
 
 
 @contextlib.contextmanager
@@ -66,7 +66,7 @@ def _planted_secret() -> Iterator[None]:
         del os.environ["REMATCH_PLANTED_SECRET"]
 
 
-def _attempts(worker: Worker, folder: Path) -> Check:
+def _attempts(worker: Worker, folder: Path) -> RungCheck:
     canary = folder / "canary"
     canary.write_text("alive")
     folder.chmod(0o777)  # so that the sandbox refuses, not the file system
@@ -112,4 +112,4 @@ def _attempts(worker: Worker, folder: Path) -> Check:
         why_not = "a program changed a file"
     elif worker.rung.seccomp and done:
         why_not = f"a program could {', '.join(done)}"
-    return Check(worker.rung, tuple(outcomes), why_not)
+    return RungCheck(worker.rung, tuple(outcomes), why_not)

@@ -67,7 +67,7 @@ def equal(prediction: str, target: str) -> bool:
     return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None)
 
 
-class Job(NamedTuple):
+class ProcessJob(NamedTuple):
     """A function, and the limits and environment of a process that runs it."""
 
     work: Callable[..., Any]
@@ -79,9 +79,9 @@ class Job(NamedTuple):
 
 
 JOBS = {
-    "extract": Job(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
-    "equal": Job(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
-    "search": Job(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
+    "extract": ProcessJob(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
+    "equal": ProcessJob(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
+    "search": ProcessJob(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
 }
 
 
@@ -104,7 +104,7 @@ class ProcessPool:
     """A pool of processes for one job: each is reused until it had to be killed or has answered enough."""
 
     def __init__(self, job: str, at_once: int, seconds: float):
-        """Bounds concurrent `run`s by `at_once`, and a request's wall time by `seconds`; the Job bounds CPU time."""
+        """Bounds concurrent `run`s by `at_once`, and a request's wall time by `seconds`; its job bounds CPU time."""
         self._job, self._seconds = job, seconds
         self._slots = asyncio.Semaphore(at_once)
         self._idle: list[_Helper] = []
@@ -233,7 +233,7 @@ def _receive(pipe: IO[bytes]) -> Any:
     return json.loads(data) if data and len(data) == length else None
 
 
-def _serve(job: Job) -> None:
+def _serve(job: ProcessJob) -> None:
     """Runs inside the process: answers one request after the other until the pipe closes."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get among the answers

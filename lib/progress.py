@@ -18,7 +18,7 @@ CUT_OFF = {
 }  # fmt: skip
 
 
-class Progress:
+class CollectionProgress:
     """Progress of the collection, reported every two seconds and at the end."""
 
     def __init__(

@@ -123,7 +123,43 @@ class Judged:
     malformed: str | None = None  # why the text is malformed, "" if it is not, in place of the check of the format
 
 
-rewards = Registry("reward")
+@dataclass(frozen=True)
+class Hooks:
+    """What is registered beside a reward: functions for other moments (lib/rewards/__init__.py), and what it pays."""
+
+    prepare: Callable[[], str] | None = None
+    check: Callable[..., None] | None = None
+    begin: Callable[[str, dict], None] | None = None
+    explain: Callable[..., list[dict[str, Any]]] | None = None
+    pays_format: bool = False  # a declared format is required
+
+
+class Rewards(Registry):
+    """Rewards by name, each with its hooks."""
+
+    def __init__(self):
+        super().__init__("reward")
+        self._hooks: dict[str, Hooks] = {}
+
+    def register(self, name: str, **hooks: Any) -> Callable[[Callable], Callable]:
+        """Returns a decorator, `@register_reward("code", begin=begin)`; its keywords are the fields of `Hooks`."""
+        add, beside = super().register(name), Hooks(**hooks)
+
+        def add_both(function: Callable) -> Callable:
+            add(function)
+            self._hooks[name] = beside
+            return function
+
+        return add_both
+
+    def hooks(self, name: str) -> Hooks:
+        """Returns the hooks of the reward that `get` returns for this name, which may be a dotted path."""
+        function = self.get(name)
+        known = name if name in self._entries else next((n for n, f in self._entries.items() if f is function), "")
+        return self._hooks.get(known, Hooks())
+
+
+rewards = Rewards()
 extractors = Registry("extractor")
 matchers = Registry("match")
 tools = Registry("tool")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.clock import phase
-from lib.config import Endpoint, Opponent, SelfPlayConfig, Teacher, Thinking
+from lib.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings, Thinking
 from lib.errors import ApiError, ConfigError
 from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
@@ -148,7 +148,7 @@ class Remote:
             return ReplyError("unavailable", str(error))
 
 
-def remote_of(section: str, settings: Opponent | Teacher, kept: Path, warn: Callable[[str], None]) -> Remote:
+def remote_of(section: str, settings: Opponent | TeacherSettings, kept: Path, warn: Callable[[str], None]) -> Remote:
     """Returns the server of a section of the config, whose replies are kept in a file."""
     return Remote(section, settings.endpoint, settings.thinking, kept, settings.outage == "stop", warn)
 

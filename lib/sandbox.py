@@ -24,7 +24,7 @@ owns the verdict (`lib/jail/__init__.py` has the protocol). The verdict on a tes
     opaque            an object that is not plain data was compared
     protocol          the program sent bytes that nobody asked for, or that are no answer
     unsupported_test  the test's fault: it does not parse, asserts nothing, passes what cannot leave it
-    infra_error       the sandbox's fault, after retries: no score at all, `Verdict.scored` is False
+    infra_error       the sandbox's fault, after retries: no score at all, `ProgramVerdict.scored` is False
 
 What protects the machine is one of several rungs. A sandbox takes the highest one on which a program tried everything
 that must be refused, and was refused:
@@ -71,7 +71,7 @@ from lib.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.isolation import try_rungs
 from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE
-from lib.worker import RUNGS, CaseVerdict, Program, Run, Verdict, Worker, WorkerLost, shown
+from lib.worker import RUNGS, CaseVerdict, Program, ProgramRun, ProgramVerdict, Worker, WorkerLost, shown
 
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up
@@ -135,7 +135,7 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
+    def judge(self, programs: Sequence[Program]) -> list[ProgramVerdict]:
         """Returns the verdict on each program, in order. Equal programs are run once.
 
         Raises SandboxError if workers no longer start, or if too many programs got no verdict.
@@ -151,7 +151,7 @@ class Sandbox:
             )
         return verdicts
 
-    def submit(self, program: Program) -> "Future[Verdict]":
+    def submit(self, program: Program) -> "Future[ProgramVerdict]":
         """Returns the future verdict on a program; it cannot be cancelled, since others may wait for it.
 
         Programs are taken in the order in which they were submitted.
@@ -172,7 +172,7 @@ class Sandbox:
                 self._known.popitem(last=False)
         return job.future
 
-    def run(self, program: Program, stdin: str = "") -> Run:
+    def run(self, program: Program, stdin: str = "") -> ProgramRun:
         """Runs a program as a script; the result is not cached. Raises SandboxError."""
         self._require_owner()
         with self._lock:
@@ -253,7 +253,7 @@ class Sandbox:
             for numpy in list(workers):
                 self._end(workers.pop(numpy))
 
-    def _result(self, job: "_Job", workers: dict[bool, Worker]) -> Verdict | Run:
+    def _result(self, job: "_Job", workers: dict[bool, Worker]) -> ProgramVerdict | ProgramRun:
         program, reason = job.program, ""
         numpy = self.numpy and any("numpy" in text for text in (program.source, program.setup_code, *program.tests))
         for _ in range(ATTEMPTS):
@@ -270,11 +270,11 @@ class Sandbox:
         self._count("without verdict")
         self._forget(job)
         if job.stdin is not None:
-            return Run("infra_error", "", reason, self.rung.name)
+            return ProgramRun("infra_error", "", reason, self.rung.name)
         fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
-        return Verdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
+        return ProgramVerdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
-    def _judged(self, job: "_Job", worker: Worker) -> Verdict | Run:
+    def _judged(self, job: "_Job", worker: Worker) -> ProgramVerdict | ProgramRun:
         """Runs or judges a job; a verdict that other programs may have caused is redone while no other program runs."""
         with self._room.shared():
             if job.stdin is not None:
@@ -483,7 +483,7 @@ def _timed(worker: Worker, number: int) -> float:
     return time.perf_counter() - started
 
 
-def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
+def show_verdict(verdict: ProgramVerdict, tests: Sequence[str]) -> int:
     """Prints the verdict on each test. Returns 0 if all pass, else 1."""
     for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
         print(f"test {number}: {name}: {detail or test.splitlines()[-1].strip()}")
@@ -495,7 +495,7 @@ def show_verdict(verdict: Verdict, tests: Sequence[str]) -> int:
     return FINISHED if verdict.passed else 1
 
 
-def show_run(run: Run) -> int:
+def show_run(run: ProgramRun) -> int:
     """Prints a script's output and how it ended. Returns 0 if it finished, else 1."""
     for stream, text in ((sys.stdout, run.stdout), (sys.stderr, run.stderr)):
         stream.write("\n".join(map(shown, text.split("\n"))))

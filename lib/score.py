@@ -15,7 +15,7 @@ from lib.losses import RECIPES, adapted_beta, overlong_penalty
 from lib.plan import Stage, Work, stages_of, work_of_score
 from lib.runlog import read_jsonl
 from lib.sampler import Sampler
-from lib.task import Task
+from lib.task import ScoreTask
 from lib.trainer import OVER, Trainer, learning_rate
 from lib.tree import Group, Node, nodes, paths, sample
 from lib.update import Objective
@@ -51,12 +51,12 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
 class ScoreRun(Trainer):
     """A SCoRe run: the state, and one method per step of the algorithm."""
 
-    task: Task
+    task: ScoreTask
     config: ScoreConfig
 
     def __init__(
         self,
-        task: Task,
+        task: ScoreTask,
         *,
         start_stage: int = 1,
         adapter: Path | None = None,

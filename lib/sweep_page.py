@@ -13,8 +13,8 @@ from lib.sweep_tables import (
     DIFFERENCE_HEADS,
     FIGURES,
     SUMMARY_HEADS,
-    Outcome,
-    Rows,
+    FigureRows,
+    SweepOutcome,
     begun_alarms,
     last_values,
     rounded,
@@ -24,7 +24,7 @@ COLOUR_NAMES = ("two", "one", "good", "bad", "muted")  # of variants
 STROKES = {"solid": "solid", "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}  # of numbers of threads
 
 
-def page_of(config: SweepConfig, outcome: Outcome) -> str:
+def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     """Returns the whole page."""
     results, verdicts = outcome.all_results, outcome.verdicts
     told = f"{len(results)} of {len(config.all_seeds) * len(config.variants)} runs"
@@ -79,7 +79,7 @@ def machines(results: list[dict]) -> dict[str, str]:
     return {name: "; ".join(sorted(each)) for name, each in values.items()}
 
 
-def by_moment(heads: tuple[str, ...], rows: Rows) -> str:
+def by_moment(heads: tuple[str, ...], rows: FigureRows) -> str:
     """Returns a table with a group of lines per moment; greedy and sampled moments have groups of their own."""
     lines = []
     for moment, group in groupby(rows, key=lambda row: row[0].moment):

@@ -140,11 +140,11 @@ def milestones(result: dict) -> list[tuple[str, float | None]]:
     return [(moment_of(row), row.get("temperature")) for row in shown or rows[-1:]]
 
 
-Rows = list[tuple[Summary, list[str]]]  # of a table: a figure's summary and its cells
+FigureRows = list[tuple[Summary, list[str]]]  # of a table: a figure's summary and its cells
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConditionVerdict:
     """Says how well the runs of a variant meet a condition."""
 
     variant: str
@@ -159,7 +159,7 @@ class Verdict:
         return self.met == self.n > 0
 
 
-def check(condition: Condition, variant: str, results: list[dict]) -> Verdict:
+def check(condition: Condition, variant: str, results: list[dict]) -> ConditionVerdict:
     """Checks a condition in every run of a variant; a run that failed, or lacks a figure, does not meet it."""
     met, measured, missing = 0, [], []
     for result in results:
@@ -173,17 +173,17 @@ def check(condition: Condition, variant: str, results: list[dict]) -> Verdict:
     worst = f"{rounded(min(measured)[1])}, seed {min(measured)[2]}" if measured else ""
     if missing:
         worst += f"{'; ' if worst else ''}not measured: {', '.join(missing)}"
-    return Verdict(variant, condition.text, met, len(results), worst)
+    return ConditionVerdict(variant, condition.text, met, len(results), worst)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """The results, tables and verdicts of a sweep."""
 
     results: dict[str, list[dict]]  # by variant, without variants that have none
-    figures: dict[str, Rows]  # by variant, under SUMMARY_HEADS; of the runs that finished
-    differences: dict[str, Rows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
-    verdicts: list[Verdict]
+    figures: dict[str, FigureRows]  # by variant, under SUMMARY_HEADS; of the runs that finished
+    differences: dict[str, FigureRows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
+    verdicts: list[ConditionVerdict]
 
     @property
     def all_results(self) -> list[dict]:
@@ -196,7 +196,7 @@ class Outcome:
         return [row for row in self.all_results if row["exit_code"]]
 
 
-def outcome_of(config: SweepConfig, results: Iterable[dict]) -> Outcome:
+def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     """Computes tables and verdicts; `results` holds at least one."""
     by_variant: dict[str, list[dict]] = {variant: [] for variant in config.variants}
     for row in results:
@@ -212,4 +212,4 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> Outcome:
     }
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
-    return Outcome(by_variant, figures, differences, verdicts)
+    return SweepOutcome(by_variant, figures, differences, verdicts)

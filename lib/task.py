@@ -20,7 +20,7 @@ RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, te
 
 
 @dataclass(frozen=True)
-class Task:
+class ScoreTask:
     """Everything that train.py, evaluate.py and profile_run.py need before the first token."""
 
     config: ScoreConfig
@@ -105,7 +105,7 @@ class ChatTask:
         return self.prompts.prompt(row, chat_of(row, self.config.prompts), number)
 
 
-def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
+def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> ScoreTask:
     """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
@@ -113,7 +113,7 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> Task:
     rows_and_notes = fitting(splits, prompts, config)
     texts = [prompts.first(row) for row in rows_and_notes[0][:PROBED_ROWS]]
     policy = _policy(config, base, backend, texts, tokenizer, say)
-    return Task(config, splits, judge, tokenizer, prompts, policy, *rows_and_notes)
+    return ScoreTask(config, splits, judge, tokenizer, prompts, policy, *rows_and_notes)
 
 
 def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
@@ -206,7 +206,7 @@ def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig)
 
 
 def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:
-    """Returns the rows of a Task, those with first prompts within the budget, and the notes on them."""
+    """Returns the rows of a ScoreTask, those with first prompts within the budget, and the notes on them."""
     limit = config.generation.max_prompt_length_attempt1
     key = "generation.max_prompt_length_attempt1"
     train, test, selection, notes = _fitting(splits, prompts.first, key, limit, config.eval)

@@ -30,7 +30,7 @@ from lib.memory import one_error
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
-from lib.task import ChatTask, Task
+from lib.task import ChatTask, ScoreTask
 from lib.tracking import Tracker
 from lib.tree import Group, Node, nodes
 from lib.update import Numbers, Objective, loss_of
@@ -124,7 +124,7 @@ class Trainer:
         return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
 
     def __init__(
-        self, task: Task | ChatTask, accelerator: Any, *, resume: bool | Path, allow_change: bool, profile: int
+        self, task: ScoreTask | ChatTask, accelerator: Any, *, resume: bool | Path, allow_change: bool, profile: int
     ):
         self.task, self.config = task, task.config
         self.accelerator = accelerator

@@ -15,7 +15,7 @@ import torch
 
 from lib.clock import phase
 from lib.errors import OutOfMemory
-from lib.generators import Completion, Path, Turn, native
+from lib.generators import Completion, TreePath, Turn, native
 from lib.memory import one_error
 from lib.model import Policy
 from lib.prompts import Prompt
@@ -145,13 +145,13 @@ def sample(
         return []
     seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
     decoding = sampling.decoding(prompts, renderer, seed)
-    asked: dict[Path, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts)}
+    asked: dict[TreePath, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts)}
 
-    def turn(path: Path) -> Turn:
+    def turn(path: TreePath) -> Turn:
         attempt = len(path)
         return Turn(asked[path].ids, sampling.max_new_tokens[attempt - 1], sampling.copies[attempt - 1])
 
-    def follow(path: Path, completion: Completion) -> Turn | None:
+    def follow(path: TreePath, completion: Completion) -> Turn | None:
         prompt = asked[path[:-1]]
         on_written()
         if judge.begin is not None:
@@ -163,7 +163,7 @@ def sample(
         return turn(path)
 
     from_base = round(len(prompts) * sampling.by_base)  # the sampler shuffles, so the first rows are as good as any
-    written: dict[Path, Completion] = {}
+    written: dict[TreePath, Completion] = {}
     with memory_explained(decoding):
         if from_base:
             with policy.reference_mode():
@@ -176,15 +176,15 @@ def sample(
 
 
 def _judged(
-    renderer: Renderer, judge: Judge, asked: dict[Path, Prompt], written: dict[Path, Completion]
-) -> dict[Path, Group]:
+    renderer: Renderer, judge: Judge, asked: dict[TreePath, Prompt], written: dict[TreePath, Completion]
+) -> dict[TreePath, Group]:
     """Returns the group that answers each prompt, by its path; the judge is asked once for each attempt."""
-    verdicts: dict[Path, tuple[str, Verdict]] = {}
+    verdicts: dict[TreePath, tuple[str, Verdict]] = {}
     for length in sorted({len(path) for path in written}):
         level = sorted(path for path in written if len(path) == length)
         texts = [renderer.text(written[path]) for path in level]
         verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
-    groups: dict[Path, Group] = {}
+    groups: dict[TreePath, Group] = {}
     for path in sorted(asked, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
         own = takewhile(written.__contains__, ((*path, copy) for copy in count()))
         groups[path] = Group(asked[path], [Answer(written[at], *verdicts[at], groups.get(at)) for at in own])
@@ -194,7 +194,7 @@ def _judged(
 def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[str, Verdict]]:
     """Returns texts with their verdicts, each as an answer to the prompt at its index."""
     with phase("reward"):
-        verdicts = judge.verdicts(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
+        verdicts = judge(texts, [prompt.row for prompt in prompts], [prompt.question for prompt in prompts])
     return list(zip(texts, verdicts, strict=True))
 
 

@@ -66,7 +66,7 @@ class CaseVerdict(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProgramVerdict:
     """The verdict on one program."""
 
     tests: tuple[CaseVerdict, ...]
@@ -92,7 +92,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Run:
+class ProgramRun:
     """The output of a script, and how it ended."""
 
     ending: str  # finished, exception (a status that is not 0), timeout, memory, output_limit, died, load_error, or
@@ -169,22 +169,22 @@ class Worker:
         finally:
             self._process.stderr.close()
 
-    def judge(self, program: Program) -> Verdict:
+    def judge(self, program: Program) -> ProgramVerdict:
         """Returns the verdict on a program. Raises WorkerLost."""
         return self._judge_scripts(program) if program.stdio else self._judge_tests(program)
 
-    def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> Run:
+    def run(self, program: Program, stdin: str = "", most_output: int = MOST_OUTPUT) -> ProgramRun:
         """Runs a program as a script; `most_output`: bytes of standard output. Raises WorkerLost."""
         source, mistake = _sendable(program.source)
         if mistake:
-            return Run("load_error", "", mistake, self.rung.name)
+            return ProgramRun("load_error", "", mistake, self.rung.name)
         caps = [(most_output, most_output), (MOST_OUTPUT, MOST_ERRORS)]
         file = _file_of(stdin.encode("utf-8", "replace"))
         report, outputs = self._exchange(_job("script", program), [source], caps, [file])
         ending = "output_limit" if len(outputs[0]) > most_output else _ending(report, outputs[1], program)
         self._last = report
         stdout, stderr = outputs[0][:most_output].decode("utf-8", "replace"), outputs[1].decode("utf-8", "replace")
-        return Run(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
+        return ProgramRun(ending, stdout, stderr, self.rung.name, report["seconds"], report["memory"])
 
     def is_healthy(self) -> bool:
         """Tells whether a correct program is judged correct."""
@@ -205,7 +205,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
 
-    def _judge_tests(self, program: Program, may_ask: bool = True) -> Verdict:
+    def _judge_tests(self, program: Program, may_ask: bool = True) -> ProgramVerdict:
         source, mistake = _sendable(program.source)
         if mistake:
             return self._same("load_error", mistake, program)
@@ -231,13 +231,15 @@ class Worker:
             verdicts = [CaseVerdict(*why) if test.verdict == "died" else test for test in verdicts]
         return self._judged(verdicts, program, report["seconds"], report["memory"], report)
 
-    def _judged(self, tests: list[CaseVerdict], program: Program, seconds: float, memory: int, report: dict) -> Verdict:
+    def _judged(
+        self, tests: list[CaseVerdict], program: Program, seconds: float, memory: int, report: dict
+    ) -> ProgramVerdict:
         passed = all(test.verdict == "pass" for test in tests)
         starved = self.shares_threads and not report["crowd"] and _may_use_threads(program)
         doubtful = not passed and (starved or report["struck"])
-        return Verdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
+        return ProgramVerdict(tuple(tests), self.rung.name, seconds, memory, doubtful)
 
-    def _judge_scripts(self, program: Program) -> Verdict:
+    def _judge_scripts(self, program: Program) -> ProgramVerdict:
         verdicts: list[CaseVerdict] = []
         seconds, memory, lost = 0.0, 0, None
         for stdin, expected in program.stdio:
@@ -250,8 +252,8 @@ class Worker:
             verdicts.append(verdict)
         return self._judged(verdicts, program, seconds, memory, self._last)
 
-    def _same(self, verdict: str, detail: str, program: Program) -> Verdict:
-        return Verdict((CaseVerdict(verdict, detail),) * len(program.tests), self.rung.name)
+    def _same(self, verdict: str, detail: str, program: Program) -> ProgramVerdict:
+        return ProgramVerdict((CaseVerdict(verdict, detail),) * len(program.tests), self.rung.name)
 
     def _exchange(
         self, job: dict, texts: list[bytes], caps: list[tuple[int, int]], files: Sequence[int] = ()
@@ -441,7 +443,7 @@ def _ending(report: dict, stderr: bytes, program: Program) -> str:
     return "load_error" if last_line.startswith((b"SyntaxError", b"IndentationError", b"TabError")) else "exception"
 
 
-def _compared(run: Run, expected: str) -> CaseVerdict:
+def _compared(run: ProgramRun, expected: str) -> CaseVerdict:
     """Compares the output, ignoring blanks at line ends and empty lines at the end; a failed script cannot pass."""
     if run.ending != "finished":
         error = run.stderr.strip().rpartition("\n")[2]

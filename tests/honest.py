@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.isolation import try_rungs
 from lib.sandbox import Sandbox, defined_names
-from lib.worker import Program, Verdict
+from lib.worker import Program, ProgramVerdict
 
 FOLDER = Path(__file__).parent / "right"
 LIMIT = 10.0  # seconds: what is asked here is whether, not how fast
@@ -82,7 +82,7 @@ def read(path: Path) -> Iterator[Right]:
         )
 
 
-def unexpected(each: Right, verdict: Verdict) -> str:
+def unexpected(each: Right, verdict: ProgramVerdict) -> str:
     """What is odd about a verdict, "" where it is due."""
     names = {test.verdict for test in verdict.tests}
     if names == {each.due}:

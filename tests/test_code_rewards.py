@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 from conftest import chatterbox
+from helpers.judges import judge_by
 from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
@@ -16,10 +17,9 @@ from lib import sandbox
 from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
 from lib.registry import register_reward
-from lib.rewards import Judge
 from lib.score import ScoreRun
 from lib.task import load_task
-from lib.worker import CaseVerdict, Verdict
+from lib.worker import CaseVerdict, ProgramVerdict
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
@@ -38,10 +38,12 @@ def block(program, before="", after=""):
     return f"{before}```python\n{program}```\n{after}"
 
 
+def judge_of(reward="code", row=ROW, **options):
+    return judge_by(reward, list(row), None, answer_extractor="code", options=options)
+
+
 def judged(texts, reward="code", row=ROW, **options):
-    judge = Judge(reward, "code", "exact", list(row), options)
-    columns = {name: [value] * len(texts) for name, value in row.items()}
-    return judge(texts, [""] * len(texts), columns)
+    return judge_of(reward, row, **options)(texts, [row] * len(texts))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -119,14 +121,14 @@ def test_equal_programs_run_once():
 
 def test_what_was_begun_is_not_run_again():
     row = ROW | {"tests": ["assert add(21, 2) == 23"]}
-    judge = Judge("code", "code", "exact", list(row))
+    judge = judge_of("code", row)
     before = sandbox.shared().counts.copy()
-    text, columns = block(RIGHT, after="final answer:"), {name: [value] for name, value in row.items()}
+    text = block(RIGHT, after="final answer:")
     judge.begin(text, row)
     assert (sandbox.shared().counts - before)["programs"] == 1
-    assert judge([text], [""], columns)[0].reward == pytest.approx(1.0)
+    assert judge([text], [row])[0].reward == pytest.approx(1.0)
     assert (sandbox.shared().counts - before)["programs"] == 1
-    assert Judge("exact_match", "code", "exact", []).begin is None
+    assert judge_of("exact_match").begin is None
 
 
 def test_mistakes_in_the_options_are_told_at_once():
@@ -140,7 +142,7 @@ def test_mistakes_in_the_options_are_told_at_once():
 
 
 def test_a_row_that_is_no_task_is_found_before_training():
-    judge = Judge("code_tests", "code", "exact", list(ROW))
+    judge = judge_of("code_tests")
     judge.check([ROW, {"stdio": [{"stdin": "", "stdout": ""}]}])
     for row, reason in (
         ({"tests": "assert add(1, 2) == 3"}, "tests: got 'assert add"),
@@ -154,7 +156,7 @@ def test_a_row_that_is_no_task_is_found_before_training():
 
 
 def test_tests_that_can_not_be_relied_on_are_found_before_training():
-    judge = Judge("code", "code", "exact", list(ROW))
+    judge = judge_of()
     judge.check([ROW | {"solution": "I add them up.", "prompt": ""}])  # columns that no judgement needs
     caught = ROW | {"tests": ["try:\n    assert add(1, 2) == 3\nexcept Exception:\n    pass"]}
     empty = ROW | {"tests": ["add(1, 2)"]}
@@ -167,9 +169,9 @@ def test_tests_that_can_not_be_relied_on_are_found_before_training():
 
 def test_programs_and_texts_are_paid_together():
     """The tests decide what is right; a text that the gate refuses earns nothing for being boxed, nor for its tests."""
-    judge = Judge(WEIGHTS, "code", "exact", list(ROW), {"code": {"conciseness": 0.1}})
+    judge = judge_of(WEIGHTS, code={"conciseness": 0.1})
     texts = [block(RIGHT, after="final answer:"), block(HALF, after="final answer:"), block(RIGHT)]
-    scores = judge(texts, [""] * 3, {name: [value] * 3 for name, value in ROW.items()})
+    scores = judge(texts, [ROW] * 3)
     assert [score.match for score in scores] == [True, False, False]
     assert [score.well_formed for score in scores] == [True, True, False]
     assert [score.reward for score in scores] == [pytest.approx(each) for each in (2 + 1 + 0.5, 0.9 + 0.5 + 0.5, -0.14)]
@@ -178,7 +180,7 @@ def test_programs_and_texts_are_paid_together():
 
 
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
-    faulty = Verdict((CaseVerdict("infra_error", "4 workers were lost"),), "R3")
+    faulty = ProgramVerdict((CaseVerdict("infra_error", "4 workers were lost"),), "R3")
     monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
     for reward, text in (("code_tests", RIGHT), ("code", block(RIGHT, after="final answer:"))):
         [score] = judged([text], reward)
@@ -194,7 +196,7 @@ def test_what_a_program_prints_at_the_first_test_that_it_failed_is_told():
     loud += "if __name__ == '__main__':\n    print('not shown')\n"
     texts, row = [block(loud), block(RIGHT), block(SLOW), "def add("], ROW | {"timeout_s": 0.3}
     verdicts = judged(texts, "code_tests", row)
-    judge = Judge("code_tests", "code", "exact", list(ROW))
+    judge = judge_of("code_tests")
     told = judge.explain(texts, [row] * 4)
     stderr = told[0].pop("stderr")
     assert told[0] == {
@@ -212,14 +214,14 @@ def test_what_a_program_prints_at_the_first_test_that_it_failed_is_told():
 
 def test_what_is_told_of_a_script_is_clean_and_short():
     row = {"prompt": "", "stdio": [{"stdin": "1", "stdout": "2"}, {"stdin": "2", "stdout": "4"}]}
-    judge = Judge({"code": 1, "code_tests": 1}, "code", "exact", list(row))
+    judge = judge_of({"code": 1, "code_tests": 1}, row)
     echo = block("n = input()\nprint('\\x1b[2J' + n + '\\n\\x9b' + 'y' * 9999)\n", after="final answer:")
     (told,) = judge.explain([echo], [row])
     assert (told["test"], told["stderr"]) == (0, "")
     assert told["stdout"].startswith("�[2J1\n�yy") and len(told["stdout"]) == 400
     many = judge.explain([f"print({n})" for n in range(20)], [row] * 20)
     assert [bool(each) for each in many] == [True] * 8 + [False] * 12
-    assert Judge("exact_match").explain(["a"], [{}]) == [{}]
+    assert judge_of("exact_match").explain(["a"], [{}]) == [{}]
 
 
 # -- in a run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lib.code_tasks import (
-    Task,
+    CodeTask,
     called_names,
     check,
     ignorant_programs,
@@ -303,7 +303,7 @@ def test_rows_that_read_badly_are_not_run(tmp_path, sandbox):
 
 
 def test_programs_that_know_nothing_are_programs():
-    task = Task.model_validate(ADD)
+    task = CodeTask.model_validate(ADD)
     answers = []
     for what, source in ignorant_programs(task):
         names = {}

@@ -23,7 +23,7 @@ from helpers.server import held, notes, serve
 from lib.config import Collection
 from lib.console import Screen
 from lib.generators import Request
-from lib.progress import Progress
+from lib.progress import CollectionProgress
 from lib.reply_cache import key_of
 from lib.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
@@ -748,7 +748,7 @@ def test_a_student_learns_from_what_was_selected(task, talker, tmp_path_factory)
 
 def test_the_samples_of_a_prompt_are_one_witness(capsys):
     """50 prompts, half of them always answered right, eight times each: 400 rollouts say no more than 50 do."""
-    progress = Progress(SimpleNamespace(endpoint=None, run_dir=Path("outputs/run")), Screen(), 400)
+    progress = CollectionProgress(SimpleNamespace(endpoint=None, run_dir=Path("outputs/run")), Screen(), 400)
     for number in range(400):
         prompt = f"{number % 50:04x}" + ("-2" if number > 199 else "")  # each stands in the data twice
         progress.add(row(number, prompt, match=number % 2 > 0) | {"tool_log": []})

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
+from helpers.judges import judge_by
 from helpers.leaves import rollouts_of
 
 from lib.config import Eval, Prompts
 from lib.evaluation import Answers, evaluate, selected, summarise
 from lib.prompts import TwoTurnPrompts
 from lib.registry import register_extractor
-from lib.rewards import Judge
 from lib.tree import Sampling
 
 
@@ -128,7 +128,7 @@ def setting(make_policy, tokenizer, limits):
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
     policy = make_policy(moved=0.3)
     rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
-    judge = Judge("exact_match", "first_character", "exact", ["question", "answer"], target_field="answer")
+    judge = judge_by(columns=["question", "answer"], target="answer", answer_extractor="first_character")
 
     def run(temperature=1.0, samples=1, max_examples=8, seed=0, rows=rows):
         ends = frozenset([tokenizer.eos_token_id])

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from helpers.judges import judge_by
 from safetensors.torch import load_file, save_file
 
 from lib import fingerprints
 from lib.registry import extractors, matchers, rewards
-from lib.rewards import Judge
 
 WEIGHTS, TOKENIZER, TEMPLATE = "the base weights", "the tokenizer", "the chat template"
 
@@ -97,6 +97,8 @@ FILES = {
     "my_rewards/__init__.py": "",
     "my_rewards/judge.py": "import json\nfrom . import words\nfrom my_rewards.numbers_of import count\n"
     "def paid(predictions):\n    return [count(p) * words.WORTH for p in predictions]\n",
+    "my_rewards/begins.py": "from lib.registry import register_reward\nfrom my_rewards.judge import paid\n"
+    "def begin(text, row):\n    return 1\nregister_reward('paid', begin=begin)(paid)\n",
     "my_rewards/words.py": "from lib.parsing import last_boxed\nWORTH = 2\n",
     "my_rewards/numbers_of.py": "def count(text):\n    from my_rewards import late\n    return len(text)\n",
     "my_rewards/late.py": "LATE = 1\n",
@@ -114,6 +116,7 @@ def code(tmp_path, monkeypatch):
     """The fingerprint of a reward in a package of the user's."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(rewards, "_entries", dict(rewards._entries))
     for name, text in FILES.items():
         rewritten(name, text)
 
@@ -123,7 +126,7 @@ def code(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode  # two versions within a second
         try:
-            judge = Judge("my_rewards.judge.paid")
+            judge = judge_by("my_rewards.begins.paid")
             judge.functions[0](["x"])
         finally:
             sys.dont_write_bytecode = before
@@ -141,6 +144,7 @@ def code(tmp_path, monkeypatch):
         ("words.py", "WORTH = 2", "WORTH = 3", True),
         ("numbers_of.py", "len(text)", "len(text) + 1", True),
         ("late.py", "LATE = 1", "LATE = 2", True),  # imported in a function
+        ("begins.py", "return 1", "return 2", True),  # a hook of it
         ("unused.py", "UNUSED = 1", "UNUSED = 2", False),
         ("judge.py", "import json\n", "import json  # for nothing\n\n\n", False),
         ("judge.py", "import json\n", '"""Pays."""\nimport json\n', False),

@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers.judges import judge_by
 
 import reward_function  # noqa: F401
 from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
 from lib.formats import FORMATS
 from lib.registry import LENIENT, register_reward
-from lib.rewards import Judge, judge_of
+from lib.rewards import Judge
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]
@@ -45,8 +46,8 @@ GAMING, HONEST, PAIRS = corpus("gaming"), corpus("honest"), corpus("pairs")
 
 
 def scores(rows, reward, **reading):
-    judge = Judge(reward, **{"target_extractor": "identity"} | reading)
-    return judge([row["text"] for row in rows], [row["target"] for row in rows], {})
+    judge = judge_by(reward, **{"target_extractor": "identity"} | reading)
+    return judge([row["text"] for row in rows], [{"target": row["target"]} for row in rows])
 
 
 def test_the_corpus_is_large_and_varied():
@@ -96,8 +97,7 @@ def test_half_of_the_pairs_are_equal():
 
 @pytest.mark.parametrize("match", MATCHERS)
 def test_numbers_and_formulae_are_equal_where_they_say_the_same(match):
-    judge = Judge("exact_match", match=match)
-    scores = judge([row["prediction"] for row in PAIRS], [row["target"] for row in PAIRS], {})
+    scores = judge_by(match=match)([row["prediction"] for row in PAIRS], PAIRS)
     wrong = [row for row, score in zip(PAIRS, scores, strict=True) if score.match != (match in row["equal"])]
     assert not wrong
 
@@ -129,15 +129,15 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
     """`<think>N</answer>`: the copy of the answer is left out, and with it the slips that it would have."""
     config = load((ScoreConfig, SelfPlayConfig, CollectConfig), CONFIGS[name])
     if config.reward.fn in ("code", "code_tests"):
-        judge = judge_of(config.reward, ["tests", "entry_point"])
+        judge = Judge(config.reward, ["tests", "entry_point"])
         assert judge.format == "free" and not judge.needs_targets  # tests decide: see tests/test_code_rewards.py
         return
-    judge = judge_of(config.reward, ["question", "answer"])
+    judge = Judge(config.reward, ["question", "answer"], "answer")
     for text in ("<think>6117</answer>", "<think>9034-2917=6117</answer>", "6117"):
         for target in ("6117", "9034-2917=6117\n#### 6117", r"so it is \boxed{6117}"):
-            [score] = judge([text], [target], {})
+            [score] = judge([text], [{"answer": target}])
             assert (score.reward, score.match, score.well_formed) == (0, False, False)
-    [right] = judge(["<think>9034-2917=6117</think>\n<answer>6117</answer>"], [target_of(config)], {})
+    [right] = judge(["<think>9034-2917=6117</think>\n<answer>6117</answer>"], [{"answer": target_of(config)}])
     assert (right.reward, right.match) == (1, True)
 
 

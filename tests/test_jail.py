@@ -54,7 +54,7 @@ def begun(iterator):
 
 
 def decoded(body):
-    return wire.Decoder(revived)(body)
+    return wire.WireDecoder(revived)(body)
 
 
 def returned(value):
@@ -782,7 +782,7 @@ def test_all_descriptors_but_some_are_closed():
 
 CLOCKS = """
 import json, os, signal, sys, time
-from lib.jail.zygote import Child, Clock
+from lib.jail.zygote import Child, CoreClock
 
 def forked(work):
     pid = os.fork()
@@ -798,7 +798,7 @@ def busy():
         pass
 
 def timed(*children):
-    clock, started = Clock(list(children)), time.monotonic()
+    clock, started = CoreClock(list(children)), time.monotonic()
     time.sleep(0.5)
     result = [clock.seconds(), time.monotonic() - started]
     for child in children:

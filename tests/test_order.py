@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,26 @@ def test_a_part_tells_all_its_sections():
     for path in LIB.iterdir():
         if sections(path.name):
             assert sorted(sections(path.name)) == sorted({file.stem for file in path.glob("*.py")} - {"__init__"})
+
+
+def test_no_module_has_the_name_of_one_of_the_standard_library():
+    shadows = {module_of(path) for path in FILES if path.stem in sys.stdlib_module_names}
+    assert not shadows, "`import NAME` beside such a file is read as the other one"
+
+
+def test_no_public_name_of_a_class_or_type_stands_twice():
+    places = defaultdict(list)
+    for path in [*FILES, *ROOT.glob("*.py")]:
+        for node in ast.parse(path.read_text()).body:
+            names = [node.name] if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Assign):
+                names = [name.id for name in node.targets if isinstance(name, ast.Name) and not name.id.isupper()]
+            for name in names:
+                if name[0].isupper():  # types have capitals, constants nothing else
+                    places[name].append(module_of(path))
+    twice = {name: modules for name, modules in places.items() if len(modules) > 1}
+    assert not twice, "one word per idea: rename all but one"
+    assert "Path" not in places, "that is pathlib's"
 
 
 def test_nobody_imports_a_script():

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers.judges import judge_by, rows
 
 from lib import overtime
 from lib.errors import Left, RewardError
 from lib.interrupts import Interrupts
 from lib.registry import register_reward, rewards
-from lib.rewards import Judge
 
 ROOT = Path(__file__).parent.parent
 
@@ -59,7 +59,7 @@ def judge(monkeypatch):
             return [1.0] * len(predictions)
 
         register_reward("slow")(slow)
-        return Judge("slow", timeout_s=timeout_s)
+        return judge_by("slow", timeout_s=timeout_s)
 
     return make
 
@@ -68,7 +68,7 @@ def judge(monkeypatch):
 def test_a_reward_that_hangs_is_ended_at_its_limit(judge, work):
     """Here with its line, whatever it is that it waits for."""
     with pytest.raises(RewardError) as raised:
-        judge(work, 0.2)(["a", "b"], ["c", "d"], {})
+        judge(work, 0.2)(["a", "b"], rows("c", "d"))
     before, _, after = str(raised.value).partition(" (tests/test_overtime.py:")
     assert before == "reward 'slow' did not answer within reward.timeout_s = 0.2 s" and after.endswith("for 2 samples")
     lines = Path(__file__).read_text().splitlines()
@@ -82,7 +82,7 @@ def test_a_reward_within_its_limit_may_have_an_alarm_of_its_own(judge):
         time.sleep(0.3)
 
     rung = []
-    assert [score.reward for score in judge(work, 20.0)(["a"], ["b"], {})] == [1.0]
+    assert [score.reward for score in judge(work, 20.0)(["a"], rows("b"))] == [1.0]
     assert rung == [1]
 
 
@@ -90,7 +90,7 @@ def test_a_slow_reward_is_told_by_name_place_and_step(judge, monkeypatch, capfd)
     monkeypatch.setattr(overtime, "BEAT", 0.2)
     with Interrupts() as interrupts:
         interrupts.where = lambda: "stage 1 step 3"
-        judge(lambda: time.sleep(0.5))(["a"], ["b"], {})
+        judge(lambda: time.sleep(0.5))(["a"], rows("b"))
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("stage 1 step 3: reward 'slow' has not answered for 0 s (tests/test_overtime.py:")
@@ -101,15 +101,16 @@ def test_a_signal_ends_a_reward_that_hangs_and_none_that_is_merely_slow(judge):
         works = iter([lambda: time.sleep(0.6), lambda: (interrupts.note(signal.SIGTERM), time.sleep(1.0)), sleeps])
         asked = judge(lambda: next(works)())
         for _ in range(2):
-            asked(["a"], ["b"], {})
+            asked(["a"], rows("b"))
         with pytest.raises(Left):
-            asked(["a"], ["b"], {})
+            asked(["a"], rows("b"))
 
 
 UNSTOPPABLE = """
 import json, sys
 from lib import overtime
 from lib.errors import run_script
+from lib.config import Reward
 from lib.registry import register_reward
 from lib.rewards import Judge
 
@@ -129,7 +130,7 @@ def bad(predictions):
     globals()[sys.argv[1]]()
 
 overtime.GRACE = overtime.AGAIN = 1.0
-run_script(lambda: Judge("bad", timeout_s=0.5)(["a"], ["b"], {}))
+run_script(lambda: Judge(Reward(fn="bad", timeout_s=0.5))(["a"], [{}]))
 """
 
 

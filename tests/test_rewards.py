@@ -13,12 +13,14 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from helpers.judges import judge_by, rows
+from pydantic import ValidationError
 
 from lib import killable, registry
-from lib.config import Reward, Sandbox, ScoreConfig
+from lib.config import Reward, SandboxSettings, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.rewards import Judge, as_trl_reward, formula, prepare, text_of
+from lib.rewards import as_trl_reward, formula, prepare, text_of
 from lib.rewards.formula import gsm8k_hash, math_final_answer
 from lib.rewards.formula import math as math_match
 
@@ -35,7 +37,7 @@ def shelf(monkeypatch):
 def judged(function):
     """The scores that `function` gives to the predictions a and b."""
     register_reward(function.__name__)(function)
-    return Judge(function.__name__, "identity", "exact", [])(["a", "b"], ["a", "c"], {})
+    return judge_by(function.__name__)(["a", "b"], rows("a", "c"))
 
 
 # --- extractors
@@ -138,10 +140,10 @@ def test_extractors_are_linear_and_raise_nothing(piece):
     ],
 )
 def test_the_rewards(prediction, plain, parts, strict):
-    batch = ([prediction], ["#### 18"], {})
+    batch = ([prediction], rows("#### 18"))
     reading = {"format": "think_answer", "target_extractor": "gsm8k_hash"}
     names = ("exact_match", "format_and_match", "strict_format_and_match")
-    scores = [Judge(name, **reading)(*batch)[0] for name in names]
+    scores = [judge_by(name, **reading)(*batch)[0] for name in names]
     assert scores[0].reward == scores[0].match == scores[1].match == plain
     assert scores[1].components == dict(zip(("think", "answer", "format", "match"), parts, strict=True))
     assert scores[1].reward == sum(parts)
@@ -152,27 +154,26 @@ def test_the_rewards(prediction, plain, parts, strict):
 
 def test_the_earlier_leniency_has_an_honest_name():
     text = "<think>18</answer>"
-    assert Judge("exact_match", "last_number", target_extractor="gsm8k_hash")([text], ["#### 18"], {})[0].reward == 1
-    assert Judge("exact_match", "last_formula")([r"\boxed{18}, no: <answer>"], ["18"], {})[0].match
+    lenient = judge_by(answer_extractor="last_number", target_extractor="gsm8k_hash")
+    assert lenient([text], rows("#### 18"))[0].reward == 1
+    assert judge_by(answer_extractor="last_formula")([r"\boxed{18}, no: <answer>"], rows("18"))[0].match
     for name in ("gsm8k_hash", "math_final_answer"):
-        with pytest.raises(ConfigError, match=f"target_extractor: {name}, and say by format: think_answer.*last_"):
-            Judge("exact_match", name)
+        with pytest.raises(ValidationError, match=f"target_extractor: {name}, and say by format: think_answer.*last_"):
+            judge_by(answer_extractor=name)
 
 
 def test_a_reward_for_a_format_wants_one():
     for name in ("format_and_match", "strict_format_and_match"):
-        with pytest.raises(ConfigError, match=f"'{name}' pays for a format, and none is declared: give one of answer,"):
-            Judge(name)
-    with pytest.raises(ConfigError, match=r"reward.format: got 'think_anser'; did you mean 'think_answer'\?"):
-        Judge("exact_match", format="think_anser")
+        with pytest.raises(ConfigError, match=f"reward.format: '{name}' pays for a format, and none is declared: set"):
+            judge_by(name)
 
 
 def test_extractors_read_what_stands_in_the_declared_place():
     text = "<think>19</think><answer>18 of 20 apples, 90 % of them</answer>"
-    judge = Judge("exact_match", "last_number", format="think_answer")
-    assert judge([text], ["90"], {})[0].match
-    assert not judge([text + " 90"], ["90"], {})[0].match
-    assert judge([text.replace("18 of 20 apples, 90 %", "all")], ["19"], {})[0].answer == ""
+    judge = judge_by(answer_extractor="last_number", format="think_answer")
+    assert judge([text], rows("90"))[0].match
+    assert not judge([text + " 90"], rows("90"))[0].match
+    assert judge([text.replace("18 of 20 apples, 90 %", "all")], rows("19"))[0].answer == ""
 
 
 def test_a_reward_is_told_what_is_right_and_what_is_malformed(shelf):
@@ -184,7 +185,7 @@ def test_a_reward_is_told_what_is_right_and_what_is_malformed(shelf):
         return [1.0] * len(right)
 
     texts = ["<answer>18</answer>", "<answer>19</answer>", "18", "<answer>18</answer> or 19"]
-    scores = Judge("told", format="answer", target_extractor="gsm8k_hash")(texts, ["#### 18"] * 4, {})
+    scores = judge_by("told", format="answer", target_extractor="gsm8k_hash")(texts, rows(*["#### 18"] * 4))
     assert seen == {
         "right": [True, False, False, False], "well_formed": [True, True, False, False],
         "answers": ["18", "19", "", ""], "gold": ["18"] * 4,
@@ -198,35 +199,35 @@ def test_what_a_reward_says_of_a_match_holds_for_well_formed_texts_alone(shelf):
     def generous(predictions):
         return [Judged({"a": 1.0}, match=True), Judged({"a": 1.0}, match=True), Judged({"a": 1.0}, True, malformed="")]
 
-    scores = Judge("generous", format="answer")(["<answer>1</answer>", "1", "1"], ["2"] * 3, {})
+    scores = judge_by("generous", format="answer")(["<answer>1</answer>", "1", "1"], rows("2", "2", "2"))
     assert [(score.match, score.well_formed) for score in scores] == [(True, True), (False, False), (True, True)]
 
 
 def test_a_reward_of_the_earlier_form_is_told_what_to_take(shelf):
     register_reward("earlier")(lambda predictions, targets, extractor, match: [])
     with pytest.raises(ConfigError, match=r"reward 'earlier' needs `extractor`, .*: take `right`"):
-        Judge("earlier")
+        judge_by("earlier")
 
 
 def test_two_empty_extractions_earn_nothing():
-    score = Judge("exact_match", "last_number")(["<answer></answer>"], ["no number"], {})[0]
+    [score] = judge_by(answer_extractor="last_number")(["<answer></answer>"], rows("no number"))
     assert (score.reward, score.match, score.answer, score.malformed) == (0, False, "", "no answer found")
 
 
 def test_blanks_never_match_whatever_the_matcher_says(shelf):
     register_matcher("always")(lambda prediction, target: True)
-    scores = Judge("exact_match", "identity", "always", [])(["", "a", " "], ["", "b", "c"], {})
+    scores = judge_by(match="always")(["", "a", " "], rows("", "b", "c"))
     assert [score.reward for score in scores] == [0, 1, 0]
     assert [score.match for score in scores] == [False, True, False]
 
 
 def test_unusable_targets():
-    judge = Judge("exact_match", target_extractor="gsm8k_hash", target_field="gold")
-    rows = [{"gold": gold} for gold in ("#### 1", 3, "none", "<answer> </answer>", None)]
+    judge = judge_by(target="gold", target_extractor="gsm8k_hash")
+    golds = [{"gold": gold} for gold in ("#### 1", 3, "none", "<answer> </answer>", None)]
     finds_none = "reward.target_extractor 'gsm8k_hash' finds none in "
     problems = ["", "", f"{finds_none}'none'", f"{finds_none}'<answer> </answer>'", "'gold' is empty"]
-    assert [judge.target_problem(row, "a row") for row in rows] == problems
-    assert [judge.target_problem(row, "a row", compares=False) for row in rows] == [*[""] * 4, problems[4]]
+    assert [judge.target_problem(row, "a row") for row in golds] == problems
+    assert [judge.target_problem(row, "a row", compares=False) for row in golds] == [*[""] * 4, problems[4]]
     assert judge.target_problem({"golf": 1}, "a row") == "column 'gold' is missing; did you mean 'golf'?"
     with pytest.raises(ConfigError, match=r"^dataset.target_field: 'gold' of row 7: got a bytes as text"):
         judge.target_problem({"gold": b"3"}, "row 7")
@@ -322,20 +323,20 @@ def test_without_math_verify_the_judge_names_the_package(monkeypatch):
     for name in ("_math_verify", "_equivalent"):  # without what they keep
         monkeypatch.setattr(formula, name, getattr(formula, name).__wrapped__)
     with pytest.raises(ConfigError, match="pip install math-verify"):
-        Judge("exact_match", "identity", "math", [])
-    assert Judge("exact_match", "identity", "exact", [])(["1/2"], ["0.5"], {})[0].match
+        judge_by(match="math")
+    assert judge_by(match="exact")(["1/2"], rows("0.5"))[0].match
 
 
 # --- the judge's contract
 
 
 def test_unknown_names_are_explained():
-    with pytest.raises(ConfigError, match="did you mean 'exact_match'"):
-        Judge("exact_mach", "identity", "exact", [])
-    with pytest.raises(ConfigError, match="unknown extractor 'gsm8k'"):
-        Judge("exact_match", "gsm8k")
-    with pytest.raises(ConfigError, match="'maths'; did you mean 'math'"):
-        Judge("exact_match", "identity", "maths", [])
+    with pytest.raises(ValidationError, match="did you mean 'exact_match'"):
+        judge_by("exact_mach")
+    with pytest.raises(ValidationError, match="unknown extractor 'gsm8k'"):
+        judge_by(answer_extractor="gsm8k")
+    with pytest.raises(ValidationError, match="'maths'; did you mean 'math'"):
+        judge_by(match="maths")
 
 
 def test_a_second_reward_of_the_same_name_is_refused(shelf):
@@ -350,10 +351,10 @@ def test_dotted_paths(tmp_path, monkeypatch):
     code = "def half(completions, **kwargs): return [0.5] * len(completions)\ndef first(text): return text[:1]"
     (tmp_path / "my_own_rewards.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    judge = Judge("my_own_rewards.half", "my_own_rewards.first", "exact", ["answer"])
-    (score,) = judge(["abc"], ["axy"], {})
+    judge = judge_by("my_own_rewards.half", answer_extractor="my_own_rewards.first")
+    (score,) = judge(["abc"], rows("axy"))
     assert (score.reward, score.match, score.answer) == (0.5, True, "a")
-    assert as_trl_reward(judge, "answer").__name__ == "half"
+    assert as_trl_reward(judge).__name__ == "half"
 
 
 def test_a_reward_gets_what_it_names(shelf):
@@ -363,16 +364,19 @@ def test_a_reward_gets_what_it_names(shelf):
         seen.update(board=board, prompts=prompts, size=size, missing=missing, kwargs=kwargs)
         return [float(match(text, "a")) for text in completions]
 
-    columns = {"board": [1, 2], "size": [4, 5], "other": ["x", "y"]}
+    boards = [
+        {"target": "a", "board": 1, "size": 4, "other": "x"},
+        {"target": "c", "board": 2, "size": 5, "other": "y"},
+    ]
     register_reward("needy")(needy)
-    scores = Judge("needy", "identity", "exact", list(columns))(["a", "b"], ["a", "c"], columns, ["p", "q"])
+    scores = judge_by("needy", list(boards[0]))(["a", "b"], boards, ["p", "q"])
     assert [score.reward for score in scores] == [1, 0]
     assert seen == {
         "board": [1, 2],
         "prompts": ["p", "q"],
         "size": [4, 5],
         "missing": "default",
-        "kwargs": {"other": ["x", "y"]},
+        "kwargs": {"target": ["a", "c"], "other": ["x", "y"]},
     }
 
 
@@ -382,9 +386,9 @@ def test_a_column_that_is_missing_is_found_before_training(shelf):
         raise AssertionError("never called")
 
     with pytest.raises(ConfigError, match=r"'bord'; did you mean 'board'\?.*'moves'.*Available: board, completions"):
-        Judge("rush", "identity", "exact", ["board"])
+        judge_by("rush", ["board"])
     with pytest.raises(ConfigError, match="needs bord, which this batch lacks"):
-        Judge("rush", "identity", "exact", ["bord", "moves"])(["a"], ["a"], {"moves": [1]})
+        judge_by("rush", ["bord", "moves"])(["a"], [{"target": "a", "moves": 1}])
 
 
 @pytest.mark.parametrize(
@@ -437,10 +441,10 @@ def test_whatever_a_reward_raises_is_one_sentence_with_place_and_sample(shelf, s
         return [FAULTS[said](text) if text == "bad" else 1.0 for text in predictions]
 
     register_reward("fake")(fake)
-    judge = Judge("fake", "identity", "exact", [])
+    judge = judge_by("fake")
     for texts in (["bad"], ["a", "b", "bad", "bad"]):
         with pytest.raises(RewardError) as raised:
-            judge(texts, ["c"] * len(texts), {})
+            judge(texts, rows(*["c"] * len(texts)))
         assert "\n" not in str(raised.value)
         assert re.match(rf"reward 'fake' raised [\w.]*{re.escape(said)}.* \(tests/test_rewards.py:\d+\) for sample "
                         rf"{texts.index('bad')} of {len(texts)} \('bad'\)$", str(raised.value))  # fmt: skip
@@ -471,8 +475,7 @@ TEXTS = [GOOD, "<think>a</think><answer>7</answer>", "18", "<think>a</think><ans
 
 
 def summed(*texts, weights, targets="18", **reading):
-    judge = Judge(weights, format="think_answer", **reading)
-    return judge(texts, [targets] * len(texts), {})
+    return judge_by(weights, format="think_answer", **reading)(texts, rows(*[targets] * len(texts)))
 
 
 def test_several_rewards_are_summed_with_their_weights_and_parts_bear_their_names(brief):
@@ -501,7 +504,7 @@ def test_who_decides_the_match_of_a_sum(shelf):
             "m": Judged({"a": -0.25}, malformed="m"), "u": Judged({}, scored=False, about="lost"),
         }  # fmt: skip
         register_reward(name)(lambda predictions, kinds=kinds, says=says: [says[kind] for kind in kinds])
-    scores = Judge({"left": 1, "right_too": 1, "exact_match": 1})(["a"] * 6, ["a", "a", "a", "b", "a", "a"], {})
+    scores = judge_by({"left": 1, "right_too": 1, "exact_match": 1})(["a"] * 6, rows(*"aaabaa"))
     assert [score.match for score in scores] == [True, False, False, True, False, False]
     assert [score.reward for score in scores] == [3, 3, 3, 2, -0.25, 0]
     assert [score.malformed for score in scores] == ["", "", "", "", "m", ""]
@@ -512,7 +515,7 @@ def test_who_decides_the_match_of_a_sum(shelf):
 def test_options_of_several_rewards_stand_under_their_names(brief):
     wrong = {"brief": {"mots": 3}, "breif": {"most": 1}, "exact_match": 3}
     with pytest.raises(ConfigError) as told:
-        Judge({"exact_match": 1, "brief": 1}, options=wrong)
+        judge_by({"exact_match": 1, "brief": 1}, options=wrong)
     lines = str(told.value).splitlines()
     assert len(lines) == 3
     assert "reward.options.brief.mots: reward 'brief' has no such option; did you mean 'most'?" in lines
@@ -523,36 +526,55 @@ def test_options_of_several_rewards_stand_under_their_names(brief):
 def test_every_reward_of_a_sum_is_prepared_checked_and_begun(shelf):
     seen = []
     for name in ("one", "two", "three"):
-        register_reward(name)(reward := lambda predictions, **columns: [1.0] * len(predictions))
-        reward.begin = lambda text, row, name=name: seen.append((name, "begin", text))
-        reward.check = lambda rows, name=name: seen.append((name, "check", len(rows)))
-        reward.prepare = lambda name=name: f"{name} is ready"
-    del reward.begin, reward.check, reward.prepare
-    judge = Judge({"one": 1, "three": 1, "two": 1})
+        hooks = {
+            "begin": lambda text, row, name=name: seen.append((name, "begin", text)),
+            "check": lambda rows, name=name: seen.append((name, "check", len(rows))),
+            "prepare": lambda name=name: f"{name} is ready",
+        }
+        hooks = {} if name == "three" else hooks
+        register_reward(name, **hooks)(lambda predictions, **columns: [1.0] * len(predictions))
+    judge = judge_by({"one": 1, "three": 1, "two": 1})
     judge.begin("text", {})
     judge.check([{}, {}])
     assert seen == [("one", "begin", "text"), ("two", "begin", "text"), ("one", "check", 2), ("two", "check", 2)]
-    assert len(judge.functions) == 6
-    config, told = ScoreConfig.model_construct(sandbox=Sandbox(), reward=Reward(fn={"one": 1, "two": 1})), []
+    assert len(judge.functions) == 3 + 2 * 3 + 3  # the rewards, their hooks, both extractors and the equality
+    config, told = ScoreConfig.model_construct(sandbox=SandboxSettings(), reward=Reward(fn={"one": 1, "two": 1})), []
     prepare(config, told.append)
     assert told == ["one is ready", "two is ready"]
-    assert Judge({"three": 1}).begin is None
+    assert judge_by({"three": 1}).begin is None
     with pytest.raises(RewardError, match=r"^reward 'two' raised ZeroDivisionError.* for sample 0"):
         registry.rewards._entries["two"] = lambda predictions: [1 / 0]
-        Judge({"one": 1, "two": 1})(["a"], ["a"], {})
+        judge_by({"one": 1, "two": 1})(["a"], rows("a"))
+
+
+def test_hooks_belong_to_a_name_and_are_found_by_a_dotted_path_too(shelf, monkeypatch):
+    def one(predictions):
+        return [1.0] * len(predictions)
+
+    one.check = lambda rows: 1 / 0  # not read
+    begins = {name: lambda text, row: None for name in ("a", "b")}
+    for name, begin in begins.items():
+        register_reward(name, begin=begin)(one)
+    monkeypatch.setattr("lib.rewards.tags.one", one, raising=False)
+    assert [registry.rewards.hooks(name).begin for name in begins] == list(begins.values())
+    assert registry.rewards.hooks("lib.rewards.tags.one") == registry.rewards.hooks("a")
+    assert registry.rewards.hooks("exact_match") == registry.Hooks()
+    judge_by("a").check([{}])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'begins'"):
+        register_reward("c", begins=print)
 
 
 def test_what_stands_beside_a_reward_may_raise_too(shelf, tmp_path, monkeypatch):
-    register_reward("one")(one := lambda predictions, **columns: [1.0] * len(predictions))
+    fails = {"check": lambda rows: 1 / 0, "begin": lambda text, row: 1 / 0}
+    register_reward("one", **fails)(lambda predictions, **columns: [1.0] * len(predictions))
     register_extractor("first")(lambda text: text.split()[0])
     register_matcher("inverse")(lambda prediction, target: 1 / float(prediction) == 1 / float(target))
-    one.check = one.begin = lambda *_: 1 / 0
-    judge = Judge("one", "identity", "exact", [])
+    judge = judge_by("one")
     for about, call in {
-        r"extractor 'first' raised IndexError.* for sample 1 \(' '\)": lambda: Judge("one", "first")(
-            ["a", " "], "ab", {}
-        ),
-        r"match 'inverse' raised ValueError.* for 'x \+ 1' and '1 \+ x'": lambda: Judge("one", match="inverse"),
+        r"extractor 'first' raised IndexError.* for sample 1 \(' '\)": lambda: judge_by(
+            "one", answer_extractor="first"
+        )(["a", " "], rows("a", "b")),
+        r"match 'inverse' raised ValueError.* for 'x \+ 1' and '1 \+ x'": lambda: judge_by("one", match="inverse"),
         r"reward 'one' raised ZeroDivision.* in its check\(\)": lambda: judge.check([{}]),
         r"reward 'one' raised ZeroDivision.* in its begin\(\) for 'text'": lambda: judge.begin("text", {}),
     }.items():
@@ -569,14 +591,13 @@ def test_an_extractor_that_forgets_to_return_is_named(shelf):
     register_extractor("forgetful")(lambda text: None)
     register_reward("one")(lambda predictions: [1.0] * len(predictions))
     with pytest.raises(ConfigError, match="extractor 'forgetful' returned None for sample 0"):
-        Judge("one", "forgetful", "exact", [])(["a"], ["b"], {})
+        judge_by("one", answer_extractor="forgetful")(["a"], rows("b"))
 
 
 def test_lists_of_different_length_are_a_bug_of_the_caller():
-    judge = Judge("exact_match", "identity", "exact", ["x"])
-    for targets, columns in [(["a"], {}), (["a", "b"], {"x": [1]})]:
-        with pytest.raises(ValueError, match="1 values for 2 predictions"):
-            judge(["a", "b"], targets, columns)
+    for asked in [(rows("a"),), (rows("a", "b"), ["?"])]:
+        with pytest.raises(ValueError, match="1 values for 2 texts"):
+            judge_by()(["a", "b"], *asked)
 
 
 @pytest.mark.parametrize(
@@ -623,11 +644,8 @@ def test_trl_calls_rewards_by_these_keywords():
 
 @pytest.mark.parametrize("chat", [False, True])
 def test_a_judge_serves_as_a_trl_reward(chat):
-    judge = Judge(
-        "format_and_match", columns=["question", "answer", "prompt"], format="think_answer",
-        target_extractor="gsm8k_hash",
-    )  # fmt: skip
-    reward = as_trl_reward(judge, "answer")
+    reading = {"format": "think_answer", "target_extractor": "gsm8k_hash"}
+    reward = as_trl_reward(judge_by("format_and_match", ["question", "answer", "prompt"], "answer", **reading))
     texts = [GOOD, "I think 18", "no idea"]
     rewards = reward(
         prompts=[[{"role": "user", "content": "?"}]] * 3 if chat else ["?"] * 3,
@@ -644,11 +662,12 @@ def test_a_judge_serves_as_a_trl_reward(chat):
 
 
 def test_trl_without_the_target_column():
-    judge = Judge("exact_match", "identity", "exact", ["answer"])
-    with pytest.raises(ConfigError, match="'answr' is not in the data set; did you mean 'answer'"):
-        as_trl_reward(judge, "answr")
+    with pytest.raises(ConfigError, match="got 'answr', expected a column of the data set; did you mean 'answer'"):
+        as_trl_reward(judge_by(columns=["answer"], target="answr"))
+    with pytest.raises(ConfigError, match="got None, expected a column"):
+        as_trl_reward(judge_by(columns=["answer"], target=None))
     with pytest.raises(ConfigError, match="not passed by TRL"):
-        as_trl_reward(judge, "answer")(prompts=["?"], completions=["a"], question=["q"])
+        as_trl_reward(judge_by(columns=["answer"], target="answer"))(prompts=["?"], completions=["a"], question=["q"])
 
 
 # --- reward_function.py
@@ -656,7 +675,7 @@ def test_trl_without_the_target_column():
 
 def test_reward_function_registers_the_shelf_without_torch():
     code = (
-        "import reward_function, sys; from lib.rewards import Judge; Judge('exact_match', 'identity', 'exact', []);"
+        "import reward_function, sys; from lib.config import Reward; from lib.rewards import Judge; Judge(Reward());"
         "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'scipy', 'math_verify', 'trl')))"
     )
     root = Path(__file__).parents[1]
@@ -668,5 +687,5 @@ def test_the_examples_in_its_docstring_work(shelf):
 
     example = reward_function.__doc__.split("A few lines each:")[1].split("and in the config:")[0]
     exec(textwrap.dedent(example), dict(vars(reward_function)))
-    judge = Judge("brief_match", "last_line", "exact", [])
-    assert [s.reward for s in judge(["so\n18", "19", "", "a" * 400 + "\n18"], ["18"] * 4, {})] == [1, 0, 0, 0]
+    judge = judge_by("brief_match", answer_extractor="last_line")
+    assert [s.reward for s in judge(["so\n18", "19", "", "a" * 400 + "\n18"], rows(*["18"] * 4))] == [1, 0, 0, 0]

@@ -30,7 +30,7 @@ from lib.ledger import brief
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
-from lib.registry import Judged
+from lib.registry import Judged, register_reward
 from lib.remote import Remote
 from lib.rewards import Verdict
 from lib.sampler import Sampler
@@ -81,13 +81,13 @@ def digits_with_help(predictions, prompts):
     return [Judged({"digits": value}, match=value > 0) for value in shares]
 
 
+def told_of_both(texts, rows):
+    return [{"said": f"{row['question']} {text}"} for text, row in zip(texts, rows, strict=True)]
+
+
+@register_reward("told_of", explain=told_of_both)
 def told_of(predictions):
     return [Judged({"digits": 0.0}, match=False) for _ in predictions]
-
-
-told_of.explain = lambda texts, rows: [
-    {"said": f"{row['question']} {text}"} for text, row in zip(texts, rows, strict=True)
-]
 
 
 def unsure(predictions):

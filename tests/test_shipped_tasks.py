@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from conftest import fewer, long, part
 
-from lib.code_tasks import Task, check
+from lib.code_tasks import CodeTask, check
 from lib.sandbox import Sandbox
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "data/code_tasks.jsonl"
-TASKS = [Task.model_validate(json.loads(line)) for line in FILE.read_text().splitlines()]
+TASKS = [CodeTask.model_validate(json.loads(line)) for line in FILE.read_text().splitlines()]
 TOPICS = {"strings", "arithmetic", "lists", "dynamic_programming", "graphs", "geometry"}
 
 EQUAL = """

@@ -5,6 +5,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from conftest import chatterbox
+from helpers.judges import judge_by
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from lib import swaps
@@ -13,7 +14,6 @@ from lib.evaluation import evaluate
 from lib.model import Policy, attach_lora
 from lib.prompts import TwoTurnPrompts
 from lib.registry import register_extractor
-from lib.rewards import Judge
 from lib.tree import Sampling, sample
 
 ALONE = Accelerator(cpu=True)
@@ -83,7 +83,7 @@ def setting(tmp_path_factory):
     limits = Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=6,
                         max_new_tokens_attempt2=6)  # fmt: skip
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)
-    judge = Judge("exact_match", "in_answer_tags", "exact", ["q", "a"], target_field="a")
+    judge = judge_by(columns=["q", "a"], target="a", answer_extractor="in_answer_tags")
 
     def make(answers, temperature, samples=1):
         ends = frozenset([tokenizer.eos_token_id])
@@ -158,7 +158,7 @@ def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits)
     prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
     policy, rows = make_policy(moved=0.3), [{"q": f"{i}+1=?", "a": "1"} for i in range(6)]
     sampling = Sampling(0.0, (6, 8), (1, 1), frozenset([tokenizer.eos_token_id]), 0)
-    judge = Judge("exact_match", "identity", "exact", ["q", "a"], target_field="a")
+    judge = judge_by(columns=["q", "a"], target="a")
     _, trees = evaluate(policy, prompts, rows, judge, sampling, 0, ALONE)
     firsts = firsts_of(trees)
     row = swaps.swap_attempts(policy, prompts, trees, judge, sampling, 0, ALONE)

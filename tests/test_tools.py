@@ -430,13 +430,13 @@ def test_a_sandbox_that_fails_ends_the_run(monkeypatch):
 
 
 def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
-    from lib.worker import Run
+    from lib.worker import ProgramRun
 
     class Failing:
         size = 1
 
         def run(self, _):
-            return Run("infra_error", "", "", "R4")
+            return ProgramRun("infra_error", "", "", "R4")
 
     monkeypatch.setattr(sandbox, "shared", Failing)
     assert "the sandbox failed" in call("python.run", code="1")["error"]

@@ -193,7 +193,7 @@ def world(monkeypatch):
 
 
 def settings(**more):
-    return lib.config.Web(**{"enabled": True, "timeout_s": 20.0, **more})
+    return lib.config.WebSettings(**{"enabled": True, "timeout_s": 20.0, **more})
 
 
 def use(do, memory=None, **more):
@@ -544,7 +544,7 @@ def test_the_parser_sees_neither_the_environment_nor_the_working_directory(world
 
 
 def test_a_parser_that_can_not_start_ends_the_run(world, monkeypatch):
-    monkeypatch.setitem(lib.killable.JOBS, "none", lib.killable.Job(len, "no_such_package", 1 << 30, 1))
+    monkeypatch.setitem(lib.killable.JOBS, "none", lib.killable.ProcessJob(len, "no_such_package", 1 << 30, 1))
     with pytest.raises(Unusable):
         ProcessPool("none", 1, 1.0).run_now("x")
 

@@ -21,13 +21,21 @@ options     the command lines of the scripts
 # ruff: noqa: F401  (others import these names)
 
 from lib.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
-from lib.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, Web
+from lib.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.config.loader import KINDS, dump, load
 from lib.config.options import parse, parser, positive, resuming_parser, training_parser
 from lib.config.rl import Dataset, Eval, RLConfig, TrainLoop
 from lib.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
-from lib.config.selfplay import Curriculum, GspoTrain, Opponent, SamplerCorrection, SelfPlayConfig, Snapshots, Teacher
+from lib.config.selfplay import (
+    Curriculum,
+    GspoTrain,
+    Opponent,
+    SamplerCorrection,
+    SelfPlayConfig,
+    Snapshots,
+    TeacherSettings,
+)
 from lib.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
-from lib.config.shared import Lora, Model, Optimizer, Reward, RunConfig, Sandbox, weights_of
+from lib.config.shared import Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, weights_of
 from lib.config.sweep import SweepConfig
 from lib.config.trees import differences, read_tree

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from lib.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
 from lib.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
-from lib.config.shared import AtMost, Model, Reward, RunConfig, Sandbox, Source
+from lib.config.shared import AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 SMOKE_REPLY_TOKENS = 256  # per reply that is not trained on: room for a short solution
 
@@ -38,7 +38,7 @@ class ChatSampling(Section):
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or ask once"
 
 
-class Web(Section):
+class WebSettings(Section):
     """`web.search` and `web.fetch`. Off: they need `enabled`, or a folder of documents in place of the internet."""
 
     enabled: bool = False  # true: the tools may reach public internet addresses, and no others
@@ -69,7 +69,7 @@ class Tools(Section):
     total_timeout_s: Positive = 300.0  # seconds for all calls of an episode together
     max_total_tokens: Count = 16_384  # maximum tokens that the model writes in one episode
     max_result_characters: Count = 8_000  # maximum length of a tool's result that the model sees
-    web: Web = Web()
+    web: WebSettings = WebSettings()
 
     @property
     def uses_web(self) -> bool:
@@ -119,7 +119,7 @@ class CollectConfig(RunConfig):
     generation: ChatSampling = ChatSampling()
     tools: Tools = Tools()
     reward: Reward | None = None  # how answers are judged; null: not at all
-    sandbox: Sandbox = Sandbox()
+    sandbox: SandboxSettings = SandboxSettings()
     select: Collection = Collection()
     upload: Upload | None = None
 

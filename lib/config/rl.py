@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
-from lib.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, Sandbox, Source
+from lib.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, Source
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
@@ -110,7 +110,7 @@ class RLConfig(RunConfig):
     dataset: Dataset
     prompts: Section
     reward: Reward = Reward()
-    sandbox: Sandbox = Sandbox()
+    sandbox: SandboxSettings = SandboxSettings()
     generation: TrainedSampling
     optimizer: Optimizer = Optimizer()
     train: TrainLoop

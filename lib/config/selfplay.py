@@ -130,7 +130,7 @@ class Solve(Section):
     request: str = "{question}"  # what the teacher is asked
 
 
-class Teacher(Section):
+class TeacherSettings(Section):
     """A model behind a server that helps where the policy fails."""
 
     endpoint: Endpoint  # the server that is asked
@@ -183,7 +183,7 @@ class SelfPlayConfig(RLConfig):
     generation: SelfPlayGeneration = SelfPlayGeneration()
     train: GspoTrain = GspoTrain()
     opponent: Opponent | None = None
-    teacher: Teacher | None = None
+    teacher: TeacherSettings | None = None
 
     def _conflicts(self) -> Conflicts:
         yield from self._conflicts_of_budgets()

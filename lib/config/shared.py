@@ -122,7 +122,7 @@ class Reward(Section):
     timeout_s: Positive | None = None  # seconds for judging one batch of answers; if it takes longer, the run stops
 
     def _conflicts(self) -> Conflicts:
-        paying = [name for name in weights_of(self.fn) if getattr(rewards.get(name), "pays_format", False)]
+        paying = [name for name in weights_of(self.fn) if rewards.hooks(name).pays_format]
         if self.format == "free" and paying:
             yield (
                 ("format", "fn"),
@@ -130,7 +130,7 @@ class Reward(Section):
             )
 
 
-class Sandbox(Section):
+class SandboxSettings(Section):
     """Where rewards run programs of the model: `python -m lib.sandbox --self-test` tells what holds on a machine."""
 
     workers: Count | None = None  # programs run at once; null: one per core, shared by the processes of this run

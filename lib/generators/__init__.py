@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-Path = tuple[int, ...]  # identifies a completion: its turn's path, and its number among the copies
+TreePath = tuple[int, ...]  # identifies a completion: its turn's path, and its number among the copies
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Completion:
 
 
 # what follows a completion: another turn that continues the conversation, or nothing
-FollowUp = Callable[[Path, Completion], Turn | None]
+FollowUp = Callable[[TreePath, Completion], Turn | None]
 
 
-def nothing_follows(_path: Path, _completion: Completion) -> None:
+def nothing_follows(_path: TreePath, _completion: Completion) -> None:
     """Returns None, so that a conversation has one turn."""
     return None
 

@@ -27,7 +27,7 @@ from torch.nn.functional import pad
 from lib.clock import phase
 from lib.decoder import Decoder, affordable_rows
 from lib.errors import NumericError
-from lib.generators import Completion, FollowUp, Path, Turn, nothing_follows
+from lib.generators import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.interrupts import give_way
 from lib.model import Policy
 
@@ -49,8 +49,8 @@ class Decoding:
 
 
 def generate(
-    policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
-) -> dict[Path, Completion]:
+    policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
+) -> dict[TreePath, Completion]:
     """Returns `copies` completions of each turn and of the turns that follow, by the turn's path and the copy's number.
 
     `follow_up(path, completion)` gives the next turn of a conversation as all its token ids, or None.
@@ -74,7 +74,7 @@ def generate(
 class _Waiting:
     """A turn with completions still to decode, and the row that holds the beginning of its conversation, if any."""
 
-    path: Path
+    path: TreePath
     turn: Turn
     next_copy: int = 0
     row: int | None = None
@@ -85,7 +85,7 @@ class _Waiting:
 class _Member:
     """The completion that a row decodes: its path and its turn."""
 
-    path: Path
+    path: TreePath
     turn: Turn
 
 
@@ -162,10 +162,10 @@ class _Continuous:
         self.decoding, self.follow_up = decoding, follow_up
         self.decoder = decoder
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
-        self.done: dict[Path, Completion] = {}
+        self.done: dict[TreePath, Completion] = {}
 
     @torch.no_grad()
-    def run(self, turns: dict[Path, Turn]) -> dict[Path, Completion]:
+    def run(self, turns: dict[TreePath, Turn]) -> dict[TreePath, Completion]:
         """Decodes all turns and those that follow; returns completions by path."""
         self.width = max(turn.max_new_tokens for turn in turns.values())
         self.waiting = deque(_Waiting(path, self._fitting(turn)) for path, turn in turns.items())
@@ -267,9 +267,9 @@ def _compact(alive: list[bool]) -> list[int]:
 
 
 @torch.no_grad()
-def _by_batches(policy: Policy, turns: dict[Path, Turn], decoding: Decoding, follow_up: FollowUp):
+def _by_batches(policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp):
     """Does the same by the model's own forward and cache, turn after turn: rows are prefilled anew, left-padded."""
-    done: dict[Path, Completion] = {}
+    done: dict[TreePath, Completion] = {}
     level = list(turns.items())
     while level:
         copies = [((*path, k), turn) for path, turn in level for k in range(turn.copies)]
@@ -284,7 +284,7 @@ def _by_batches(policy: Policy, turns: dict[Path, Turn], decoding: Decoding, fol
     return done
 
 
-def _batches(copies: list[tuple[Path, Turn]], rows: int, policy: Policy) -> Iterator[list[tuple[Path, Turn]]]:
+def _batches(copies: list[tuple[TreePath, Turn]], rows: int, policy: Policy) -> Iterator[list[tuple[TreePath, Turn]]]:
     """Yields up to `rows` turns at a time, in their order, and of one length if the policy takes no padding."""
     lengths = {len(turn.ids) for _, turn in copies}
     pads = len(lengths) == 1 or policy.takes_padding
@@ -294,7 +294,7 @@ def _batches(copies: list[tuple[Path, Turn]], rows: int, policy: Policy) -> Iter
             yield group[start : start + rows]
 
 
-def _decode(policy: Policy, batch: list[tuple[Path, Turn]], decoding: Decoding) -> list[Completion]:
+def _decode(policy: Policy, batch: list[tuple[TreePath, Turn]], decoding: Decoding) -> list[Completion]:
     """Returns one completion of each turn. Drops ended rows once they are half of all, if the cache can select rows."""
     device = policy.device
     stops = torch.tensor(sorted(decoding.stop_ids), device=device)
@@ -384,10 +384,10 @@ def _uniforms(members: list[_Member], width: int, decoding: Decoding) -> torch.T
     Each turn has a stream, of which each copy takes as many numbers as its budget.
     """
     numbers = np.zeros((len(members), width))
-    copies: dict[Path, int] = {}
+    copies: dict[TreePath, int] = {}
     for member in members if decoding.temperature else ():
         copies[member.path[:-1]] = max(copies.get(member.path[:-1], 0), member.path[-1] + 1)
-    blocks: dict[Path, np.ndarray] = {}
+    blocks: dict[TreePath, np.ndarray] = {}
     for row, member in enumerate(members if decoding.temperature else ()):
         turn, budget = member.path[:-1], member.turn.max_new_tokens
         if turn not in blocks:

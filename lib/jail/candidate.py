@@ -239,7 +239,7 @@ class _Calls:
         self._numbered: dict[int, tuple[int, Iterator]] = {}  # (number, iterator) by id; also of earlier versions
         self._given: list[int] = []  # number of items sent of each so far
         self._encode = wire.Encoder(self._keep, self._begin)
-        self._decode = wire.Decoder(self._revive)
+        self._decode = wire.WireDecoder(self._revive)
 
     def answer(self, request: dict) -> dict:
         reply = {"id": request["id"]}

@@ -210,7 +210,7 @@ class _Program:
         self._replies = replies
         self.keeps_objects = stateful
         self._encode = wire.Encoder(self._handle_of, _begun)
-        self._decode = wire.Decoder(self._revive)
+        self._decode = wire.WireDecoder(self._revive)
         self._one_call = threading.RLock()  # one call at a time: a test may have threads
         self._call = ""
         self._answer = ""

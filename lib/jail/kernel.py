@@ -291,7 +291,7 @@ _O_ACCMODE, _O_TRUNC = 3, 0o1000
 _CLONE_THREAD, _CLONE_NAMESPACES = 0x10000, 0x7E020080
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
-Condition = tuple[int, int, int, bool]  # offset in seccomp_data, mask, value, whether it must be equal
+_Condition = tuple[int, int, int, bool]  # offset in seccomp_data, mask, value, whether it must be equal
 
 
 def _low(argument: int) -> int:
@@ -300,7 +300,7 @@ def _low(argument: int) -> int:
 
 
 # A call passes if all conditions of one of its alternatives hold.
-_RULES: dict[str, list[list[Condition]]] = {
+_RULES: dict[str, list[list[_Condition]]] = {
     # O_RDONLY | O_TRUNC needs no right to write before Landlock's version 3, and empties the file
     "open": [[(_low(1), _O_TRUNC, 0, True)], [(_low(1), _O_ACCMODE, 0, False)]],
     "openat": [[(_low(2), _O_TRUNC, 0, True)], [(_low(2), _O_ACCMODE, 0, False)]],
@@ -371,7 +371,7 @@ def _error(number: int) -> int:
     return 0x00050000 | number
 
 
-def _alternatives(alternatives: list[list[Condition]]) -> list[Instruction]:
+def _alternatives(alternatives: list[list[_Condition]]) -> list[Instruction]:
     """Returns code that allows a call if one alternative holds fully, else EPERM; built backwards: jumps go forward."""
     program = [_returned(_error(errno.EPERM))]
     for conditions in reversed(alternatives):

@@ -192,7 +192,7 @@ _KIND_OF_ARRAY = re.compile(f"[<>|=][{_KINDS_OF_ARRAYS}][0-9]{{1,2}}")
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 
 
-class Decoder:
+class WireDecoder:
     """Decodes JSON. `revive(tag, content)` makes a value that is no plain builtin from its content or handle number."""
 
     def __init__(self, revive: Callable[[str, Any], Any]):

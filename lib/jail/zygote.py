@@ -24,7 +24,7 @@ from lib.jail import candidate, examiner, kernel, wire
 EXAMINER_MEMORY = 256 << 20  # bytes on top of the program's limit
 EXAMINER_SECONDS = 0.4  # time left for the examiner once the program's is over
 THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a program's memory
-WALL_FACTOR = 5  # wall seconds that count as one where `Clock` hardly moves; more if a quota leaves less than a core
+WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves; more if a quota leaves under a core
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
 GLANCE = 0.05  # seconds between two counts of these threads
 
@@ -175,7 +175,7 @@ class Zygote:
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
         """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
-        clock = Clock(list(children.values()), self._wall_factor)
+        clock = CoreClock(list(children.values()), self._wall_factor)
         program, last = children["program"], children.get("examiner", children["program"])
         overdue = crowd = False
         poll = select.poll()
@@ -268,7 +268,7 @@ class Child:
             return 0
 
 
-class Clock:
+class CoreClock:
     """Measures the time that a program takes on a core of its own: computing and sleeping.
 
     Wall time, less the time in which a process could have run but no core was free, is the same on a busy machine and

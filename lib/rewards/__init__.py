@@ -25,12 +25,14 @@ what format, extractor and equality of the config say, unless rewards decide the
 Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
 one reward pays for can not make up for the form that another asks for.
 
-A reward may have four attributes. `prepare()` is called before torch is imported, to start what it needs; it returns
-a line to tell at start-up.
-`check(rows)` is called with all rows before anything is trained, to find what is wrong with them; a parameter `places`
-gets where each of them stands in the source, for messages. `begin(text, row)` is called with each prediction as soon as
-it is written, so that what is judged by other processes is judged beside the generation. `explain(texts, rows)` returns
-a dict for each of some wrong predictions, all judged by then: what a person wants to know of them, for failures.jsonl.
+A reward is registered with its hooks, if it has any: `@register_reward("name", begin=my_begin)`. An attribute of that
+name, set on the function by hand, is not read. `prepare()` is called before torch is imported, to start what the reward
+needs; it returns a line to tell at start-up. `check(rows)` is called with all rows before anything is trained, to find
+what is wrong with them; a parameter `places` gets where each of them stands in the source, for messages.
+`begin(text, row)` is called with each prediction as soon as it is written, so that what is judged by other processes is
+judged beside the generation. `explain(texts, rows)` returns a dict for each of some wrong predictions, all judged by
+then: what a person wants to know of them, for failures.jsonl. A reward registered with `pays_format=True` needs a
+config that declares a format.
 """
 
 import inspect
@@ -46,7 +48,7 @@ from lib import registry, sandbox
 from lib.config import Reward, weights_of
 from lib.data import Splits, with_targets
 from lib.errors import ConfigError, NumericError, Overdue, RewardError
-from lib.formats import FORMATS, answer_place
+from lib.formats import answer_place
 from lib.overtime import Overtime
 from lib.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
@@ -100,7 +102,7 @@ def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
     sandbox.configure(**config.sandbox.model_dump())
     names = weights_of(config.reward.fn) if config.reward else ()
-    starts = {getattr(registry.rewards.get(name), "prepare", None): name for name in names}
+    starts = {registry.rewards.hooks(name).prepare: name for name in names}
     for start, name in starts.items():
         if start is None:
             continue
@@ -115,7 +117,7 @@ class _Reward:
 
     def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
         self.name, self.columns, self.options = name, columns, dict(options)
-        self.function = registry.rewards.get(name)
+        self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
         self.named, self.required, self._takes_all = self._read_signature()
 
     def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
@@ -140,13 +142,13 @@ class _Reward:
 
     def begin(self, text: str, row: dict) -> None:
         """Calls the reward's `begin` with a prediction and its row, if it has one."""
-        if begin := getattr(self.function, "begin", None):
+        if self.hooks.begin:
             with blamed_on(f"reward '{self.name}'", f" in its begin() for {text[:80]!r}"):
-                begin(text, row)
+                self.hooks.begin(text, row)
 
     def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any]) -> None:
         """Calls the reward's `check` with all rows, if it has one."""
-        if check := getattr(self.function, "check", None):
+        if check := self.hooks.check:
             takes = {"places": places} if "places" in inspect.signature(check).parameters else {}
             with blamed_on(f"reward '{self.name}'", " in its check()"):
                 check(rows, **takes)
@@ -221,98 +223,76 @@ class _Reward:
 class Judge:
     """Joins rewards, a format, extractors and an equality by name, checked against the columns of a data set.
 
-    `reward` may be several names, each with its weight. The keys of `reward` in YAML are documented in lib/config.py;
-    `target_field` is the column of the right answers, if there is one. Raises ConfigError at construction for an
-    unknown name, a parameter of the reward that nothing can fill, an option that it does not have, or a package that
-    the equality lacks.
+    `reward` is a config's section (docs/config.md), `target_field` the column of the right answers, if there is one.
+    Raises ConfigError at construction for a parameter of the reward that nothing can fill, an option that it does not
+    have, a format that is paid for and not declared, or a package that the equality lacks.
     """
 
-    def __init__(
-        self,
-        reward: str | Mapping[str, float],
-        answer_extractor: str = "identity",
-        match: str = "exact",
-        columns: Sequence[str] = (),
-        options: Mapping[str, Any] | None = None,
-        *,
-        format: str = "free",
-        target_extractor: str | None = None,
-        target_field: str | None = None,
-        timeout_s: float | None = None,
-    ):
-        self._weights = weights_of(reward)
+    def __init__(self, reward: Reward, columns: Sequence[str] = (), target_field: str | None = None):
+        for (key, *_), problem in reward.conflicts():
+            raise ConfigError(f"reward.{key}: {problem}")
+        self._weights = weights_of(reward.fn)
         self.reward_name = " + ".join(self._weights)
         self.columns = tuple(columns)
-        self.format, self.target_field = format, target_field
-        self._extractor_name = answer_extractor
-        self._target_extractor_name = target_extractor or (answer_extractor if format == "free" else "identity")
-        self._timeout, self._overtime = timeout_s, Overtime(f"reward '{self.reward_name}'", timeout_s)
-        self._extractor = registry.extractor_of_predictions(answer_extractor)
+        self.format, self.target_field = reward.format, target_field
+        self._extractor_name = reward.answer_extractor
+        in_place = "identity" if self.format != "free" else reward.answer_extractor
+        self._target_extractor_name = reward.target_extractor or in_place
+        self._overtime = Overtime(f"reward '{self.reward_name}'", reward.timeout_s)
+        self._extractor = registry.extractor_of_predictions(reward.answer_extractor)
         self._target_extractor = registry.extractors.get(self._target_extractor_name)
-        self._matcher_name = match
-        self._matcher = registry.matchers.get(match)
-        options = dict(options or {}) if isinstance(reward, Mapping) else {reward: options or {}}
+        self._matcher_name = reward.match
+        self._matcher = registry.matchers.get(reward.match)
+        by_name = isinstance(reward.fn, Mapping)
+        options: Mapping[str, Any] = reward.options if by_name else {str(reward.fn): reward.options}
         self._rewards = [_Reward(name, self.columns, _own(options, name)) for name in self._weights]
-        self._check_format()
-        self._check_options(options, isinstance(reward, Mapping))
+        self._check_options(options, by_name)
         self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
 
     def __call__(
-        self,
-        predictions: Sequence[Any],
-        targets: Sequence[Any],
-        columns: Mapping[str, Sequence[Any]],
-        prompts: Sequence[Any] | None = None,
+        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None = None
     ) -> list[Verdict]:
-        """Returns one `Verdict` per prediction. Predictions and targets are anything that `text_of` reads.
+        """Returns one `Verdict` per text, each written for the row of the data set, and the question, at its index.
 
         Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
         reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
         """
-        try:
-            with self._overtime.watched():
-                return self._judge(predictions, targets, columns, prompts)
-        except Overdue as error:
-            raise RewardError(f"{error} for {len(predictions)} samples") from error
-
-    def verdicts(self, texts: list[str], rows: list[dict[str, Any]], prompts: list[Any]) -> list[Verdict]:
-        """Returns the scores of texts, each written for the row of the data set at the same index."""
+        for name, values in {"rows": rows, "questions": questions}.items():
+            if values is not None and len(values) != len(texts):
+                raise ValueError(f"{name}: {len(values)} values for {len(texts)} texts")
         if not texts:
             return []
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return self(texts, list(map(self._target_of, rows)), columns, prompts)
+        try:
+            with self._overtime.watched():
+                return self._judge(list(texts), rows, questions)
+        except Overdue as error:
+            raise RewardError(f"{error} for {len(texts)} samples") from error
 
     def _target_of(self, row: Mapping[str, Any]) -> Any:
         return row[self.target_field] if self.target_field else ""
 
     def _judge(
-        self,
-        predictions: Sequence[Any],
-        targets: Sequence[Any],
-        columns: Mapping[str, Sequence[Any]],
-        prompts: Sequence[Any] | None,
+        self, texts: list[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None
     ) -> list[Verdict]:
-        texts, golds = [text_of(value) for value in predictions], [text_of(value) for value in targets]
-        lists: dict[str, Any] = {**columns, "predictions": texts, "completions": texts, "targets": golds}
-        if prompts is not None:
-            lists["prompts"] = prompts
-        for name, values in lists.items():
-            if len(values) != len(texts):
-                raise ValueError(f"{name}: {len(values)} values for {len(texts)} predictions")
-        named = set().union(*(reward.named for reward in self._rewards))
-        if "rows" in named:
-            lists["rows"] = _rows(columns, len(texts))
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
         read = [self._read(text, index) for index, text in enumerate(texts)]
         answers = [answer for answer, _ in read]
+        golds = [text_of(self._target_of(row)) for row in rows]
         gold_answers = [self._target_answer(gold, index) for index, gold in enumerate(golds)]
-        lists |= {
+        lists: dict[str, Any] = columns | {
+            "predictions": texts,
+            "completions": texts,
+            "targets": golds,
+            "rows": [dict(row) for row in rows],
             "well_formed": [not malformed for _, malformed in read],
             "prediction_answers": answers,
             "target_answers": gold_answers,
             "match": self._match,
         }
+        if questions is not None:
+            lists["prompts"] = questions
         same: list[bool | None] = [None] * len(texts)  # None: not compared yet, since formulae cost time
-        if "right" in named:
+        if any("right" in reward.named for reward in self._rewards):
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
         said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
         return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
@@ -339,7 +319,7 @@ class Judge:
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
         """Returns a function that lets rewards begin judging a prediction and its row early; None if none can."""
-        able = [reward for reward in self._rewards if hasattr(reward.function, "begin")]
+        able = [reward for reward in self._rewards if reward.hooks.begin]
 
         def begin(text: str, row: dict) -> None:
             for reward in able:
@@ -355,7 +335,7 @@ class Judge:
         told: list[dict[str, Any]] = [{} for _ in texts]
         some = slice(MOST_EXPLAINED)
         for reward in self._rewards:
-            if explain := getattr(reward.function, "explain", None):
+            if explain := reward.hooks.explain:
                 with blamed_on(f"reward '{reward.name}'", " in its explain()"):
                     for known, new in zip(told, explain(texts[some], rows[some]), strict=False):
                         known |= new
@@ -363,8 +343,10 @@ class Judge:
 
     @property
     def functions(self) -> list[Callable]:
-        """Returns all callables in use: the rewards, both extractors, the equality."""
-        return [*(reward.function for reward in self._rewards), self._extractor, self._target_extractor, self._matcher]
+        """Returns all callables in use: the rewards, their hooks, both extractors, the equality."""
+        hooks = (hook for reward in self._rewards for hook in filter(callable, vars(reward.hooks).values()))
+        rewards = (reward.function for reward in self._rewards)
+        return [*rewards, *hooks, self._extractor, self._target_extractor, self._matcher]
 
     @property
     def needs_targets(self) -> bool:
@@ -376,7 +358,7 @@ class Judge:
 
         `places` says where each row stands, for messages; () counts rows from 1.
         """
-        for check, reward in {getattr(each.function, "check", None): each for each in self._rewards}.items():
+        for check, reward in {each.hooks.check: each for each in self._rewards}.items():
             if check is not None:
                 reward.check(rows, places or _numbered(rows))
 
@@ -399,17 +381,6 @@ class Judge:
         if answer.strip():
             return ""
         return f"reward.target_extractor '{self._target_extractor_name}' finds none in {str(row[field])[:80]!r}"
-
-    def _check_format(self) -> None:
-        if self.format not in FORMATS:
-            near = did_you_mean(self.format, FORMATS) or ":"
-            raise ConfigError(f"reward.format: got '{self.format}'{near} expected one of {', '.join(FORMATS)}")
-        for reward in self._rewards:
-            if self.format == "free" and getattr(reward.function, "pays_format", False):
-                raise ConfigError(
-                    f"reward.format: '{reward.name}' pays for a format, and none is declared: give one of "
-                    f"{', '.join(FORMATS[1:])}"
-                )
 
     def _check_options(self, options: Mapping[str, Any], by_name: bool) -> None:
         """Raises ConfigError with all mistakes in `reward.options`.
@@ -514,24 +485,11 @@ def _numbered(rows: Sequence[Any]) -> list[str]:
     return [f"row {number}" for number in range(1, len(rows) + 1)]
 
 
-def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
-    return [{name: values[index] for name, values in columns.items()} for index in range(count)]
-
-
 def _is_alike(value: Any, default: Any) -> bool:
     """Tells whether an option's value has the type of its default; an integer passes for a float, anything for None."""
     if isinstance(default, float):
         return isinstance(value, Real) and not isinstance(value, bool)
     return default is None or type(value) is type(default)
-
-
-def judge_of(reward: Reward, columns: Sequence[str], target_field: str | None = None) -> Judge:
-    """Returns the judge that the section `reward` of a config describes. Raises ConfigError."""
-    return Judge(
-        reward.fn, reward.answer_extractor, reward.match, columns, reward.options,
-        format=reward.format, target_extractor=reward.target_extractor, target_field=target_field,
-        timeout_s=reward.timeout_s,
-    )  # fmt: skip
 
 
 def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: bool = True) -> tuple[Judge, Splits]:
@@ -540,7 +498,7 @@ def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: 
     With `compares`, the answer must be comparable even if no reward compares with it. Raises ConfigError, RewardError.
     """
     whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
-    judge = judge_of(reward, list(whole), target)
+    judge = Judge(reward, list(whole), target)
     if judge.needs_targets and not target:
         raise ConfigError(
             f"dataset.target_field: reward '{judge.reward_name}' compares with right answers; name their column"
@@ -552,23 +510,25 @@ def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: 
     return judge, splits
 
 
-def as_trl_reward(judge: Judge, target_column: str) -> Callable[..., list[float | None]]:
+def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:
     """Returns `judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
 
-    Raises ConfigError if `target_column` is no column of the judge's data set.
+    Raises ConfigError if the right answers are in no column of the judge's data set.
     """
-    if target_column not in judge.columns:
+    target = judge.target_field
+    if target not in judge.columns and (target or judge.needs_targets):
         raise ConfigError(
-            f"target column '{target_column}' is not in the data set{did_you_mean(target_column, judge.columns) or ';'}"
-            f" Columns: {', '.join(judge.columns)}"
+            f"target_field: got {target!r}, expected a column of the data set{did_you_mean(target, judge.columns)} "
+            f"Columns: {', '.join(judge.columns)}"
         )
 
     def reward(prompts, completions, completion_ids=None, **columns) -> list[float | None]:
-        if target_column not in columns:
-            raise ConfigError(f"target column '{target_column}' was not passed by TRL; it passed {', '.join(columns)}")
-        known = {name: columns[name] for name in judge.columns if name in columns}  # TRL adds its own state
-        scores = judge(completions, columns[target_column], known, prompts)
-        return [score.reward if score.scored else None for score in scores]  # TRL leaves None out, too
+        if target and target not in columns:
+            raise ConfigError(f"target column '{target}' was not passed by TRL; it passed {', '.join(columns)}")
+        known = [name for name in judge.columns if name in columns]  # TRL adds its own state
+        rows = [{name: columns[name][index] for name in known} for index in range(len(completions))]
+        verdicts = judge([text_of(completion) for completion in completions], rows, prompts)
+        return [verdict.reward if verdict.scored else None for verdict in verdicts]  # TRL leaves None out, too
 
     reward.__name__ = "+".join(name.rpartition(".")[2] for name in judge.reward_name.split(" + "))
     return reward

@@ -1,7 +1,7 @@
 """Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
-class `Task` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
+class `CodeTask` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
 programs are run once, and beside the model that still writes others.
 """
 
@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from lib.code_tasks import Task, read_task, static_problems
+from lib.code_tasks import CodeTask, read_task, static_problems
 from lib.errors import ConfigError
 from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.registry import Judged, register_extractor, register_reward
-from lib.sandbox import Program, Verdict, shared, shown
+from lib.sandbox import Program, ProgramVerdict, shared, shown
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _MARKER = ("required", "rewarded", "ignored")
@@ -37,71 +37,22 @@ def submitted(text: str) -> str:
     return last_code(text)
 
 
-@register_reward("code_tests")
-def code_tests(completions, rows) -> list[Judged]:
-    """Returns the share of the tests that the last block of Python passes, regardless of the text around it."""
-    verdicts = shared().judge(
-        [_task(row).program(last_code(text)) for text, row in zip(completions, rows, strict=True)]
-    )
-    return [Judged({"tests": v.pass_rate}, v.passed, _about(v), v.scored) for v in verdicts]
-
-
-@register_reward("code")
-def code(
-    completions,
-    rows,
-    *,
-    final_answer="required",
-    conciseness=0.2,
-    style=0.05,
-    format_penalty=0.02,
-    timeout_penalty=0.05,
-) -> list[Judged]:
-    """Returns the share of tests passed and a bonus for short solutions, behind a format gate; 1 at most.
-
-    The gate requires, thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is
-    "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate is malformed and earns
-    `-format_penalty - timeout_penalty`, less than any program; a text that passes it earns
-
-        tests        the share of the tests that pass, times what the two bonuses leave of 1
-        conciseness  this much if all pass and there are at most 200 words, thinking aside; falls to 0 at 500 words
-        style        this much for the marker, where `final_answer` is "rewarded"; otherwise there is no such part
-        timeout      `-timeout_penalty` if a test ran out of time
-    """
-    if final_answer not in _MARKER:
-        raise ConfigError(f"reward.options.final_answer: got '{final_answer}', expected one of {', '.join(_MARKER)}")
-    style = style if final_answer == "rewarded" else 0.0
-    sources = [well_formed_code(text, final_answer == "required") for text in completions]
-    programs = [_task(row).program(source) for source, row in zip(sources, rows, strict=True) if source is not None]
-    verdicts = iter(shared().judge(programs))
-
-    def judged(text: str, verdict: Verdict) -> Judged:
-        parts = {"tests": verdict.pass_rate * (1 - conciseness - style)}
-        parts["conciseness"] = conciseness * _shortness(text) if verdict.passed else 0.0
-        if style:
-            parts["style"] = style * (well_formed_code(text, True) is not None)
-        parts["timeout"] = -timeout_penalty * any(test.verdict == "timeout" for test in verdict.tests)
-        return Judged({**parts, "format": 0.0}, verdict.passed, _about(verdict), verdict.scored, "")
-
-    refused = "not in the required format"
-    malformed = Judged({"format": -format_penalty - timeout_penalty}, False, refused, malformed=refused)
-    return [
-        malformed if source is None else judged(text, next(verdicts))
-        for text, source in zip(completions, sources, strict=True)
-    ]
-
-
 def _shortness(text: str) -> float:
     """Returns 1 up to 200 words, 0 from 500 on, linear in between."""
     words = len(without_thinking(text).split())
     return min(1.0, max(0.0, (LONG - words) / (LONG - SHORT)))
 
 
-def _about(verdict: Verdict) -> str:
+def _about(verdict: ProgramVerdict) -> str:
     """Returns a log line: the rung of the sandbox, the verdict on each test, and why the first failing test failed."""
     names = " ".join(test.verdict for test in verdict.tests)
     reason = next((test.detail for test in verdict.tests if test.verdict != "pass"), "")
     return f"{verdict.rung}: {names}{f' ({reason})' if reason else ''}"
+
+
+def _hooks(source_of: Callable[[str], str | None]) -> dict[str, Callable]:
+    """Returns the hooks of a reward that takes this program from a text."""
+    return {"prepare": _prepare, "check": _check, "begin": _begins(source_of), "explain": _explains(source_of)}
 
 
 def _begins(source_of: Callable[[str], str | None]) -> Callable[[str, dict], None]:
@@ -134,7 +85,7 @@ def _explains(source_of: Callable[[str], str | None]) -> Callable[[Sequence[str]
 
 
 @lru_cache(maxsize=1000)  # a policy repeats its failures
-def _first_failure(program: Program, verdict: Verdict) -> dict[str, Any]:
+def _first_failure(program: Program, verdict: ProgramVerdict) -> dict[str, Any]:
     """Returns a program's first failed test, the reason, and the output of running both again; {} if none failed."""
     number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
     if number is None or not verdict.scored:
@@ -159,11 +110,6 @@ def _trimmed(text: str) -> str:
     return "\n".join(map(shown, text[:MOST_SHOWN].split("\n")))
 
 
-code_tests.begin, code_tests.explain = _begins(last_code), _explains(last_code)
-code.begin = _begins(lambda text: well_formed_code(text, needs_marker=False))
-code.explain = _explains(lambda text: well_formed_code(text, needs_marker=False))
-
-
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:
     """Raises ConfigError for the first row that is no task, and for rows whose tests cannot tell right from wrong."""
     found = []
@@ -186,13 +132,9 @@ def _prepare() -> str:
     return shared().describe()
 
 
-code_tests.prepare = code.prepare = _prepare
-code_tests.check = code.check = _check
-
-
-def _task(row: dict, place: object = "a row") -> Task:
+def _task(row: dict, place: object = "a row") -> CodeTask:
     """Returns the task of a row. Raises ConfigError where it is none, or where its entry points cannot be inferred."""
-    keys = {key: row[key] for key in Task.model_fields if row.get(key) is not None}
+    keys = {key: row[key] for key in CodeTask.model_fields if row.get(key) is not None}
     if not isinstance(keys.get("prompt", ""), str):  # a chat; a text prompt only helps to infer the entry point
         del keys["prompt"]
     text = json.dumps(keys, sort_keys=True, default=str)
@@ -206,8 +148,62 @@ def _task(row: dict, place: object = "a row") -> Task:
 
 
 @lru_cache(maxsize=10_000)  # a group repeats its row
-def _read_task(row: str) -> tuple[Task | None, list[str]]:
+def _read_task(row: str) -> tuple[CodeTask | None, list[str]]:
     task, mistakes = read_task({"prompt": "", **json.loads(row)})
     if task is not None and not task.stdio and not task.callables:
         mistakes.append("entry_points: cannot be inferred from the tests; declare them")
     return task, mistakes
+
+
+@register_reward("code_tests", **_hooks(last_code))
+def code_tests(completions, rows) -> list[Judged]:
+    """Returns the share of the tests that the last block of Python passes, regardless of the text around it."""
+    verdicts = shared().judge(
+        [_task(row).program(last_code(text)) for text, row in zip(completions, rows, strict=True)]
+    )
+    return [Judged({"tests": v.pass_rate}, v.passed, _about(v), v.scored) for v in verdicts]
+
+
+@register_reward("code", **_hooks(lambda text: well_formed_code(text, needs_marker=False)))
+def code(
+    completions,
+    rows,
+    *,
+    final_answer="required",
+    conciseness=0.2,
+    style=0.05,
+    format_penalty=0.02,
+    timeout_penalty=0.05,
+) -> list[Judged]:
+    """Returns the share of tests passed and a bonus for short solutions, behind a format gate; 1 at most.
+
+    The gate requires, thinking aside, exactly one fenced block, marked as Python; and where `final_answer` is
+    "required", "final answer:" or a quoted `final_answer` after it. A text that fails the gate is malformed and earns
+    `-format_penalty - timeout_penalty`, less than any program; a text that passes it earns
+
+        tests        the share of the tests that pass, times what the two bonuses leave of 1
+        conciseness  this much if all pass and there are at most 200 words, thinking aside; falls to 0 at 500 words
+        style        this much for the marker, where `final_answer` is "rewarded"; otherwise there is no such part
+        timeout      `-timeout_penalty` if a test ran out of time
+    """
+    if final_answer not in _MARKER:
+        raise ConfigError(f"reward.options.final_answer: got '{final_answer}', expected one of {', '.join(_MARKER)}")
+    style = style if final_answer == "rewarded" else 0.0
+    sources = [well_formed_code(text, final_answer == "required") for text in completions]
+    programs = [_task(row).program(source) for source, row in zip(sources, rows, strict=True) if source is not None]
+    verdicts = iter(shared().judge(programs))
+
+    def judged(text: str, verdict: ProgramVerdict) -> Judged:
+        parts = {"tests": verdict.pass_rate * (1 - conciseness - style)}
+        parts["conciseness"] = conciseness * _shortness(text) if verdict.passed else 0.0
+        if style:
+            parts["style"] = style * (well_formed_code(text, True) is not None)
+        parts["timeout"] = -timeout_penalty * any(test.verdict == "timeout" for test in verdict.tests)
+        return Judged({**parts, "format": 0.0}, verdict.passed, _about(verdict), verdict.scored, "")
+
+    refused = "not in the required format"
+    malformed = Judged({"format": -format_penalty - timeout_penalty}, False, refused, malformed=refused)
+    return [
+        malformed if source is None else judged(text, next(verdicts))
+        for text, source in zip(completions, sources, strict=True)
+    ]

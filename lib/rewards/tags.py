@@ -4,7 +4,7 @@ from lib.parsing import tag_blocks
 from lib.registry import register_reward
 
 
-@register_reward("format_and_match")
+@register_reward("format_and_match", pays_format=True)
 def format_and_match(predictions, well_formed, right) -> list[dict[str, float]]:
     """Pays 0.3 for the declared format, 0.5 for a match, and 0.1 each for exactly one closed think and answer pair.
 
@@ -21,13 +21,10 @@ def format_and_match(predictions, well_formed, right) -> list[dict[str, float]]:
     ]
 
 
-@register_reward("strict_format_and_match")
+@register_reward("strict_format_and_match", pays_format=True)
 def strict_format_and_match(well_formed, right) -> list[dict[str, float]]:
     """Pays 0.5 for the declared format and 0.5 for a match; a malformed text earns nothing."""
     return [
         {"format": 0.5 * is_well_formed, "match": 0.5 * is_right}
         for is_well_formed, is_right in zip(well_formed, right, strict=True)
     ]
-
-
-format_and_match.pays_format = strict_format_and_match.pays_format = True

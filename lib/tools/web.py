@@ -21,7 +21,7 @@ CLOSE_SECONDS = 2.0
 class Web:
     """The two tools, as the config allows them, every answer recorded. Raises ConfigError where they cannot work."""
 
-    def __init__(self, settings: lib.config.Web, recorded: ReplyCache):
+    def __init__(self, settings: lib.config.WebSettings, recorded: ReplyCache):
         self._settings, self._recorded = settings, recorded
         self._source = Documents(settings) if settings.folder else Internet(settings)
         self._tasks: set[asyncio.Task] = set()
