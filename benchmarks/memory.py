@@ -33,7 +33,7 @@ from lib.config import FromScratch, ScoreConfig, load
 from lib.estimate import GIB
 from lib.model import load_skeleton
 from lib.preview import needs_of_tree
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import CorrectionPrompts
 from lib.scratch import build
 from lib.task import fitting, load_data
 
@@ -118,7 +118,7 @@ def compare(folder: Path, name: str, dtype: str) -> None:
 def estimate(config: ScoreConfig) -> float:
     """Returns the estimated peak in bytes, as --dry-run has it."""
     skeleton, tokenizer = load_skeleton(config.model)
-    prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
+    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     rows, held_out, *_ = fitting(load_data(config)[0], prompts, config)
     return needs_of_tree(skeleton, config, prompts, [len(prompts.first(row)) for row in rows], len(held_out)).peak
 

@@ -32,13 +32,13 @@ from lib.distributed import collect, highest, share
 from lib.errors import Left
 from lib.interrupts import give_way
 from lib.model import Policy
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
 from lib.rewards import Judge
 from lib.tree import Answer, Group, Sampling, paths, sample
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
-Row = TypeVar("Row")
+Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
 
 
@@ -62,7 +62,7 @@ class Answers:
 
 def evaluate(
     policy: Policy,
-    prompts: TwoTurnPrompts,
+    prompts: CorrectionPrompts,
     rows: list[dict],
     judge: Judge,
     sampling: Sampling,
@@ -80,8 +80,8 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Row], torch.Generator, Callable[[], None]], list[Answered]],
-    rows: list[Row],
+    answer: Callable[[list[Asked], torch.Generator, Callable[[], None]], list[Answered]],
+    rows: list[Asked],
     seed: int,
     device: torch.device,
     accelerator: Accelerator,

@@ -12,7 +12,7 @@ from lib.generators import Completion
 from lib.generators.openai import address
 from lib.model import load_skeleton
 from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
-from lib.prompts import ChatRenderer, TwoTurnPrompts, chat_of, filled, question_of, with_last_said
+from lib.prompts import ChatRenderer, CorrectionPrompts, chat_of, filled, question_of, with_last_said
 from lib.recipe import notes_on, recipe_of
 from lib.score import kl_weights
 from lib.selfplay import describe
@@ -27,7 +27,7 @@ def preview(config: ScoreConfig) -> None:
     screen = Screen()
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
-    prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
+    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     train, test, selection, notes = fitting(splits, prompts, config)
     held, before = Held(len(test), len(selection)), ahead(stages_of(config, len(train)), config.eval)
     lengths = [len(prompts.first(row)) for row in train[:LENGTHS]]
@@ -106,7 +106,7 @@ def _plan_of_selfplay(config: SelfPlayConfig, before: Ahead, held: Held, train_r
     yield f"run directory {config.run_dir}"
 
 
-def _example(row: dict, prompts: TwoTurnPrompts, config: ScoreConfig) -> str:
+def _example(row: dict, prompts: CorrectionPrompts, config: ScoreConfig) -> str:
     """Returns both prompts as the model reads them; what is trained stands between >>> and <<<."""
     decode = prompts.tokenizer.decode
     end = prompts.retry_ids[0]
@@ -168,7 +168,7 @@ def _lengths(lengths: list[int]) -> str:
 
 
 def needs_of_tree(
-    skeleton: torch.nn.Module, config: ScoreConfig, prompts: TwoTurnPrompts, lengths: list[int], held_out: int
+    skeleton: torch.nn.Module, config: ScoreConfig, prompts: CorrectionPrompts, lengths: list[int], held_out: int
 ) -> Needs:
     """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
     generation, last = config.generation, round(median(lengths)) + config.generation.max_new_tokens_attempt1

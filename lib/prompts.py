@@ -134,7 +134,7 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict
         ) from error
 
 
-class TwoTurnPrompts:
+class CorrectionPrompts:
     """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts cannot work."""
 
     def __init__(self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None):

@@ -30,7 +30,7 @@ from lib.distributed import collect
 from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators import Completion
 from lib.model import Policy
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
 from lib.rewards import Judge, Verdict
 from lib.tree import Answer, Group, Sampling, judged, sample
@@ -66,7 +66,7 @@ Found = tuple[bool, bool]  # whether attempt 2 is right, and whether it repeats 
 
 def swap_attempts(
     policy: Policy,
-    prompts: TwoTurnPrompts,
+    prompts: CorrectionPrompts,
     trees: list[Group],
     judge: Judge,
     sampling: Sampling,
@@ -151,7 +151,7 @@ def _found(verdict: Verdict, context: Context) -> Found:
 
 
 def _contexts(
-    prompts: TwoTurnPrompts, firsts: list[First], judge: Judge, samples: int, dice: random.Random
+    prompts: CorrectionPrompts, firsts: list[First], judge: Judge, samples: int, dice: random.Random
 ) -> list[dict[str, Context]]:
     """Returns the contexts that attempt 2 is to read, by name, for every first attempt; `samples` are per question."""
     targets = [judge.answer_of(first.tree.prompt.row) for first in firsts]
@@ -191,7 +191,7 @@ def _context(first: First, source: str) -> Context:
 class _Frames:
     """Right first attempts whose answer can be replaced by another."""
 
-    def __init__(self, prompts: TwoTurnPrompts, firsts: list[First], samples: int):
+    def __init__(self, prompts: CorrectionPrompts, firsts: list[First], samples: int):
         self.prompts, self.firsts, self.samples = prompts, firsts, samples
         self.donors = [
             i

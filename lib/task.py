@@ -10,7 +10,7 @@ from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
 from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.probe import probe, readable
-from lib.prompts import ChatRenderer, Prompt, TwoTurnPrompts, chat_columns, chat_of, columns_of, filled
+from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
 from lib.rewards import Judge, judge_of_rows
 from lib.tree import Sampling
@@ -27,7 +27,7 @@ class ScoreTask:
     splits: Splits
     judge: Judge
     tokenizer: Any
-    prompts: TwoTurnPrompts
+    prompts: CorrectionPrompts
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
     test: list[dict]  # held out: what evaluations report,
@@ -109,7 +109,7 @@ def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> ScoreT
     """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
     backend, base, tokenizer = _start(config, splits, say)
-    prompts = TwoTurnPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
+    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
     rows_and_notes = fitting(splits, prompts, config)
     texts = [prompts.first(row) for row in rows_and_notes[0][:PROBED_ROWS]]
     policy = _policy(config, base, backend, texts, tokenizer, say)
@@ -205,7 +205,7 @@ def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig)
     return train, test, selection, [*notes, *system_notes(chats, config.prompts.system), *told]
 
 
-def fitting(splits: Splits, prompts: TwoTurnPrompts, config: ScoreConfig) -> RowsAndNotes:
+def fitting(splits: Splits, prompts: CorrectionPrompts, config: ScoreConfig) -> RowsAndNotes:
     """Returns the rows of a ScoreTask, those with first prompts within the budget, and the notes on them."""
     limit = config.generation.max_prompt_length_attempt1
     key = "generation.max_prompt_length_attempt1"

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from accelerate.utils import set_seed
@@ -23,6 +23,7 @@ from lib.credit import Credit
 from lib.data import digest_of
 from lib.distributed import collect, highest, share, sum_gradients
 from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
+from lib.evaluation import Answered
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
 from lib.losses import kl_per_token
@@ -36,7 +37,6 @@ from lib.tree import Group, Node, nodes
 from lib.update import Numbers, Objective, loss_of
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
-Answered = TypeVar("Answered")
 OVER = 3  # the stage of a run that is finished
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps

@@ -9,7 +9,7 @@ from helpers.leaves import rollouts_of
 
 from lib.config import Eval, Prompts
 from lib.evaluation import Answers, evaluate, selected, summarise
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import CorrectionPrompts
 from lib.registry import register_extractor
 from lib.tree import Sampling
 
@@ -125,7 +125,7 @@ def test_a_fresh_draw_has_no_bias(p):
 
 @pytest.fixture(scope="module")
 def setting(make_policy, tokenizer, limits):
-    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
+    prompts = CorrectionPrompts(tokenizer, Prompts(user="{question}", self_correction="R"), limits)
     policy = make_policy(moved=0.3)
     rows = [{"question": f"{a}+1=?", "answer": str(a)} for a in range(8)]
     judge = judge_by(columns=["question", "answer"], target="answer", answer_extractor="first_character")

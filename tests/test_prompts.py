@@ -3,7 +3,7 @@ import pytest
 from lib.config import FromScratch, Generation, Prompts
 from lib.errors import ConfigError
 from lib.generators import Completion
-from lib.prompts import TwoTurnPrompts, columns_of
+from lib.prompts import CorrectionPrompts, columns_of
 from lib.scratch import build_tokenizer
 
 # In the style of four families; each ends a turn with the tokenizer's own <|im_end|> where the family has its own.
@@ -56,7 +56,7 @@ families = pytest.mark.parametrize("family", FAMILIES)
 def prompts_of(family="chatml", limits=LIMITS, template_kwargs=None, **settings):
     tokenizer = build_tokenizer(SCRATCH, FAMILIES.get(family, family))
     settings = {"user": "{question}", "self_correction": "Again!", **settings}
-    return TwoTurnPrompts(tokenizer, Prompts(**settings), limits, template_kwargs)
+    return CorrectionPrompts(tokenizer, Prompts(**settings), limits, template_kwargs)
 
 
 def completion(prompts, text, finished=True):

@@ -12,7 +12,7 @@ from lib import swaps
 from lib.config import Generation, Lora, Model, Prompts
 from lib.evaluation import evaluate
 from lib.model import Policy, attach_lora
-from lib.prompts import TwoTurnPrompts
+from lib.prompts import CorrectionPrompts
 from lib.registry import register_extractor
 from lib.tree import Sampling, sample
 
@@ -82,7 +82,7 @@ def setting(tmp_path_factory):
     policy = Policy(attach_lora(base, Lora(r=2, alpha=4), Model(name="x", backend="plain"), "plain", seed=0), 1.0)
     limits = Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=6,
                         max_new_tokens_attempt2=6)  # fmt: skip
-    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)
+    prompts = CorrectionPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)
     judge = judge_by(columns=["q", "a"], target="a", answer_extractor="in_answer_tags")
 
     def make(answers, temperature, samples=1):
@@ -155,7 +155,7 @@ def test_who_only_solves_again_is_as_good_after_any_first_attempt(setting):
 
 def test_a_second_attempt_reads_what_it_is_given(make_policy, tokenizer, limits):
     """A model whose words depend on all it reads says the same after its own y1, and something else after others."""
-    prompts = TwoTurnPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
+    prompts = CorrectionPrompts(tokenizer, Prompts(user="{q}", self_correction="R"), limits)
     policy, rows = make_policy(moved=0.3), [{"q": f"{i}+1=?", "a": "1"} for i in range(6)]
     sampling = Sampling(0.0, (6, 8), (1, 1), frozenset([tokenizer.eos_token_id]), 0)
     judge = judge_by(columns=["q", "a"], target="a")
