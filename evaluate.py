@@ -216,7 +216,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
             args.output.parent.mkdir(parents=True, exist_ok=True)
             args.output.open("a").close()
         except OSError as error:
-            raise ConfigError(f"--output {args.output}: can not be written ({error.strerror}); give another") from error
+            raise ConfigError(f"--output {args.output}: cannot be written ({error.strerror}); give another") from error
     adapter = newest_adapter(args.run) if args.run else args.adapter
     if args.merge:
         config = mergeable(config, args.merge, adapter)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 import torch
 from accelerate import Accelerator
@@ -161,9 +162,9 @@ def credit_of(
 def _branches(found: list[Node]) -> list[int]:
     """Returns for each answer the index of the first answer that it goes back to, counted over all trees."""
     branch: list[int] = []
+    firsts = count()
     for node in found:
-        new = max(branch, default=-1) + 1
-        branch += [new + i if node.parent is None else branch[node.parent] for i in range(len(node.numbers))]
+        branch += [next(firsts) if node.parent is None else branch[node.parent] for _ in node.numbers]
     return branch
 
 

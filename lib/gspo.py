@@ -1,6 +1,6 @@
 """The steps of GSPO self-play: groups are answered and played, helped, credited, and learned from.
 
-GSPO: Zheng et al., arXiv 2507.18071. What each other loss is, stands in lib/losses.py; what an opponent is good for, in
+GSPO: Zheng et al., arXiv 2507.18071. The other losses are in lib/losses.py; what an opponent is good for is in
 lib/selfplay.py.
 """
 

@@ -281,7 +281,7 @@ def describe(opponent: Opponent) -> str:
     elif opponent.snapshots.every_steps:
         who = f"snapshots of the policy, one every {opponent.snapshots.every_steps} steps"
     else:
-        who = "the policy as it began"
+        who = "the initial policy"
     use = {
         "scoreboard": "counted only",
         "win": f"games weigh {opponent.weight:g} of the reward",

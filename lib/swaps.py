@@ -10,7 +10,7 @@ Beside every first attempt y1 of the policy, attempt 2 is sampled after three ot
 
 A rendering is a right first attempt to the nearest question behind this one that has one, with the new answer in all
 places where the old one stands as a word of its own: format and reasoning are the policy's, the latter about something
-else. The judge must find it right, or wrong where it is random; what can not be rendered so is left out and counted.
+else. The judge must find it right, or wrong where it is random; what cannot be rendered so is left out and counted.
 An attempt 2 that solves the question again does as well after all four; one that checks what it reads does not.
 """
 

@@ -188,12 +188,12 @@ class Trainer:
             except Left as left:
                 left.exit_code = self.signals.exit_code
                 if not self._is_evaluating:
-                    self.screen.say(f"{self.where()} is left, since its reward does not answer; go on with --resume")
+                    self.screen.say(f"{self.where()} is left, since its reward does not answer; continue with --resume")
                 raise
             except RewardError as error:
                 rank = self.accelerator.process_index
                 raise error.told(
-                    config.run_dir, f"{self.where()}: ", "; mend it, then --resume goes on", rank
+                    config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
                 ) from error
             self._say_if_any(self.profile.close())
             self.accelerator.end_training()
@@ -450,7 +450,7 @@ class Trainer:
         best = self.checkpoints.best_of(self.progress.stage)
         start = self.config.run_dir / best if best else "its last checkpoint from before"
         raise NumericError(
-            f"stage {first.stage} step {first.step}: {first.text}; --resume DIR goes on from {start}, with other "
+            f"stage {first.stage} step {first.step}: {first.text}; --resume DIR continues from {start}, with other "
             "settings by --allow-config-change; train.on_collapse: warn would train on"
         )
 
@@ -557,7 +557,7 @@ class Trainer:
         """Saves the finished step after a signal and prints how to resume. Returns the exit code."""
         self.save()
         where = f"stage {self.progress.stage} step {self.progress.step}{when and ', '}{when}"
-        self.screen.say(f"saved at {where}; go on with --resume, from {self.config.run_dir / self._here()}")
+        self.screen.say(f"saved at {where}; continue with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
     def save_adapter(self, stage: int, tokenizer: Any) -> None:

@@ -55,7 +55,7 @@ def test_score_stops(template, tmp_path):
     before = run.rows("alarms")
     run.start("--resume", code=3)  # from before the alarm, to the same one
     assert run.rows("alarms") == before
-    assert "--resume DIR goes on from runs/tiny/stage1/step_0" in said
+    assert "--resume DIR continues from runs/tiny/stage1/step_0" in said
     run.start("--resume", "runs/tiny/stage1/step_0", "--allow-config-change", "optimizer.learning_rate=1e-3")
     assert run.rows("alarms") == []
 

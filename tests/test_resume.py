@@ -225,7 +225,7 @@ def test_a_signal_in_an_evaluation_leaves_it(template, tmp_path):
     for again, length in zip([0, *lengths], lengths, strict=False):  # a start begins with what the last one has left
         at, signals = (length // 2, [signal.SIGTERM]) if again else (length - 8, [signal.SIGHUP, signal.SIGHUP])
         plan = {"kill_in": ["evaluation 1", again + at], "signals": signals}
-        assert "before this evaluation; go on with --resume" in left.start(*short, "--resume", code=143, **plan)
+        assert "before this evaluation; continue with --resume" in left.start(*short, "--resume", code=143, **plan)
         rows.append(len(left.rows("evaluations")))
     assert rows == [0, 2, 3]
     left.start(*short, "--resume")
@@ -406,7 +406,7 @@ def test_a_reward_that_raises_is_told_and_fixed(mine, straight, stream, rows, fa
     line = next(line for line in said.splitlines() if line.startswith("error: "))
     what_and_where = f"{where}reward 'my_reward.odd_digits' raised {what} (my_reward.py:10) for sample "
     assert line.startswith(f"error: {what_and_where}")
-    assert line.endswith("; the traceback is in runs/tiny/traceback.log; mend it, then --resume goes on")
+    assert line.endswith("; the traceback is in runs/tiny/traceback.log; fix it, then continue with --resume")
     kept = (mine.dir / "traceback.log").read_text()
     assert f"    {fault}" in kept and what.partition(":")[0] in kept
     (mine.folder / "fixed").touch()

@@ -411,7 +411,7 @@ def test_the_newest_adapter_is_the_one_that_is_furthest(tmp_path):
         (["--adapter", "nowhere"], "--adapter: nowhere: no adapter here, nor any folder"),
         (["--run", "nowhere"], "nowhere: there is no adapter in it"),
         (["eval.max_exmples=3"], "eval.max_exmples: unknown key; did you mean 'max_examples'?"),
-        (["--output", "riddles.yaml/o.jsonl"], "can not be written"),
+        (["--output", "riddles.yaml/o.jsonl"], "cannot be written"),
     ],
 )
 def test_evaluate_explains_mistakes(inside, monkeypatch, arguments, message):

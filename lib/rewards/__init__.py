@@ -23,7 +23,7 @@ that says which sample it was about, for which a reward that raised is asked aga
 Several rewards with weights are summed: each is asked the same, and its parts bear its name (`code/tests`). Right is
 what format, extractor and equality of the config say, unless rewards decide the match: then all that do must agree.
 Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
-one reward pays for can not make up for the form that another asks for.
+one reward pays for cannot make up for the form that another asks for.
 
 A reward is registered with its hooks, if it has any: `@register_reward("name", begin=my_begin)`. An attribute of that
 name, set on the function by hand, is not read. `prepare()` is called before torch is imported, to start what the reward
