@@ -357,7 +357,7 @@ def scheduled(trainer: Any, settings: Optimizer, num_training_steps: int, optimi
     """Sets and returns the RL scripts' learning-rate schedule: the trainer's own warm-up wastes a step at rate 0."""
     from torch.optim.lr_scheduler import LambdaLR
 
-    from lib.trainer import learning_rate
+    from lib.step import learning_rate
 
     def factor(step: int) -> float:
         return learning_rate(settings, step, num_training_steps) / settings.learning_rate

@@ -16,8 +16,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import torch
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import reward_function  # noqa: F401  registers rewards and extractors
@@ -63,10 +61,10 @@ def a_step(run: ScoreRun) -> dict[str, float]:
     trees = timed("sample", lambda: run.sample(stage))
     credit = run.credit(stage, trees)
     every = replace(credit, learned=[True] * len(credit.learned), parts=[credit.nodes])
-    ways, old = {"all": every, "part": credit}, torch.empty_like(credit.sampled_logp)
+    ways = {"all": every, "part": credit}
     for name in ways if run.progress.step % 2 else reversed(ways):
-        run.optimizer.zero_grad()
-        timed(name, lambda credit=ways[name]: run._accumulate(credit, credit.parts[0], run.objective, old, True))
+        run.step.optimizer.zero_grad()
+        timed(name, lambda credit=ways[name]: run._gradients(credit, credit.parts[0]))
     row = run.update(stage, trees, credit)
     return took | {name: row[name] for name in ("zero_advantage", "learned")}
 

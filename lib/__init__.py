@@ -72,6 +72,7 @@ progress      what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 plan          what a run has before it: steps, evaluations, completions, tokens at most
+step          the state of a run, and its optimizer steps: within memory, checked before they are applied
 trainer       what every RL script does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
 recipe        what a config of self-play comes to: its loss, and what to know before

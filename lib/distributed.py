@@ -1,6 +1,6 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from accelerate import Accelerator
@@ -50,6 +50,11 @@ def highest(value: int, accelerator: Accelerator) -> int:
     if accelerator.num_processes == 1:
         return value
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
+
+
+def anywhere(value: Any, accelerator: Accelerator) -> bool:
+    """Tells whether a value is true, or not empty, on any process."""
+    return highest(int(bool(value)), accelerator) > 0
 
 
 def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator) -> None:

@@ -5,6 +5,7 @@ lib/selfplay.py.
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import torch
 
 from lib.adapters import load_adapter
+from lib.batching import MicroBatch, batches_of
+from lib.clock import phase
 from lib.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.distributed import collect, make_accelerator
+from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.ledger import group_numbers, means_of, numbers_of, opponent_text, texts_of, updates_in_one
 from lib.losses import overlong_penalty
@@ -37,11 +40,12 @@ from lib.selfplay import (
     play,
     played_reward,
 )
+from lib.step import learning_rate
 from lib.task import ChatTask
 from lib.teacher import Teacher
-from lib.trainer import Trainer, learning_rate
-from lib.tree import Group, Sampling, nodes, sample
-from lib.update import Objective
+from lib.trainer import Trainer
+from lib.tree import Group, Node, Sampling, nodes, sample
+from lib.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.watch import form_of
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
@@ -182,7 +186,10 @@ class GspoRun(Trainer):
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
         counts = [is_whole(answer, train.mask_truncated) for group in groups for answer in group.answers]
         in_reward = train.kl == "k1_in_reward"
-        penalties = self.kl_in_reward(groups, (train.beta,)) if in_reward and train.beta else None
+        penalties = None
+        if in_reward and train.beta:
+            tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
+            penalties = kl_in_reward(self.policy, groups, (train.beta,), tokens, pad)
         sets = compared(nodes(groups)).get(1, [])
         advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
         return credit_of(
@@ -196,7 +203,17 @@ class GspoRun(Trainer):
         """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
-        numbers = updates_in_one(self.learn(credit, self.objective, rate, train.passes))
+        old_logp, updates = self._old_logp(credit), []
+        for part in credit.parts * train.passes:
+            if not anywhere(part, self.accelerator):
+                continue  # rewards are equal in each of its groups: no gradient, and no step by momentum alone
+            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
+            for trial in self.step.trials(rate):
+                with trial:
+                    numbers = self._gradients(credit, part, old_logp, is_first)
+            pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
+            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
+        numbers = updates_in_one(updates)
         self.progress.step += 1
         self.note_evaluation(self.steps)
         row = self._metrics(games, credit) | numbers
@@ -206,6 +223,40 @@ class GspoRun(Trainer):
         self.screen.single_step(row, self.seconds_left())
         self.heed(self.watch.step(row))
         return row
+
+    def _gradients(self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool) -> dict:
+        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
+        numbers = Numbers()
+        for batch in self._batches(part, credit):
+            places = credit.tokens_of(batch)
+            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
+            with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
+                known = None if is_first else old_logp[places]
+                loss, own, logp = loss_of(self.policy, batch, credit, self.objective, known, self.wrapped)
+                self.accelerator.backward(loss / credit.divisor)
+            if is_first:
+                old_logp[places] = logp
+            numbers += own
+        return numbers.means(self.objective, credit.divisor, self.accelerator)
+
+    @torch.no_grad()
+    def _old_logp(self, credit: Credit) -> torch.Tensor:
+        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
+
+        The first minibatch stays NaN: `_gradients` fills it in, since no weight has changed until then.
+        """
+        old = torch.full_like(credit.sampled_logp, math.nan)
+        first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
+        for number, part in enumerate(credit.parts):
+            if number != first:
+                for batch in self._batches(part, credit):
+                    with phase("reference"):
+                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
+        return old
+
+    def _batches(self, part: list[Node], credit: Credit) -> Iterator[MicroBatch]:
+        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
+        return batches_of(part, credit.is_learned, self.policy, tokens, pad)
 
     def refresh(self, games: list[Game]) -> None:
         """Updates the curriculum with the outcomes, adds a snapshot to the opponent's pool if due, and calls `act`."""
@@ -374,7 +425,7 @@ class GspoRun(Trainer):
             "tokens": int(sum(each["length"] for each in answers)),
             "learned": sum(collect(credit.learned, self.accelerator)),
             "epoch": self.sampler.epochs,
-            "idle": float(not self.anywhere(bool((credit.advantage != 0).any()))),
+            "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }

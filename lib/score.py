@@ -5,20 +5,23 @@ from pathlib import Path
 from statistics import fmean
 
 from lib.adapters import load_adapter
+from lib.batching import MicroBatch, batches_of
+from lib.clock import phase
 from lib.config import Eval, ScoreConfig, ScoreTrain
 from lib.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.distributed import collect, make_accelerator
+from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate, selected, summarise
 from lib.ledger import means_of, numbers_of, rows_of, updates_in_one
 from lib.losses import RECIPES, adapted_beta, overlong_penalty
 from lib.plan import Stage, Work, stages_of, work_of_score
 from lib.runlog import read_jsonl
 from lib.sampler import Sampler
+from lib.step import learning_rate
 from lib.task import ScoreTask
-from lib.trainer import OVER, Trainer, learning_rate
+from lib.trainer import OVER, Trainer
 from lib.tree import Group, Node, nodes, paths, sample
-from lib.update import Objective
+from lib.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.watch import form_of
 
 
@@ -121,7 +124,7 @@ class ScoreRun(Trainer):
         train = self.config.train
         in_reward = train.kl == "k1_in_reward"
         betas = self._kl_weights(stage)
-        advantage, counts = self._advantages(stage, trees, self.kl_in_reward(trees, betas) if in_reward else None)
+        advantage, counts = self._advantages(stage, trees, self._penalties(trees, betas) if in_reward else None)
         budgets = self.task.budgets
         return credit_of(
             trees, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
@@ -135,7 +138,16 @@ class ScoreRun(Trainer):
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        numbers = updates_in_one(self.learn(credit, self.objective, rate))
+        updates = []
+        for part in credit.parts:
+            if not anywhere(part, self.accelerator):
+                continue  # nothing has a gradient: no step by momentum alone
+            for trial in self.step.trials(rate):
+                with trial:
+                    numbers = self._gradients(credit, part)
+            pulls = anywhere(credit.must_pull(part), self.accelerator)
+            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
+        numbers = updates_in_one(updates)
         self.progress.step += 1
         self.note_evaluation(stage.steps)
         betas, adaptive = self._kl_weights(stage), train.adaptive_beta2
@@ -152,6 +164,17 @@ class ScoreRun(Trainer):
         self.heed(self.watch.step(row))
         self.act()
         return row
+
+    def _gradients(self, credit: Credit, part: list[Node]) -> dict:
+        """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
+        numbers = Numbers()
+        for batch in self._batches(part, credit.is_learned):
+            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
+            with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
+                loss, own, _ = loss_of(self.policy, batch, credit, self.objective, forward=self.wrapped)
+                self.accelerator.backward(loss / credit.divisor)
+            numbers += own
+        return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
@@ -183,7 +206,7 @@ class ScoreRun(Trainer):
         self.save_adapter(stage.number, self.task.tokenizer)
         following = next((each.number for each in self.stages if each.number > stage.number), None)
         if self.config.train.fresh_optimizer_per_stage and following:
-            self.fresh_optimizer()
+            self.step.reset()
         self.end_stage(row, following)
 
     def work(self) -> Iterator[Work]:
@@ -205,6 +228,14 @@ class ScoreRun(Trainer):
     def objective(self) -> Objective:
         """Returns what is minimised."""
         return Objective(RECIPES["score"], self.config.train.kl, attempts=len(self.task.budgets))
+
+    def _batches(self, part: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
+        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
+        return batches_of(part, is_learned, self.policy, tokens, pad)
+
+    def _penalties(self, trees: list[Group], betas: tuple[float, ...]) -> list[float]:
+        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
+        return kl_in_reward(self.policy, trees, betas, tokens, pad)
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
         return kl_weights(self.config.train, stage.number, self.progress.beta2)
@@ -268,7 +299,7 @@ class ScoreRun(Trainer):
             "learned": sum(collect(credit.learned, self.accelerator)),
             "tokens": int(sum(own["length"] for _, own in rows)),
             "epoch": self.sampler.epochs,
-            "idle": float(not self.anywhere(bool((credit.advantage != 0).any()))),
+            "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
         }  # fmt: skip
 
     def _distributions(self, credit: Credit) -> dict[str, list[float]]:

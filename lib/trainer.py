@@ -2,10 +2,7 @@
 
 import contextlib
 import dataclasses
-import json
-import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,81 +11,26 @@ from accelerate.utils import set_seed
 
 from lib import fingerprints
 from lib.adapters import save_weights
-from lib.batching import MicroBatch, micro_batches, sequences
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
-from lib.clock import Clock, Profile, phase
-from lib.config import Eval, Optimizer, dump
+from lib.clock import Clock, Profile
+from lib.config import Eval, dump
 from lib.console import Screen, Telling, answered, attempts_of
-from lib.credit import Credit
 from lib.data import digest_of
-from lib.distributed import collect, highest, share, sum_gradients
-from lib.errors import ConfigError, Left, NumericError, OutOfMemory, RewardError
+from lib.distributed import collect, highest, share
+from lib.errors import Left, NumericError, RewardError
 from lib.evaluation import Answered
 from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
-from lib.losses import kl_per_token
-from lib.memory import one_error
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.runlog import STREAMS, RunLog
+from lib.step import OptimizerStep, Progress
 from lib.task import ChatTask, ScoreTask
 from lib.tracking import Tracker
-from lib.tree import Group, Node, nodes
-from lib.update import Numbers, Objective, loss_of
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 OVER = 3  # the stage of a run that is finished
-SKIPS_IN_A_ROW = 3
-MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
-
-
-@dataclasses.dataclass
-class Progress:
-    """The progress of the run, saved and restored as a whole."""
-
-    stage: int = 1
-    step: int = 0  # steps done in this stage
-    due: str | None = "pretrain"  # the evaluation to do before the next step, if any
-    beta2: float = 0.0  # the current value, where it adapts
-    skipped: int = 0  # steps in a row in which something was not finite
-    micro_batch_tokens: int = 1  # halved where memory ran out
-    proven: bool = False  # a gradient has reached the adapter and moved it
-    rate_factor: float = 1.0  # of the learning rate; halved whenever the run goes back to its best checkpoint
-    restores: list[dict] = dataclasses.field(default_factory=list)  # each with stage, step and the checkpoint restored
-    restored_from: dict[str, str] = dataclasses.field(default_factory=dict)  # stream -> note for its next row
-
-    def state_dict(self) -> dict:
-        """Returns every field, through JSON, so equal states are equal bytes: pickle writes a shared string once."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
-
-    def load_state_dict(self, state: dict) -> None:
-        """Sets every field."""
-        for name, value in state.items():
-            setattr(self, name, value)
-
-
-def make_optimizer(settings: Optimizer, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """Returns AdamW over the adapter, or its 8-bit version. Raises ConfigError if bitsandbytes is missing."""
-    options = {"lr": settings.learning_rate, "betas": tuple(settings.betas), "weight_decay": settings.weight_decay}
-    if settings.name == "adamw":
-        return torch.optim.AdamW(parameters, **options)
-    try:
-        from bitsandbytes.optim import AdamW8bit
-    except ImportError as error:
-        raise ConfigError(
-            f"optimizer.name: adamw_8bit needs bitsandbytes ({error}); install it or use adamw"
-        ) from error
-    return AdamW8bit(parameters, **options)
-
-
-def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
-    """Returns the rate of step `step` (0-based) of `steps`: linear warm-up, then constant, linear or cosine to zero."""
-    if step < settings.warmup_steps:
-        return settings.learning_rate * (step + 1) / settings.warmup_steps
-    done = (step - settings.warmup_steps) / max(1, steps - settings.warmup_steps)
-    factor = {"constant": 1.0, "linear": 1 - done, "cosine": 0.5 * (1 + math.cos(math.pi * done))}[settings.schedule]
-    return settings.learning_rate * factor
 
 
 def score_of(evaluation: dict) -> float:
@@ -129,12 +71,11 @@ class Trainer:
         self.task, self.config = task, task.config
         self.accelerator = accelerator
         self.screen = Screen(accelerator.is_main_process)
-        config, parameters = task.config, task.policy.trainable
+        config = task.config
         self.policy = task.policy
         self.wrapped = accelerator.prepare(task.policy)  # the same policy, wrapped to sum gradients over processes
-        self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, parameters))
-        self._fresh_optimizer = self.optimizer.state_dict()
         self.progress = Progress()
+        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, self.screen.warn)
         self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
@@ -148,7 +89,6 @@ class Trainer:
         self._resume = resume
         self._written: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
-        self._skipped_at: tuple[int, int] | None = None
         self._allow_change = allow_change
         self.log: RunLog
         self.signals: Interrupts
@@ -165,7 +105,7 @@ class Trainer:
         ):
             self.signals.where = self.where
             self.checkpoints = Checkpoints(
-                config.run_dir, self.accelerator, self.policy.model, self.optimizer, self.log,
+                config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
                 dataset=dataset, inputs=self._inputs(), keep=keep, allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
@@ -232,10 +172,6 @@ class Trainer:
         self.pace.step(self.progress.stage, completions, sampling)
         return seconds | {"tokens_per_second": tokens / sum(seconds.values())}
 
-    def fresh_optimizer(self) -> None:
-        """Resets the optimizer: forgets the moments of an earlier stage."""
-        self.optimizer.load_state_dict(self._fresh_optimizer)
-
     def draw(
         self, wanted: int, answer: Callable[[list[int]], list[Answered]],
         tells: Callable[[list[Answered]], list[bool]],
@@ -256,171 +192,6 @@ class Trainer:
             if missing <= 0:
                 break
         return answered
-
-    def step(
-        self, accumulate: Callable[[], dict], rate: float, max_grad_norm: float, advantage: torch.Tensor,
-        expects_gradient: bool,
-    ) -> dict:  # fmt: skip
-        """Takes one optimizer step on the gradients of `accumulate()`: sums, clips, checks and applies them.
-
-        Returns the numbers of the step. `expects_gradient`: some advantage is not zero, so a gradient of exactly zero
-        means that training is broken. Raises NumericError, or OutOfMemory.
-        """
-        rate *= self.progress.rate_factor
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad()
-        numbers = self._within_memory(accumulate)
-        parameters = self.policy.trainable
-        sum_gradients(parameters, self.accelerator)
-        with phase("optimizer"):
-            norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
-            numbers["grad_norm"], numbers["learning_rate"] = norm, rate
-            numbers["zero_gradient"] = float(expects_gradient and norm == 0)
-            if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
-                self._skip_or_stop(numbers, advantage)
-                return numbers
-            self.progress.skipped = 0
-            if self.progress.proven or not expects_gradient:
-                self.optimizer.step()
-            else:
-                self._first_step(parameters, norm)
-        return numbers
-
-    def learn(self, credit: Credit, objective: Objective, rate: float, passes: int = 1) -> list[dict]:
-        """Takes the optimizer steps on a step's answers, minibatch by minibatch, and returns their numbers.
-
-        A minibatch in which nothing has a gradient, on any process, gets no step: momentum alone would move the policy.
-        """
-        old_logp = self._old_logp(credit)
-        updates: list[dict] = []
-        for part in credit.parts * passes:
-            if not self.anywhere(part):
-                continue
-            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
-            numbers = self.step(
-                partial(self._accumulate, credit, part, objective, old_logp, is_first),
-                rate=rate,
-                max_grad_norm=self.config.optimizer.max_grad_norm,
-                advantage=credit.advantage,
-                expects_gradient=self.anywhere(is_first and credit.must_pull(part)),
-            )
-            updates.append(numbers)
-        return updates
-
-    def batches(self, part: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
-        """Yields the micro-batches of a minibatch's answers, of those with a gradient."""
-        pad, device = self.task.tokenizer.pad_token_id, self.accelerator.device
-        items = sequences(part, is_learned, self.policy.sharing_pays)
-        return micro_batches(items, self.progress.micro_batch_tokens, pad, device)
-
-    def anywhere(self, value: Any) -> bool:
-        """Tells whether a value is true, or not empty, on any process."""
-        return highest(int(bool(value)), self.accelerator) > 0
-
-    @torch.no_grad()
-    def _old_logp(self, credit: Credit) -> torch.Tensor:
-        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
-
-        The first minibatch stays NaN: `_accumulate` fills it in, since no weight has changed until then.
-        """
-        old = torch.full_like(credit.sampled_logp, math.nan)
-        first = next((i for i, part in enumerate(credit.parts) if self.anywhere(part)), None)
-        for number, part in enumerate(credit.parts):
-            if number != first:
-                for batch in self.batches(part, credit.is_learned):
-                    with phase("reference"):
-                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
-        return old
-
-    def _accumulate(
-        self, credit: Credit, part: list[Node], objective: Objective, old_logp: torch.Tensor, is_first: bool
-    ) -> dict:
-        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
-        numbers = Numbers()
-        for batch in self.batches(part, credit.is_learned):
-            places = credit.tokens_of(batch)
-            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.wrapped):
-                known = None if is_first else old_logp[places]
-                loss, own, logp = loss_of(self.policy, batch, credit, objective, known, self.wrapped)
-                with phase("forward_backward"):
-                    self.accelerator.backward(loss / credit.divisor)
-            if is_first:
-                old_logp[places] = logp
-            numbers += own
-        return numbers.means(objective, credit.divisor, self.accelerator)
-
-    @torch.no_grad()
-    def kl_in_reward(self, trees: list[Group], kl_weights: tuple[float, ...]) -> list[float]:
-        """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
-
-        A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own.
-        """
-        found = nodes(trees)
-        sums = torch.zeros(found[-1].numbers.stop, device=self.accelerator.device)
-        by_policy = {number for node in found if not node.group.by_base for number in node.numbers}
-        for batch in self.batches(found, by_policy.__contains__):
-            with phase("reference"):
-                ref_logp, _ = self.policy.reference(batch.inputs)
-                logp = self.policy(batch.inputs)[0]
-            sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
-        betas = [kl_weights[node.attempt - 1] for node in found for _ in node.numbers]
-        return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
-
-    def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
-        """Takes the first step that expects a gradient. Raises NumericError unless the adapter gets one and moves."""
-        if norm == 0:
-            raise NumericError(
-                "the gradient is exactly zero although rewards differ: the adapter is cut off from the loss; check "
-                "model.gradient_checkpointing, model.load_in_4bit and lora.targets"
-            )
-        before = [parameter.detach().clone() for parameter in parameters]
-        self.optimizer.step()
-        if all(torch.equal(old, new) for old, new in zip(before, parameters, strict=True)):
-            raise NumericError(
-                f"the first optimizer step changed no weight (gradient norm {norm:.3g}): raise optimizer.learning_rate"
-            )
-        self.progress.proven = True
-
-    def _skip_or_stop(self, numbers: dict, advantage: torch.Tensor) -> None:
-        self.optimizer.zero_grad()
-        here = (self.progress.stage, self.progress.step)  # a step may hold several optimizer steps
-        self.progress.skipped += here != self._skipped_at
-        self._skipped_at = here
-        what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
-        if self.config.train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
-            largest = float(advantage.abs().max()) if len(advantage) else 0.0
-            remedy = "lower optimizer.learning_rate, then --resume from the last checkpoint"
-            if not largest <= MOST_ADVANTAGE:  # or NaN
-                alpha = getattr(self.config.train, "alpha", None)
-                what += f", from advantages of up to {largest:.3g}"
-                remedy = f"scale the reward{'' if alpha is None else f', or lower train.alpha = {alpha:g}'}"
-            raise NumericError(f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; {remedy}")
-        self.screen.warn(f"step skipped: {what}")
-
-    def _within_memory(self, accumulate: Callable[[], dict]) -> dict:
-        """Runs `accumulate()`; if memory runs out, once more with half the micro-batch, for the same update.
-
-        Raises OutOfMemory if that fails, too.
-        """
-        try:
-            with one_error():
-                return accumulate()
-        except torch.OutOfMemoryError:
-            self.progress.micro_batch_tokens = max(1, self.progress.micro_batch_tokens // 2)
-        self.screen.warn(f"out of memory: train.micro_batch_tokens is {self.progress.micro_batch_tokens} from now on")
-        self.optimizer.zero_grad()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        try:
-            with one_error():
-                return accumulate()
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(
-                f"out of memory with train.micro_batch_tokens = {self.progress.micro_batch_tokens}: lower it or "
-                "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
-            ) from error
 
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import torch
 from accelerate import Accelerator
 
-from lib.batching import MicroBatch
+from lib.batching import MicroBatch, batches_of
 from lib.clock import phase
 from lib.config import SamplerCorrection
 from lib.credit import Credit
 from lib.distributed import collect, total
 from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
 from lib.model import Policy
+from lib.tree import Group, nodes
 
 SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt
 
@@ -71,15 +72,14 @@ def loss_of(
     if objective.reads_reference:
         with phase("reference"):
             ref_logp, ref_hidden = policy.reference(batch.inputs)
-    with phase("forward_backward"):
-        logp, entropy, exact = (forward or policy)(batch.inputs, ref_hidden if objective.kl == "exact" else None)
-        old = logp.detach() if old_logp is None else old_logp
-        advantage, sampled = credit.advantage[answer], credit.sampled_logp[credit.tokens_of(batch)]
-        values, stopped = policy_loss(recipe, logp, old, advantage, answer)
-        values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
-        if ref_logp is not None:
-            kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
-        loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
+    logp, entropy, exact = (forward or policy)(batch.inputs, ref_hidden if objective.kl == "exact" else None)
+    old = logp.detach() if old_logp is None else old_logp
+    advantage, sampled = credit.advantage[answer], credit.sampled_logp[credit.tokens_of(batch)]
+    values, stopped = policy_loss(recipe, logp, old, advantage, answer)
+    values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
+    if ref_logp is not None:
+        kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
+    loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
     with torch.no_grad():
         shown = None if ref_logp is None else kl if exact is not None else kl_per_token("k3", logp, ref_logp, None, old)
         numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped)
@@ -107,6 +107,27 @@ def _numbers(
         _, index = answer.unique(return_inverse=True)
         ratios = (per_answer(log_ratio, index) / index.bincount()).tolist()
     return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))
+
+
+@torch.no_grad()
+def kl_in_reward(
+    policy: Policy, trees: list[Group], kl_weights: tuple[float, ...], tokens: int, pad_id: int
+) -> list[float]:
+    """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
+
+    A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own. `kl_weights` are by
+    attempt; `tokens`: of a micro-batch, at most.
+    """
+    found = nodes(trees)
+    sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
+    by_policy = {number for node in found if not node.group.by_base for number in node.numbers}
+    for batch in batches_of(found, by_policy.__contains__, policy, tokens, pad_id):
+        with phase("reference"):
+            ref_logp, _ = policy.reference(batch.inputs)
+            logp = policy(batch.inputs)[0]
+        sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
+    betas = [kl_weights[node.attempt - 1] for node in found for _ in node.numbers]
+    return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
 
 
 def _corrections(

@@ -26,8 +26,8 @@ from lib.model import Policy
 from lib.plan import stages_of
 from lib.sampler import Sampler
 from lib.score import ScoreRun, kl_weights
+from lib.step import learning_rate
 from lib.task import load_data, load_task
-from lib.trainer import learning_rate
 from lib.tree import nodes
 
 CONFIG = {
@@ -332,9 +332,12 @@ def test_the_size_of_micro_batches_does_not_change_the_update(folder, stage, his
     after = []
     for tokens in (1, 10_000):
         run.policy.load_state_dict(adapter)
-        run.fresh_optimizer()
+        run.step.reset()
         run.progress.micro_batch_tokens = tokens
-        run.step(lambda: accumulate(run, credit), 1e-4, 1.0, credit.advantage, True)
+        for trial in run.step.trials(1e-4):
+            with trial:
+                numbers = accumulate(run, credit)
+        run.step.apply(numbers, credit.advantage, expects_gradient=True)
         after.append(weights(run))
     torch.testing.assert_close(after[0], after[1], rtol=0, atol=1e-6)
 
@@ -414,7 +417,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         for tokens in (60, 10_000):
             run.progress.micro_batch_tokens = tokens
-            batches = list(run.batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__))
+            batches = list(run._batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__))
             shared = [batch.inputs.branch is not None for batch in batches]
             assert all(shared) if pays and history == "full" else any(shared) == pays
             run.policy.zero_grad()
@@ -458,7 +461,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     for own, pays in product((credit, every), (True, False)):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
-        batches = run.batches(own.parts[0], own.is_learned)
+        batches = run._batches(own.parts[0], own.is_learned)
         scored = sum(int((batch.token == 0).sum()) for batch in batches)
         found.append((scored, accumulate(run, own)["loss"], gradients(run)))
     learned = sum(credit.learned)
@@ -935,7 +938,7 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
         with run.open():
             counts = []
             for stage in run.remaining():
-                counts.append(len(run.optimizer.state))
+                counts.append(len(run.step.optimizer.state))
                 trees = run.sample(stage)
                 assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
                 run.finish(stage)
@@ -949,7 +952,7 @@ def test_adamw_in_8_bits_takes_a_step(folder):
         for stage in run.remaining():
             step(run, stage.number)
             run.progress.step = 0
-        assert "8bit" in type(run.optimizer.optimizer).__name__
+        assert "8bit" in type(run.step.optimizer.optimizer).__name__
         assert not torch.equal(weights(run), before)
 
 

@@ -567,10 +567,10 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         played = run.play()
         credit = run.credit(played, [])
         old = run._old_logp(credit)
-        first = list(run.batches(credit.parts[0], credit.is_learned))
+        first = list(run._batches(credit.parts[0], credit))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert old[places].isnan().all()
-        run._accumulate(credit, credit.parts[0], run.objective, old, is_first=True)
+        run._gradients(credit, credit.parts[0], old, is_first=True)
         lengths = torch.tensor([len(a.completion.ids) for a in answers_of(groups_of(credit))])
         known = torch.repeat_interleave(torch.tensor(is_learned(credit)), lengths)
         assert torch.equal(old.isnan(), ~known)
@@ -611,7 +611,7 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
         found = []
         for factor, is_first in ((1, True), (1, False), (2, False)):
             run.policy.zero_grad()
-            run._accumulate(credit, part, run.objective, old if is_first else old - math.log(factor), is_first)
+            run._gradients(credit, part, old if is_first else old - math.log(factor), is_first)
             found.append(torch.cat([each.grad.flatten() for each in run.policy.trainable]))
         assert found[0].abs().max() > 1e-4 and torch.equal(found[1], found[0])
         torch.testing.assert_close(found[2], found[0] * (2 if weighted else 1), rtol=1e-4, atol=1e-7)
@@ -744,7 +744,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
-        batches = [batch for part in credit.parts for batch in run.batches(part, credit.is_learned)]
+        batches = [batch for part in credit.parts for batch in run._batches(part, credit)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
             places, answer = credit.tokens_of(batch), batch.answer
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]

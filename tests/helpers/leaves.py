@@ -3,8 +3,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import torch
-
 from lib.tree import nodes
 
 
@@ -53,5 +51,4 @@ def changed(trees, change):
 
 def accumulate(run, credit, part=0):
     """The gradients of a step, as the first optimizer step on these answers has them; and its numbers."""
-    part = credit.parts[part]
-    return run._accumulate(credit, part, run.objective, torch.empty_like(credit.sampled_logp), True)
+    return run._gradients(credit, credit.parts[part])

@@ -1,0 +1,186 @@
+"""The state of a run, and its optimizer steps: within memory, checked before they are applied."""
+
+import contextlib
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from accelerate import Accelerator
+
+from lib.clock import phase
+from lib.config import Optimizer, RLConfig
+from lib.distributed import sum_gradients
+from lib.errors import ConfigError, NumericError, OutOfMemory
+from lib.memory import one_error
+from lib.model import Policy
+
+SKIPS_IN_A_ROW = 3
+MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps
+
+
+@dataclasses.dataclass
+class Progress:
+    """The progress of the run, saved and restored as a whole."""
+
+    stage: int = 1
+    step: int = 0  # steps done in this stage
+    due: str | None = "pretrain"  # the evaluation to do before the next step, if any
+    beta2: float = 0.0  # the current value, where it adapts
+    skipped: int = 0  # steps in a row in which something was not finite
+    micro_batch_tokens: int = 1  # halved where memory ran out
+    proven: bool = False  # a gradient has reached the adapter and moved it
+    rate_factor: float = 1.0  # of the learning rate; halved whenever the run goes back to its best checkpoint
+    restores: list[dict] = dataclasses.field(default_factory=list)  # each with stage, step and the checkpoint restored
+    restored_from: dict[str, str] = dataclasses.field(default_factory=dict)  # stream -> note for its next row
+
+    def state_dict(self) -> dict:
+        """Returns every field, through JSON, so equal states are equal bytes: pickle writes a shared string once."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    def load_state_dict(self, state: dict) -> None:
+        """Sets every field."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def make_optimizer(settings: Optimizer, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """Returns AdamW over the adapter, or its 8-bit version. Raises ConfigError if bitsandbytes is missing."""
+    options = {"lr": settings.learning_rate, "betas": tuple(settings.betas), "weight_decay": settings.weight_decay}
+    if settings.name == "adamw":
+        return torch.optim.AdamW(parameters, **options)
+    try:
+        from bitsandbytes.optim import AdamW8bit
+    except ImportError as error:
+        raise ConfigError(
+            f"optimizer.name: adamw_8bit needs bitsandbytes ({error}); install it or use adamw"
+        ) from error
+    return AdamW8bit(parameters, **options)
+
+
+def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
+    """Returns the rate of step `step` (0-based) of `steps`: linear warm-up, then constant, linear or cosine to zero."""
+    if step < settings.warmup_steps:
+        return settings.learning_rate * (step + 1) / settings.warmup_steps
+    done = (step - settings.warmup_steps) / max(1, steps - settings.warmup_steps)
+    factor = {"constant": 1.0, "linear": 1 - done, "cosine": 0.5 * (1 + math.cos(math.pi * done))}[settings.schedule]
+    return settings.learning_rate * factor
+
+
+class OptimizerStep:
+    """Optimizer steps of a policy's adapter.
+
+    An algorithm accumulates gradients in each context of `trials`, and then calls `apply`:
+
+        for trial in step.trials(rate):
+            with trial:
+                numbers = ...  # backward(loss / divisor), micro-batch by micro-batch
+        numbers = step.apply(numbers, ...)
+    """
+
+    def __init__(
+        self,
+        config: RLConfig,
+        policy: Policy,
+        accelerator: Accelerator,
+        progress: Progress,
+        warn: Callable[[str], None],
+    ):
+        self.policy, self.accelerator, self.progress = policy, accelerator, progress
+        self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, policy.trainable))
+        self._settings, self._train, self._warn = config.optimizer, config.train, warn
+        self._fresh = self.optimizer.state_dict()
+        self._is_short = False  # of memory, in the last trial
+        self._skipped_at: tuple[int, int] | None = None
+
+    def reset(self) -> None:
+        """Forgets the moments of an earlier stage."""
+        self.optimizer.load_state_dict(self._fresh)
+
+    def trials(self, rate: float) -> Iterator[contextlib.AbstractContextManager]:
+        """Sets the learning rate; yields a context for the step's gradients, and if memory runs out in it another one.
+
+        The micro-batch is halved for the second, and for all later steps; the update is the same. Raises OutOfMemory
+        if that fails, too.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * self.progress.rate_factor
+        for is_last in (False, True):
+            self.optimizer.zero_grad()
+            self._is_short = False
+            yield self._within_memory(is_last)
+            if not self._is_short:
+                return
+
+    def apply(self, numbers: dict, advantage: torch.Tensor, expects_gradient: bool) -> dict:
+        """Sums the gradients over processes, clips, checks and applies them; adds to the `numbers` of the step.
+
+        `expects_gradient`: some advantage is not zero, so a gradient of exactly zero means that training is broken.
+        Raises NumericError.
+        """
+        parameters = self.policy.trainable
+        sum_gradients(parameters, self.accelerator)
+        with phase("optimizer"):
+            norm = float(self.accelerator.clip_grad_norm_(parameters, self._settings.max_grad_norm))
+            numbers["grad_norm"], numbers["learning_rate"] = norm, self.optimizer.param_groups[0]["lr"]
+            numbers["zero_gradient"] = float(expects_gradient and norm == 0)
+            if not math.isfinite(norm) or not math.isfinite(numbers["loss"]):
+                self._skip_or_stop(numbers, advantage)
+                return numbers
+            self.progress.skipped = 0
+            if self.progress.proven or not expects_gradient:
+                self.optimizer.step()
+            else:
+                self._first_step(parameters, norm)
+        return numbers
+
+    def _first_step(self, parameters: list[torch.nn.Parameter], norm: float) -> None:
+        """Takes the first step that expects a gradient. Raises NumericError unless the adapter gets one and moves."""
+        if norm == 0:
+            raise NumericError(
+                "the gradient is exactly zero although rewards differ: the adapter is cut off from the loss; check "
+                "model.gradient_checkpointing, model.load_in_4bit and lora.targets"
+            )
+        before = [parameter.detach().clone() for parameter in parameters]
+        self.optimizer.step()
+        if all(torch.equal(old, new) for old, new in zip(before, parameters, strict=True)):
+            raise NumericError(
+                f"the first optimizer step changed no weight (gradient norm {norm:.3g}): raise optimizer.learning_rate"
+            )
+        self.progress.proven = True
+
+    def _skip_or_stop(self, numbers: dict, advantage: torch.Tensor) -> None:
+        self.optimizer.zero_grad()
+        here = (self.progress.stage, self.progress.step)  # a step may hold several optimizer steps
+        self.progress.skipped += here != self._skipped_at
+        self._skipped_at = here
+        what = f"loss {numbers['loss']}, gradient norm {numbers['grad_norm']}"
+        if self._train.on_non_finite == "stop" or self.progress.skipped >= SKIPS_IN_A_ROW:
+            largest = float(advantage.abs().max()) if len(advantage) else 0.0
+            remedy = "lower optimizer.learning_rate, then --resume from the last checkpoint"
+            if not largest <= MOST_ADVANTAGE:  # or NaN
+                alpha = getattr(self._train, "alpha", None)
+                what += f", from advantages of up to {largest:.3g}"
+                remedy = f"scale the reward{'' if alpha is None else f', or lower train.alpha = {alpha:g}'}"
+            raise NumericError(f"stage {self.progress.stage} step {self.progress.step + 1}: {what}; {remedy}")
+        self._warn(f"step skipped: {what}")
+
+    @contextlib.contextmanager
+    def _within_memory(self, is_last: bool) -> Iterator[None]:
+        try:
+            with one_error():
+                yield
+        except torch.OutOfMemoryError as error:
+            progress = self.progress
+            if is_last:
+                raise OutOfMemory(
+                    f"out of memory with train.micro_batch_tokens = {progress.micro_batch_tokens}: lower it or "
+                    "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"
+                ) from error
+            self._is_short = True
+            progress.micro_batch_tokens = max(1, progress.micro_batch_tokens // 2)
+        if self._is_short:  # here the exception no longer holds its tensors
+            self._warn(f"out of memory: train.micro_batch_tokens is {progress.micro_batch_tokens} from now on")
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
