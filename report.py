@@ -606,9 +606,9 @@ def curves(runs: list[Run]) -> list[str]:
 
 def repeats_accuracy(chart: Chart, runs: list[Run]) -> bool:
     """Tells whether the chart shows a reward that is nothing but exact match."""
-    reward = list(chart.series)[-1]
-    accuracy = reward.replace("reward", "acc")
-    return reward != accuracy and all(row.get(reward) == row.get(accuracy) for run in runs for row in run.metrics)
+    pairs = {key: key.replace("reward", "acc") for key in chart.series if key.startswith("reward")}
+    rows = [row for run in runs for row in run.metrics]
+    return bool(pairs) and all(row.get(key) == row.get(accuracy) for key, accuracy in pairs.items() for row in rows)
 
 
 def figure(chart: Chart, runs: list[Run]) -> str:

@@ -11,7 +11,7 @@ from helpers.architectures import TYPES, built, probed
 from lib.errors import ConfigError
 from lib.logits import Around, measure
 
-BETWEEN = "does more to its hidden states or its logits than to multiply and to cap them"
+BETWEEN = "does more to its hidden states or logits than multiplying and capping them"
 NO_CACHE = "has no cache of what it has read"
 CACHE = "sampled alone they differ, too: its cache does not stand for what it has read"
 ENCODERS = [

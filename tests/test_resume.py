@@ -436,13 +436,7 @@ def test_a_reward_that_raised_may_be_rewritten(mine, straight):
     ("stream", "rows", "number", "code", "told"),
     part(
         [
-            (
-                "metrics",
-                1,
-                signal.SIGTERM,
-                143,
-                "stage 1 step 2 is left, since its reward does not answer; continue with",
-            ),
+            ("metrics", 1, signal.SIGTERM, 143, "step 2 is left, since its reward does not answer; continue with"),
             ("evaluations", 1, signal.SIGINT, 130, "saved at stage 1 step 0, before this evaluation; continue with"),
         ],
         every=2,
