@@ -301,11 +301,11 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
         meter.ready()
         while not run.interrupted():
             meter.begin()
-            rollouts = run.sample(stage)
+            trees = run.sample(stage)
             sampled = seconds()
-            credit = run.credit(stage, rollouts)
-            run.update(stage, rollouts, credit)
-            written = [r.y1.ids for r in rollouts if r.revision == 0] + [r.y2.ids for r in rollouts]
+            credit = run.credit(stage, trees)
+            run.update(stage, trees, credit)
+            written = [answer.completion.ids for node in credit.nodes for answer in node.group.answers]
             meter.end(sampled - meter.start, len(written), sum(map(len, written)))
 
 
