@@ -69,9 +69,9 @@ def fresh_draw(row: dict) -> str:
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
 
 
-def attempts_of(row: dict) -> list[int]:
-    """Returns the numbers of the attempts that a row has accuracies of; [] where answers are single."""
-    return list(takewhile(lambda number: f"acc_attempt{number}" in row, count(1)))
+def attempts_of(row: dict, key: str = "acc") -> list[int]:
+    """Returns the numbers of the attempts that a row has the quantity `key` of; [] where answers are single."""
+    return list(takewhile(lambda number: f"{key}_attempt{number}" in row, count(1)))
 
 
 def samples_of(rows: list[dict]) -> str:
@@ -161,7 +161,7 @@ class Screen:
 
     def step(self, row: dict, left: float | None) -> None:
         """Prints the line of one optimizer step; `left` is the estimate of the run's remaining seconds."""
-        attempts = list(takewhile(lambda number: f"length_attempt{number}" in row, count(1)))
+        attempts = attempts_of(row, "length")  # which a row has even if nothing was judged
 
         def each(key: str, digits: int) -> list[str]:
             return [_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts]

@@ -179,7 +179,7 @@ class ScoreRun(Trainer):
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
     ) -> dict:
-        """Evaluates both attempts at held-out rows; with `part`, returns only what training selects by."""
+        """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
         answers, trees = evaluate(
             self.policy, self.task.prompts, rows, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,

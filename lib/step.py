@@ -106,8 +106,8 @@ class OptimizerStep:
         """
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.progress.rate_factor
+        self.optimizer.zero_grad()
         for is_last in (False, True):
-            self.optimizer.zero_grad()
             self._is_short = False
             yield self._within_memory(is_last)
             if not self._is_short:
@@ -182,5 +182,6 @@ class OptimizerStep:
             progress.micro_batch_tokens = max(1, progress.micro_batch_tokens // 2)
         if self._is_short:  # here the exception no longer holds its tensors
             self._warn(f"out of memory: train.micro_batch_tokens is {progress.micro_batch_tokens} from now on")
+            self.optimizer.zero_grad()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
