@@ -39,8 +39,8 @@ from lib.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.console import Screen
 from lib.data import load_splits
 from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
-from lib.generators import ChatGenerator, ReplyError
 from lib.generators.openai import RemoteModel, address
+from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.hub import upload
 from lib.interrupts import Interrupts
 from lib.killable import in_daemon_thread
@@ -48,12 +48,12 @@ from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.progress import CollectionProgress
 from lib.prompts import chat_columns, chat_of
 from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
-from lib.rewards import Judge, judge_of_rows, prepare
+from lib.rewards.judge import Judge, judge_of_rows, prepare
 from lib.runlog import RunLog, check_directory, discard, write_whole
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
 from lib.tool_loop import Episode, ToolLoop
-from lib.tools import Toolbox
+from lib.tools.toolbox import Toolbox
 from lib.tracking import Tracker
 
 STREAMS = ("rollouts", "failures")

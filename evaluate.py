@@ -50,7 +50,7 @@ from lib.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
 from lib.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
 from lib.errors import FINISHED, ConfigError, run_script
 from lib.registry import matchers
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.runlog import adapter_in
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one

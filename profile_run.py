@@ -29,7 +29,7 @@ from typing import Any
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, load, parser
 from lib.errors import FINISHED, ConfigError, run_script
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.stats import percentiles
 
 MARKS = (0, 50, 95, 99, 100)

@@ -25,5 +25,5 @@ and in the config:
 Bad text earns zero; never catch an exception, a bug has to stop the run. What is there already: lib/rewards/.
 """
 
-import lib.rewards  # noqa: F401  (registers the rewards, extractors and matchers that come with Rematch)
+import lib.rewards.judge  # noqa: F401  (registers the rewards, extractors and matchers that come with Rematch)
 from lib.registry import register_extractor, register_matcher, register_reward  # noqa: F401  (for what you add below)

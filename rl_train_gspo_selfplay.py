@@ -31,7 +31,7 @@ import argparse
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import SelfPlayConfig, dump, load, parse, positive, training_parser
 from lib.errors import FINISHED, run_script
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.runlog import adapter_in, check_directory, discard
 
 

@@ -28,7 +28,7 @@ import argparse
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.config import ScoreConfig, dump, load, parse, training_parser
 from lib.errors import FINISHED, ConfigError, run_script
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.runlog import adapter_in, check_directory, discard
 
 

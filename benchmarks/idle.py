@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.config import ScoreConfig, load, parser
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.score import ScoreRun
 from lib.task import load_task
 

@@ -18,7 +18,7 @@ import torch
 
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.config import ScoreConfig, load, parser
-from lib.rewards import prepare
+from lib.rewards.judge import prepare
 from lib.task import ScoreTask, load_task
 from lib.tree import nodes, sample
 

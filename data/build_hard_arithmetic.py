@@ -111,7 +111,8 @@ def hard_ones(
 
 def ask_of(task) -> Ask:
     """Returns a generator that asks the model greedily and yields batches of (row with answer, whether it is right)."""
-    from lib.generators import Turn, native
+    from lib.generators import native
+    from lib.generators.protocol import Turn
 
     sampling = task.sampling(0.0)
     size, budget = task.config.generation.batch_size or 256, sampling.max_new_tokens[0]

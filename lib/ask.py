@@ -10,7 +10,7 @@ import torch
 from lib.adapters import load_adapter
 from lib.console import Screen
 from lib.remote import remote_of, spent
-from lib.rewards import Verdict
+from lib.rewards.judge import Verdict
 from lib.sampler import Sampler
 from lib.selfplay import Game, ServerOpponent, SnapshotOpponent, describe, play
 from lib.task import ChatTask

@@ -34,7 +34,7 @@ from lib.interrupts import give_way
 from lib.model import Policy
 from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
-from lib.rewards import Judge
+from lib.rewards.judge import Judge
 from lib.tree import Answer, Group, Sampling, paths, sample
 
 ROWS_AT_ONCE = 512  # prompts that are answered together

@@ -9,8 +9,8 @@ from typing import Any
 
 from lib.chats import PLAIN, as_message, switch_thinking
 from lib.config import CollectConfig, Thinking
-from lib.generators import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.generators.native import Decoding, generate
+from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.merging import put_on
 from lib.model import Policy, load_base, load_skeleton, start_backend, stop_ids
 from lib.outside import Outside

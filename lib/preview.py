@@ -8,8 +8,8 @@ import torch
 from lib.config import Eval, ScoreConfig, SelfPlayConfig, dump
 from lib.console import Screen
 from lib.estimate import Needs, load_of_groups, load_of_tree, needs_of, shares_prompts
-from lib.generators import Completion
 from lib.generators.openai import address
+from lib.generators.protocol import Completion
 from lib.model import load_skeleton
 from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
 from lib.prompts import ChatRenderer, CorrectionPrompts, chat_of, filled, question_of, with_last_said

@@ -14,11 +14,12 @@ import torch
 
 from lib.batching import micro_batches, sequences
 from lib.errors import ConfigError, first_line, is_out_of_memory
-from lib.generators import Completion, Turn, native
+from lib.generators import native
+from lib.generators.protocol import Completion, Turn
 from lib.memory import one_error
 from lib.model import Policy
 from lib.prompts import Prompt
-from lib.rewards import Verdict
+from lib.rewards.judge import Verdict
 from lib.tree import Answer, Group, memory_explained, nodes
 
 LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it

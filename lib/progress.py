@@ -8,7 +8,7 @@ from typing import Any
 from lib import stats
 from lib.config import CollectConfig
 from lib.console import Screen, until
-from lib.generators import ReplyError, Usage
+from lib.generators.protocol import ReplyError, Usage
 
 TELL_SECONDS = 2.0
 RECENT = 15  # reports over which the rate is measured, since servers start slowly

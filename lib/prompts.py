@@ -14,7 +14,7 @@ from typing import Any
 from lib.chats import PLAIN, switch_thinking, with_system
 from lib.config import ChatPrompts, Generation, Prompts
 from lib.errors import ConfigError
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.outside import Outside
 from lib.registry import did_you_mean
 

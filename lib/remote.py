@@ -15,8 +15,8 @@ from typing import Any
 from lib.clock import phase
 from lib.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings, Thinking
 from lib.errors import ApiError, ConfigError
-from lib.generators import Reply, ReplyError, Request, Usage
 from lib.generators.openai import RemoteModel
+from lib.generators.protocol import Reply, ReplyError, Request, Usage
 from lib.interrupts import give_way
 from lib.reply_cache import CachedGenerator, ReplyCache
 from lib.runlog import read_lines

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.errors import StorageError
-from lib.generators import ChatGenerator, Reply, Request
+from lib.generators.protocol import ChatGenerator, Reply, Request
 from lib.runlog import Lines, encode, read_lines
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import torch
 
 from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
-from lib.generators import Reply, Request, Turn, native
+from lib.generators import native
 from lib.generators.openai import address
+from lib.generators.protocol import Reply, Request, Turn
 from lib.model import Policy
 from lib.prompts import ChatRenderer, Prompt
 from lib.remote import Remote
 from lib.reply_cache import key_of, seed_of
-from lib.rewards import Judge, Verdict
+from lib.rewards.judge import Judge, Verdict
 from lib.tree import Group, Sampling, judged, memory_explained, sample
 
 EVALUATION = -1  # in place of a step

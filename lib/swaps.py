@@ -28,11 +28,11 @@ from accelerate import Accelerator
 from lib import stats
 from lib.distributed import collect
 from lib.evaluation import ROWS_AT_ONCE, group_of
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.model import Policy
 from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
-from lib.rewards import Judge, Verdict
+from lib.rewards.judge import Judge, Verdict
 from lib.tree import Answer, Group, Sampling, judged, sample
 
 CONTEXTS = ("own", "other", "right", "random")

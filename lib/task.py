@@ -12,7 +12,7 @@ from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean
-from lib.rewards import Judge, judge_of_rows
+from lib.rewards.judge import Judge, judge_of_rows
 from lib.tree import Sampling
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lib.config import SelfPlayConfig
-from lib.generators import Reply, Request
+from lib.generators.protocol import Reply, Request
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.remote import Outcome, Remote
 from lib.reply_cache import seed_of
-from lib.rewards import Judge
+from lib.rewards.judge import Judge
 from lib.selfplay import Game
 from lib.tree import Group, judged
 

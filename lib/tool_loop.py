@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lib.config import ChatSampling
-from lib.generators import Call, ChatGenerator, Reply, ReplyError, Request, Usage
+from lib.generators.protocol import Call, ChatGenerator, Reply, ReplyError, Request, Usage
 from lib.parsing import last_json_object, read_json, without_special_tokens, writable
-from lib.tools import Toolbox, wire_name
+from lib.tools.toolbox import Toolbox, wire_name
 
 SPECIFICATION = """You can use tools. End every message with exactly one JSON object, and write nothing behind it.
 To call a tool: {"tool_call": {"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}}

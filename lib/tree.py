@@ -15,11 +15,12 @@ import torch
 
 from lib.clock import phase
 from lib.errors import OutOfMemory
-from lib.generators import Completion, TreePath, Turn, native
+from lib.generators import native
+from lib.generators.protocol import Completion, TreePath, Turn
 from lib.memory import one_error
 from lib.model import Policy
 from lib.prompts import Prompt
-from lib.rewards import Judge, Verdict
+from lib.rewards.judge import Judge, Verdict
 
 
 @dataclass(frozen=True)

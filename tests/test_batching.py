@@ -7,7 +7,7 @@ import torch
 from conftest import after
 
 from lib.batching import micro_batches, sequences
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.prompts import Prompt
 from lib.tree import Answer, Group, nodes, paths
 

@@ -22,7 +22,7 @@ from helpers.server import held, notes, serve
 
 from lib.config import Collection
 from lib.console import Screen
-from lib.generators import Request
+from lib.generators.protocol import Request
 from lib.progress import CollectionProgress
 from lib.reply_cache import key_of
 from lib.runlog import encode, read_jsonl

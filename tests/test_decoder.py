@@ -15,8 +15,9 @@ from lib import decoder
 from lib.config import Lora, Model
 from lib.decoder import Decoder, affordable_rows, bytes_per_token
 from lib.errors import NumericError
-from lib.generators import Turn, native
+from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
+from lib.generators.protocol import Turn
 from lib.model import Policy, attach_lora
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30]]

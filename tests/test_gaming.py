@@ -17,7 +17,7 @@ import reward_function  # noqa: F401
 from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
 from lib.formats import FORMATS
 from lib.registry import LENIENT, register_reward
-from lib.rewards import Judge
+from lib.rewards.judge import Judge
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]

@@ -3,8 +3,9 @@ import torch
 from conftest import after
 
 from lib import model as module
-from lib.generators import Turn, native
+from lib.generators import native
 from lib.generators.native import Decoding, generate, left_padded
+from lib.generators.protocol import Turn
 from lib.model import stop_ids
 
 PROMPTS = ["1", "<|user|>12+3=?<|im_end|><|assistant|>", "a b c d", "0123456789"]

@@ -9,8 +9,8 @@ from torch.nn.functional import linear
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 
 from lib import llama as module
-from lib.generators import Turn
 from lib.generators.native import Decoding, generate
+from lib.generators.protocol import Turn
 from lib.head import product
 from lib.llama import FAMILY, Llama, Merged, attend_within
 from lib.model import Inputs, Policy

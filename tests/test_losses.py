@@ -7,10 +7,10 @@ from accelerate import Accelerator
 from lib.batching import MicroBatch
 from lib.config import ScoreTrain
 from lib.credit import Credit, advantages_of, compared
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.losses import RECIPES, adapted_beta, group_advantages, kl_per_token, leave_one_out, length_weights, policy_loss
 from lib.prompts import Prompt
-from lib.rewards import Verdict
+from lib.rewards.judge import Verdict
 from lib.score import paid
 from lib.tree import Answer, Group, nodes
 from lib.update import Objective, loss_of

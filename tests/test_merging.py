@@ -20,8 +20,8 @@ from lib.adapters import load_adapter, save_adapter
 from lib.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.errors import ConfigError
 from lib.fingerprints import of_model
-from lib.generators import Turn
 from lib.generators.native import Decoding, generate
+from lib.generators.protocol import Turn
 from lib.merging import merged, put_on, write_merged
 from lib.model import Policy, attach_lora, load_base, load_skeleton
 from lib.scratch import build

@@ -13,8 +13,8 @@ from lib import model as module
 from lib.adapters import save_adapter
 from lib.config import FromScratch, Lora, Model
 from lib.errors import ConfigError, NumericError
-from lib.generators import Turn
 from lib.generators.native import Decoding, generate
+from lib.generators.protocol import Turn
 from lib.head import Head
 from lib.losses import kl_per_token
 from lib.model import Policy, adapted_layers, attach_lora, load_base, load_skeleton, start_backend

@@ -20,9 +20,9 @@ from helpers.server import Message, _Connection, answer, notes, serve
 
 from lib.config import Endpoint, Thinking
 from lib.errors import ApiError, ConfigError
-from lib.generators import Call, Reply, ReplyError, Request
 from lib.generators import openai as remote
 from lib.generators.openai import RemoteModel, address
+from lib.generators.protocol import Call, Reply, ReplyError, Request
 
 KEY = "sk-0123456789abcdefghijKLMNOPQRSTUVWXYZ"
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'

@@ -1,5 +1,6 @@
 import ast
 import builtins
+import functools
 import importlib
 import os
 import re
@@ -9,11 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import lib
-
 ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
-CHAPTERS = [name for name, _ in re.findall(r"^(\w+)(/?)   *\S", lib.__doc__, flags=re.MULTILINE)]
 FILES = sorted(LIB.rglob("*.py"))
 SCRIPTS = {path.stem for path in ROOT.glob("*.py")}
 HEAVY = {"transformers", "peft", "trl", "datasets", "unsloth", "vllm", "bitsandbytes", "wandb", "matplotlib", "openai"}
@@ -43,49 +41,51 @@ def imports_of(path, top_level_only=False):
                 yield f"{node.module}.{alias.name}" if is_module else node.module
 
 
-def chapter(module):
-    return module.split(".")[1]
+@functools.cache
+def contents(package):
+    """The names in a package, in reading order, as its page has them; those on one line do not know each other."""
+    page = ast.get_docstring(ast.parse((ROOT / Path(*package.split(".")) / "__init__.py").read_text()))
+    lines = re.findall(r"^(\w+/?(?:, \w+/?)*)   *\S", page, flags=re.MULTILINE)
+    return [[name.rstrip("/") for name in line.split(", ")] for line in lines]
 
 
-def sections(part):
-    """The order of a part, as its docstring has it; [] for a shelf."""
-    if not re.search(rf"^{part}/ +part:", lib.__doc__, flags=re.MULTILINE):
-        return []
-    contents = importlib.import_module(f"lib.{part}").__doc__
-    return re.findall(r"^(\w+)   *\S", contents, flags=re.MULTILINE)
+def position(module):
+    """Where a module stands in the book: one number a level. What a package exports is behind all that it has."""
+    names = module.split(".")
+    numbers = []
+    for depth in range(1, len(names)):
+        lines = contents(".".join(names[:depth]))
+        numbers.append(next(number for number, line in enumerate(lines) if names[depth] in line))
+    is_package = (ROOT / Path(*names)).is_dir()
+    return [*numbers, len(contents(module))] if is_package else numbers
 
 
-def test_the_table_of_contents_is_complete():
-    found = {chapter(module_of(path)) for path in FILES if path != LIB / "__init__.py"}
-    assert sorted(CHAPTERS) == sorted(found)
-    shelves = {path.name for path in LIB.iterdir() if path.is_dir() and list(path.glob("*.py"))}
-    assert set(re.findall(r"^(\w+)/ ", lib.__doc__, flags=re.MULTILINE)) == shelves
+@functools.cache
+def exports(package):
+    """Whether a package's page imports names for others to take."""
+    return bool(list(imports_of(ROOT / Path(*package.split(".")) / "__init__.py")))
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p != LIB / "__init__.py"], ids=module_of)
-def test_a_chapter_refers_back_only(path):
+@pytest.mark.parametrize("page", LIB.rglob("__init__.py"), ids=module_of)
+def test_a_page_tells_all_that_its_package_has(page):
+    folder = page.parent
+    found = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")}
+    found |= {path.name for path in folder.iterdir() if path.is_dir() and list(path.glob("*.py"))}
+    told = [name for line in contents(module_of(page)) for name in line]
+    assert sorted(told) == sorted(found)
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_a_module_refers_back_only(path):
     here = module_of(path)
     for other in imports_of(path):
-        if not other.startswith("lib"):
+        if other.split(".")[0] != "lib":
             assert other.split(".")[0] not in SCRIPTS, f"{here} imports the script {other}"
-            continue
-        order = sections(chapter(other))
-        if chapter(other) == chapter(here) and order:
-            order.append(chapter(here))  # what a part exports is behind all of its sections
-            names = [module.rpartition(".")[2] for module in (other, here)]
-            assert order.index(names[0]) < order.index(names[1]), f"{here} refers ahead to {other}"
-        elif chapter(other) == chapter(here):
-            is_shelf_itself = path.name == "__init__.py" or other == f"lib.{chapter(here)}"
-            assert is_shelf_itself, f"{here} imports its mate {other}"
-        else:
-            assert CHAPTERS.index(chapter(other)) < CHAPTERS.index(chapter(here)), f"{here} refers ahead to {other}"
-            assert order or other.count(".") == 1 or path.parent == LIB, f"{here} reaches into the shelf of {other}"
-
-
-def test_a_part_tells_all_its_sections():
-    for path in LIB.iterdir():
-        if sections(path.name):
-            assert sorted(sections(path.name)) == sorted({file.stem for file in path.glob("*.py")} - {"__init__"})
+        elif path.stem != "__main__":  # which is behind everything
+            assert position(other) < position(here), f"{here} refers ahead to {other}, or to its mate"
+            for package in [other[: dot.start()] for dot in re.finditer(r"\.", other)]:
+                if package != "lib" and not here.startswith(package):
+                    assert not exports(package), f"{here} reaches past {package}, which exports what others may take"
 
 
 def test_no_module_has_the_name_of_one_of_the_standard_library():

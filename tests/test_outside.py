@@ -11,7 +11,7 @@ from lib.chats import Labeller, as_chat
 from lib.config import ChatPrompts, FromScratch, Thinking
 from lib.data import Place
 from lib.errors import ConfigError
-from lib.generators import Completion, Request
+from lib.generators.protocol import Completion, Request
 from lib.local import LocalModel
 from lib.outside import Outside
 from lib.prompts import ChatRenderer, chat_of

@@ -112,7 +112,7 @@ from lib import overtime
 from lib.errors import run_script
 from lib.config import Reward
 from lib.registry import register_reward
-from lib.rewards import Judge
+from lib.rewards.judge import Judge
 
 def catches_all():
     while True:

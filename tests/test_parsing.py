@@ -5,7 +5,7 @@ from time import perf_counter, process_time
 
 import pytest
 
-from lib.generators import Reply
+from lib.generators.protocol import Reply
 from lib.parsing import (
     CodeBlock,
     as_number,

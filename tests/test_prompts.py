@@ -2,7 +2,7 @@ import pytest
 
 from lib.config import FromScratch, Generation, Prompts
 from lib.errors import ConfigError
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.prompts import CorrectionPrompts, columns_of
 from lib.scratch import build_tokenizer
 

@@ -21,9 +21,9 @@ from lib import killable, registry
 from lib.config import Reward, SandboxSettings, ScoreConfig
 from lib.errors import ConfigError, NumericError, RewardError
 from lib.registry import Judged, register_extractor, register_matcher, register_reward
-from lib.rewards import as_trl_reward, formula, prepare, text_of
 from lib.rewards.formula import gsm8k_hash, math_final_answer
 from lib.rewards.formula import math as math_match
+from lib.rewards.judge import as_trl_reward, formula, prepare, text_of
 
 GOOD = "<think>6 + 12</think>\n<answer>18</answer>"
 
@@ -677,7 +677,8 @@ def test_trl_without_the_target_column():
 
 def test_reward_function_registers_the_shelf_without_torch():
     code = (
-        "import reward_function, sys; from lib.config import Reward; from lib.rewards import Judge; Judge(Reward());"
+        "import reward_function, sys; from lib.config import Reward; from lib.rewards.judge import Judge;"
+        "Judge(Reward());"
         "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'scipy', 'math_verify', 'trl')))"
     )
     root = Path(__file__).parents[1]

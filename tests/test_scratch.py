@@ -3,7 +3,7 @@ import torch
 
 from lib.config import FromScratch
 from lib.errors import ConfigError
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.prompts import ChatRenderer
 from lib.scratch import build, build_tokenizer, refuse_unknown
 

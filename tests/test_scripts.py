@@ -30,10 +30,10 @@ from lib.clock import PHASES
 from lib.config import ScoreConfig, load
 from lib.errors import ConfigError
 from lib.evaluation import majority_votes, pass_at_k, vote
-from lib.generators import Completion
+from lib.generators.protocol import Completion
 from lib.parsing import same_answer
 from lib.prompts import Prompt
-from lib.rewards import Verdict
+from lib.rewards.judge import Verdict
 from lib.task import load_data
 from lib.tree import Answer, Group
 

@@ -23,7 +23,7 @@ from lib.batching import micro_batches, sequences
 from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
 from lib.errors import ConfigError
 from lib.evaluation import evaluate_groups, selected_groups
-from lib.generators import Completion, Reply, ReplyError
+from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.gspo import GspoRun, trained_rewards
 from lib.gspo import rewards_of as earned
 from lib.ledger import brief
@@ -32,7 +32,7 @@ from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
 from lib.registry import Judged, register_reward
 from lib.remote import Remote
-from lib.rewards import Verdict
+from lib.rewards.judge import Verdict
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import (

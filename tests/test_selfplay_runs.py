@@ -25,7 +25,7 @@ from helpers import forks, moments
 from helpers.server import CLIENT_LEFT, held, notes, serve
 
 from lib.config import Endpoint, Thinking
-from lib.generators import Reply, ReplyError, Request
+from lib.generators.protocol import Reply, ReplyError, Request
 from lib.remote import Remote
 from lib.reply_cache import key_of, seed_of
 from lib.runlog import read_lines

@@ -23,12 +23,12 @@ from lib import sandbox
 from lib.chats import UNTRAINED, Labeller, as_chat
 from lib.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
 from lib.errors import ConfigError, NumericError
-from lib.generators import Call, Reply, ReplyError, Request, Usage
+from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.local import LocalModel, load_local
 from lib.parsing import native_calls, split_reasoning
 from lib.scratch import build
 from lib.tool_loop import ToolLoop
-from lib.tools import Toolbox
+from lib.tools.toolbox import Toolbox
 
 ROOT = Path(__file__).parent.parent
 QUESTION = [{"role": "user", "content": "17+25"}]

@@ -14,7 +14,7 @@ import pytest
 from lib import sandbox
 from lib.config import Tools
 from lib.errors import ConfigError, SandboxError
-from lib.tools import Toolbox
+from lib.tools.toolbox import Toolbox
 
 MINE = '''
 import asyncio, enum, sys, threading, time

@@ -72,8 +72,8 @@ def sampled(kind):
     from conftest import SCRATCH, TEMPLATE, after
 
     from lib.config import FromScratch, Lora, Model
-    from lib.generators import Turn
     from lib.generators.native import Decoding, generate
+    from lib.generators.protocol import Turn
     from lib.model import Policy, attach_lora, load_base
     from lib.scratch import build
 

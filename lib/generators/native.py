@@ -27,7 +27,7 @@ from torch.nn.functional import pad
 from lib.clock import phase
 from lib.decoder import Decoder, affordable_rows
 from lib.errors import NumericError
-from lib.generators import Completion, FollowUp, TreePath, Turn, nothing_follows
+from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.interrupts import give_way
 from lib.model import Policy
 

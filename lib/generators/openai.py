@@ -20,7 +20,7 @@ import tenacity
 
 from lib.config import Endpoint, Thinking, wrong_address
 from lib.errors import ApiError, ConfigError
-from lib.generators import Call, Reply, ReplyError, Request, Usage
+from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.parsing import opening_of, split_reasoning, writable
 from lib.runlog import encode
 

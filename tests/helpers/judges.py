@@ -1,7 +1,7 @@
 """Judges built by hand, of rows that have no column but `target`."""
 
 from lib.config import Reward
-from lib.rewards import Judge
+from lib.rewards.judge import Judge
 
 
 def judge_by(fn="exact_match", columns=("target",), target="target", **section):

@@ -1,0 +1,499 @@
+"""Joins rewards, a format, extractors and an equality, and gives each text its verdict."""
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from numbers import Real
+from typing import Any, NamedTuple
+
+from lib import registry, sandbox
+from lib.config import Reward, weights_of
+from lib.data import Splits, with_targets
+from lib.errors import ConfigError, NumericError, Overdue, RewardError
+from lib.formats import answer_place
+from lib.overtime import Overtime
+from lib.registry import Judged, blamed_on, did_you_mean
+from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
+
+_SUPPLIED = (
+    "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
+    "prompts", "rows",
+)  # fmt: skip
+MOST_EXPLAINED = 8  # predictions per step or evaluation
+_SEARCH_SECONDS = 10.0  # to find the sample for which a reward raises
+_NEEDS_TARGETS = {"targets", "target_answers", "right"}
+
+
+class Verdict(NamedTuple):
+    """Holds the verdict on one prediction. `match`, not `reward`, is what accuracy counts."""
+
+    reward: float
+    components: dict[str, float]  # sums to `reward`
+    match: bool  # well-formed, and the right answer
+    answer: str  # extracted from the prediction; "" when nothing was found
+    scored: bool = True  # False: the reward could not judge, which is not a reward of 0
+    about: str = ""  # a line from the reward, for the log
+    malformed: str = ""  # why the text lacks the declared format, in a few words
+
+    @property
+    def well_formed(self) -> bool:
+        """Returns whether the text has the declared format."""
+        return not self.malformed
+
+
+def text_of(value: Any) -> str:
+    """Returns the text of a string, a chat (`[{"role", "content"}]`), its content parts, or a list of these, by lines.
+
+    In a chat only the assistant's messages count: what a tool or a user wrote is not the model's answer. None is "".
+    Raises ConfigError for anything else but a number.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        if value.get("role", "assistant") != "assistant":
+            return ""
+        return text_of(value.get("content", value.get("text")))
+    if isinstance(value, list | tuple):
+        return "\n".join(filter(None, map(text_of, value)))
+    raise ConfigError(f"got a {type(value).__name__} as text: expected a string or a list of chat messages")
+
+
+def prepare(config: Any, say: Callable[[str], None] = print) -> None:
+    """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
+    sandbox.configure(**config.sandbox.model_dump())
+    names = weights_of(config.reward.fn) if config.reward else ()
+    starts = {registry.rewards.hooks(name).prepare: name for name in names}
+    for start, name in starts.items():
+        if start is None:
+            continue
+        with blamed_on(f"reward '{name}'", " in its prepare()"):
+            note = start()
+        if os.environ.get("RANK", "0") == "0":  # only one process prints
+            say(note)
+
+
+class _Reward:
+    """Wraps one reward by name, with its options; checks what it takes and what it returns."""
+
+    def __init__(self, name: str, columns: Sequence[str], options: Mapping[str, Any]):
+        self.name, self.columns, self.options = name, columns, dict(options)
+        self.function, self.hooks = registry.rewards.get(name), registry.rewards.hooks(name)
+        self.named, self.required, self._takes_all = self._read_signature()
+
+    def __call__(self, lists: dict[str, Any], columns: Mapping[str, Any], texts: list[str]) -> list[Judged]:
+        """Returns the reward's judgement of each prediction. Raises ConfigError, NumericError, RewardError."""
+        absent = [name for name in self.required if name not in lists]
+        if absent:
+            raise ConfigError(f"reward '{self.name}' needs {', '.join(absent)}, which this batch lacks")
+        taken = self.named | set(columns) if self._takes_all else self.named
+        arguments = {name: value for name, value in lists.items() if name in taken}
+        try:
+            with blamed_on(f"reward '{self.name}'"):
+                returned = self.function(**(arguments | self.options))
+        except RewardError as error:
+            raise RewardError(f"{error} {self._first_broken(arguments, texts)}") from error.__cause__
+        if not isinstance(returned, list) or len(returned) != len(texts):
+            got = f"{len(returned)} values" if isinstance(returned, list) else f"a {type(returned).__name__}"
+            raise ConfigError(
+                f"reward '{self.name}' returned {got} for {len(texts)} predictions: expected a list with one "
+                "number, or one dict of numbers, for each"
+            )
+        return [self._judged(value, index, texts[index]) for index, value in enumerate(returned)]
+
+    def begin(self, text: str, row: dict) -> None:
+        """Calls the reward's `begin` with a prediction and its row, if it has one."""
+        if self.hooks.begin:
+            with blamed_on(f"reward '{self.name}'", f" in its begin() for {text[:80]!r}"):
+                self.hooks.begin(text, row)
+
+    def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any]) -> None:
+        """Calls the reward's `check` with all rows, if it has one."""
+        if check := self.hooks.check:
+            takes = {"places": places} if "places" in inspect.signature(check).parameters else {}
+            with blamed_on(f"reward '{self.name}'", " in its check()"):
+                check(rows, **takes)
+
+    def option_mistakes(self, key: str) -> list[str]:
+        """Returns the mistakes in the reward's options, which stand at `key` of the config."""
+        parameters = inspect.signature(self.function).parameters
+        known = {n: p.default for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+        mistakes = []
+        for name, value in self.options.items():
+            if name not in known:
+                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                mistakes.append(f"{key}.{name}: reward '{self.name}' has no such option{near}")
+            elif not _is_alike(value, known[name]):
+                like = f"a {type(known[name]).__name__} such as {known[name]!r}"
+                mistakes.append(f"{key}.{name}: got {value!r}, expected {like}")
+        return mistakes
+
+    def _read_signature(self) -> tuple[set[str], list[str], bool]:
+        """Returns the parameters, those of them without a default, and whether `**kwargs` takes every column."""
+        parameters = [p for p in inspect.signature(self.function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        available = {*_SUPPLIED, *self.columns}
+        if "extractor" in required and "extractor" not in available:
+            raise ConfigError(
+                f"reward '{self.name}' needs `extractor`, which would read a malformed text too: take `right`, "
+                "a bool for each prediction, or `prediction_answers` and `target_answers` (lib/rewards/__init__.py)"
+            )
+        missing = [f"'{name}'{did_you_mean(name, available)}" for name in required if name not in named & available]
+        if missing:
+            raise ConfigError(
+                f"reward '{self.name}' needs by name {', '.join(missing)} Nothing of that name can be given to "
+                f"it. Available: {', '.join(sorted(available))}"
+            )
+        return named, required, any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def _first_broken(self, arguments: dict[str, Any], texts: list[str]) -> str:
+        """Names the sample for which a reward that raised raises again when called with that sample alone."""
+        index, end = 0, time.monotonic() + _SEARCH_SECONDS
+        while len(texts) > 1 and index < len(texts) and time.monotonic() < end:
+            one = {name: each if callable(each) else each[index : index + 1] for name, each in arguments.items()}
+            try:
+                with blamed_on("it"):
+                    self.function(**(one | self.options))
+            except RewardError:
+                break
+            index += 1
+        if not texts:
+            return "when it was asked about nothing, to check reward.options"
+        if index == len(texts) or time.monotonic() >= end:
+            return f"for {len(texts)} samples together"
+        return f"for sample {index} of {len(texts)} ({texts[index][:80]!r})"
+
+    def _judged(self, value: Any, index: int, text: str) -> Judged:
+        if isinstance(value, Judged):
+            return replace(value, components=self._components(value.components, index, text))
+        return Judged(self._components(value, index, text))
+
+    def _components(self, value: Any, index: int, text: str) -> dict[str, float]:
+        parts = value if isinstance(value, Mapping) else {self.name: value}
+        for name, part in parts.items():
+            where = f"for sample {index}" + (f", component '{name}'" if parts is value else "")
+            wrong = f"reward '{self.name}' returned {part!r} {where} ({text[:80]!r}): expected a finite number"
+            if not isinstance(part, Real):
+                raise ConfigError(wrong)
+            if not _is_finite(part):
+                raise NumericError(wrong)
+        return {name: float(part) for name, part in parts.items()}
+
+
+class Judge:
+    """Joins rewards, a format, extractors and an equality by name, checked against the columns of a data set.
+
+    `reward` is a config's section (docs/config.md), `target_field` the column of the right answers, if there is one.
+    Raises ConfigError at construction for a parameter of the reward that nothing can fill, an option that it does not
+    have, a format that is paid for and not declared, or a package that the equality lacks.
+    """
+
+    def __init__(self, reward: Reward, columns: Sequence[str] = (), target_field: str | None = None):
+        for (key, *_), problem in reward.conflicts():
+            raise ConfigError(f"reward.{key}: {problem}")
+        self._weights = weights_of(reward.fn)
+        self.reward_name = " + ".join(self._weights)
+        self.columns = tuple(columns)
+        self.format, self.target_field = reward.format, target_field
+        self._extractor_name = reward.answer_extractor
+        in_place = "identity" if self.format != "free" else reward.answer_extractor
+        self._target_extractor_name = reward.target_extractor or in_place
+        self._overtime = Overtime(f"reward '{self.reward_name}'", reward.timeout_s)
+        self._extractor = registry.extractor_of_predictions(reward.answer_extractor)
+        self._target_extractor = registry.extractors.get(self._target_extractor_name)
+        self._matcher_name = reward.match
+        self._matcher = registry.matchers.get(reward.match)
+        by_name = isinstance(reward.fn, Mapping)
+        options: Mapping[str, Any] = reward.options if by_name else {str(reward.fn): reward.options}
+        self._rewards = [_Reward(name, self.columns, _own(options, name)) for name in self._weights]
+        self._check_options(options, by_name)
+        self._match("x + 1", "1 + x")  # finds a missing package now, not at the first answer
+
+    def __call__(
+        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None = None
+    ) -> list[Verdict]:
+        """Returns one `Verdict` per text, each written for the row of the data set, and the question, at its index.
+
+        Raises ConfigError for a missing column or for a return value of the wrong length or type, NumericError for a
+        reward that is not finite, RewardError where a reward, extractor or equality raises or takes too long.
+        """
+        for name, values in {"rows": rows, "questions": questions}.items():
+            if values is not None and len(values) != len(texts):
+                raise ValueError(f"{name}: {len(values)} values for {len(texts)} texts")
+        if not texts:
+            return []
+        try:
+            with self._overtime.watched():
+                return self._judge(list(texts), rows, questions)
+        except Overdue as error:
+            raise RewardError(f"{error} for {len(texts)} samples") from error
+
+    def _target_of(self, row: Mapping[str, Any]) -> Any:
+        return row[self.target_field] if self.target_field else ""
+
+    def _judge(
+        self, texts: list[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None
+    ) -> list[Verdict]:
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        read = [self._read(text, index) for index, text in enumerate(texts)]
+        answers = [answer for answer, _ in read]
+        golds = [text_of(self._target_of(row)) for row in rows]
+        gold_answers = [self._target_answer(gold, index) for index, gold in enumerate(golds)]
+        lists: dict[str, Any] = columns | {
+            "predictions": texts,
+            "completions": texts,
+            "targets": golds,
+            "rows": [dict(row) for row in rows],
+            "well_formed": [not malformed for _, malformed in read],
+            "prediction_answers": answers,
+            "target_answers": gold_answers,
+            "match": self._match,
+        }
+        if questions is not None:
+            lists["prompts"] = questions
+        same: list[bool | None] = [None] * len(texts)  # None: not compared yet, since formulae cost time
+        if any("right" in reward.named for reward in self._rewards):
+            lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
+        said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
+        return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
+
+    def answer_of(self, row: Mapping[str, Any]) -> str:
+        """Returns the right answer of a row, as extracted for comparison."""
+        return self._target_answer(text_of(self._target_of(row)), 0)
+
+    def secrets(self, row: Mapping[str, Any]) -> list[str]:
+        """Returns the right answer of a row, both as written and as extracted for comparison; [] where tests decide."""
+        return [text_of(self._target_of(row)), self.answer_of(row)] if self.target_field else []
+
+    def tells(self, text: str, row: Mapping[str, Any]) -> bool:
+        """Tells whether `text` gives away the right answer of a row, as a whole or by what extractors find in it.
+
+        Always False where tests decide.
+        """
+        if not self.target_field:
+            return False
+        answer = self.answer_of(row)
+        readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
+        return any(self._match(read(text), answer) for read in readers)
+
+    @property
+    def begin(self) -> Callable[[str, dict], None] | None:
+        """Returns a function that lets rewards begin judging a prediction and its row early; None if none can."""
+        able = [reward for reward in self._rewards if reward.hooks.begin]
+
+        def begin(text: str, row: dict) -> None:
+            for reward in able:
+                reward.begin(text, row)
+
+        return begin if able else None
+
+    def explain(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Returns what the rewards tell people about wrong predictions; {} where they tell nothing.
+
+        Only the first MOST_EXPLAINED predictions are explained.
+        """
+        told: list[dict[str, Any]] = [{} for _ in texts]
+        some = slice(MOST_EXPLAINED)
+        for reward in self._rewards:
+            if explain := reward.hooks.explain:
+                with blamed_on(f"reward '{reward.name}'", " in its explain()"):
+                    for known, new in zip(told, explain(texts[some], rows[some]), strict=False):
+                        known |= new
+        return told
+
+    @property
+    def functions(self) -> list[Callable]:
+        """Returns all callables in use: the rewards, their hooks, both extractors, the equality."""
+        hooks = (hook for reward in self._rewards for hook in filter(callable, vars(reward.hooks).values()))
+        rewards = (reward.function for reward in self._rewards)
+        return [*rewards, *hooks, self._extractor, self._target_extractor, self._matcher]
+
+    @property
+    def needs_targets(self) -> bool:
+        """Returns whether a reward compares with right answers."""
+        return any(not _NEEDS_TARGETS.isdisjoint(reward.required) for reward in self._rewards)
+
+    def check(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Any] = ()) -> None:
+        """Lets the rewards check all rows before training starts. Raises their ConfigError, or RewardError.
+
+        `places` says where each row stands, for messages; () counts rows from 1.
+        """
+        for check, reward in {each.hooks.check: each for each in self._rewards}.items():
+            if check is not None:
+                reward.check(rows, places or _numbered(rows))
+
+    def target_problem(self, row: Mapping[str, Any], place: Any, compares: bool = True) -> str:
+        """Returns why no prediction could ever match the target of a row; "" where one could.
+
+        With `compares` false any target will do. `place` says where the row stands, for messages. Raises ConfigError,
+        RewardError.
+        """
+        field = self.target_field
+        if row.get(field) is None:
+            near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
+            return f"'{field}' is empty" if field in row else f"column '{field}' is missing{near}"
+        if not compares:
+            return ""
+        try:
+            answer = self._target_answer(text_of(row[field]), place)
+        except ConfigError as error:
+            raise ConfigError(f"dataset.target_field: '{field}' of {place}: {error}") from error
+        if answer.strip():
+            return ""
+        return f"reward.target_extractor '{self._target_extractor_name}' finds none in {str(row[field])[:80]!r}"
+
+    def _check_options(self, options: Mapping[str, Any], by_name: bool) -> None:
+        """Raises ConfigError with all mistakes in `reward.options`.
+
+        Rewards check the values of their options themselves: they are called with empty lists.
+        """
+        mistakes = []
+        for name, own in options.items():
+            if name not in self._weights:
+                near = did_you_mean(name, self._weights) or f"; these are {', '.join(self._weights)}"
+                mistakes.append(f"reward.options.{name}: got this, expected the name of a reward of reward.fn{near}")
+            elif not isinstance(own, Mapping):
+                mistakes.append(
+                    f"reward.options.{name}: got {own!r}, expected options of the reward: {{option: value}}"
+                )
+        for reward in self._rewards:
+            mistakes += reward.option_mistakes(f"reward.options.{reward.name}" if by_name else "reward.options")
+        if mistakes:
+            raise ConfigError("\n".join(mistakes))
+        nothing = {name: [] for name in (*_SUPPLIED, *self.columns)} | {"match": self._match}
+        for reward in self._rewards:
+            if reward.options:
+                reward(nothing, {}, [])
+
+    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
+        """Combines what all rewards returned for a prediction into one verdict."""
+        answer, malformed = read
+        refusals = [each.malformed for each in said if each.malformed is not None]
+        if refusals:  # a single reward overrules the format; of several, any refusal counts
+            malformed = next(filter(None, refusals if len(said) == 1 else [malformed, *refusals]), "")
+            answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
+        about = "; ".join(filter(None, (each.about for each in said)))
+        if not all(each.scored for each in said):
+            return Verdict(0.0, {}, False, answer, False, about, malformed)
+        matches = [each.match for each in said if each.match is not None]
+        if matches:
+            match = all(matches)
+        else:
+            match = self._match(answer, gold) if same is None else same
+        components = self._summed(said, malformed) if len(said) > 1 else self._weighted(said[0], *self._weights)
+        return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
+
+    def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
+        """Returns the components of one reward, times its weight."""
+        return {part: self._weights[name] * value for part, value in judged.components.items()}
+
+    def _summed(self, said: Sequence[Judged], malformed: str) -> dict[str, float]:
+        """Returns the weighted components of several rewards, by reward; for a malformed text only those below zero.
+
+        A reward may not check the format that another requires: what it pays must not make up for a violation.
+        """
+        parts = {
+            name if part == name else f"{name}/{part}": value
+            for name, judged in zip(self._weights, said, strict=True)
+            for part, value in self._weighted(judged, name).items()
+        }
+        return {name: min(value, 0.0) for name, value in parts.items()} if malformed else parts
+
+    def _match(self, prediction: str, target: str) -> bool:
+        if not (prediction.strip() and target.strip()):
+            return False
+        with blamed_on(f"match '{self._matcher_name}'", f" for {prediction[:80]!r} and {target[:80]!r}"):
+            return bool(self._matcher(prediction, target))
+
+    def _read(self, text: str, index: int) -> tuple[str, str]:
+        """Returns the answer in a prediction, and why the text is malformed; at least one of the two is blank."""
+        inside, problem = answer_place(self.format, text)
+        if problem:
+            return "", problem
+        answer = self._extract(self._extractor, self._extractor_name, inside, index)
+        return answer, "" if answer.strip() or self.format != "free" else "no answer found"
+
+    def _target_answer(self, gold: str, whose: Any) -> str:
+        return self._extract(self._target_extractor, self._target_extractor_name, gold, whose)
+
+    def _extract(self, extractor: Callable[[str], str], name: str, text: str, whose: Any) -> str:
+        """Returns what an extractor finds in a text of `whose`: a sample's number, or the place of a row."""
+        whose = f"sample {whose}" if isinstance(whose, int) else whose
+        with blamed_on(f"extractor '{name}'", f" for {whose} ({text[:80]!r})"):
+            answer = extractor(text)
+        if not isinstance(answer, str):
+            raise ConfigError(
+                f"extractor '{name}' returned {answer!r} for {whose} ({text[:80]!r}): "
+                "expected a string, '' when nothing is found"
+            )
+        return answer
+
+
+def _own(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns the options of one reward; {} for anything that is not a mapping, which is reported later."""
+    return options[name] if isinstance(options.get(name), Mapping) else {}
+
+
+def _is_finite(number: Real) -> bool:
+    try:
+        return isfinite(number)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
+
+
+def _numbered(rows: Sequence[Any]) -> list[str]:
+    return [f"row {number}" for number in range(1, len(rows) + 1)]
+
+
+def _is_alike(value: Any, default: Any) -> bool:
+    """Tells whether an option's value has the type of its default; an integer passes for a float, anything for None."""
+    if isinstance(default, float):
+        return isinstance(value, Real) and not isinstance(value, bool)
+    return default is None or type(value) is type(default)
+
+
+def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: bool = True) -> tuple[Judge, Splits]:
+    """Returns the judge for a data set, and those of its rows that have a right answer in the column `target`.
+
+    With `compares`, the answer must be comparable even if no reward compares with it. Raises ConfigError, RewardError.
+    """
+    whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
+    judge = Judge(reward, list(whole), target)
+    if judge.needs_targets and not target:
+        raise ConfigError(
+            f"dataset.target_field: reward '{judge.reward_name}' compares with right answers; name their column"
+        )
+    if target:
+        compares = compares or judge.needs_targets
+        splits = with_targets(splits, lambda row, place: judge.target_problem(row, place, compares))
+    judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
+    return judge, splits
+
+
+def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:
+    """Returns `judge` as a reward function for TRL's trainers; its `__name__`, the reward's, heads TRL's metrics.
+
+    Raises ConfigError if the right answers are in no column of the judge's data set.
+    """
+    target = judge.target_field
+    if target not in judge.columns and (target or judge.needs_targets):
+        raise ConfigError(
+            f"target_field: got {target!r}, expected a column of the data set{did_you_mean(target, judge.columns)} "
+            f"Columns: {', '.join(judge.columns)}"
+        )
+
+    def reward(prompts, completions, completion_ids=None, **columns) -> list[float | None]:
+        if target and target not in columns:
+            raise ConfigError(f"target column '{target}' was not passed by TRL; it passed {', '.join(columns)}")
+        known = [name for name in judge.columns if name in columns]  # TRL adds its own state
+        rows = [{name: columns[name][index] for name in known} for index in range(len(completions))]
+        verdicts = judge([text_of(completion) for completion in completions], rows, prompts)
+        return [verdict.reward if verdict.scored else None for verdict in verdicts]  # TRL leaves None out, too
+
+    reward.__name__ = "+".join(name.rpartition(".")[2] for name in judge.reward_name.split(" + "))
+    return reward
