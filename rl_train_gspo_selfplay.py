@@ -41,7 +41,7 @@ def main() -> int:
     prepare(config)
     from lib.ask import ask  # torch is imported once the config is valid
     from lib.gspo import GspoRun
-    from lib.preview import preview_selfplay
+    from lib.play_preview import preview_selfplay
     from lib.remote import check_keys
     from lib.task import load_chat_task
 

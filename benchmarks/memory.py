@@ -31,7 +31,7 @@ import yaml
 from lib import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
 from lib.config import FromScratch, ScoreConfig, load
 from lib.estimate import GIB
-from lib.model import load_skeleton
+from lib.loading import load_skeleton
 from lib.preview import needs_of_tree
 from lib.prompts import CorrectionPrompts
 from lib.scratch import build

@@ -38,7 +38,8 @@ scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: formula, programs, tags; and the judge that calls them
 logits        what a model does around its output layer, measured
 llama         the forward of the Llama family, written out
-model         a frozen base, one LoRA adapter, and the log-probs of tokens under it
+loading       a frozen base and one LoRA adapter on it, by plain transformers or Unsloth
+policy        both, and the log-probs of tokens under them
 decoder       keys and values of many rows in one slab, and the forward that extends them
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
@@ -79,6 +80,7 @@ recipe        what a config of self-play comes to: its loss, and what to know be
 gspo          the steps of self-play: play, assist, credit, update, refresh
 estimate      the memory that a run will need
 preview       what a run would do, without training
+play_preview  the same for self-play
 ask           some rows of self-play answered, helped and judged, without training
 sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold
 sweeps        the jobs of a sweep: planned, started, recorded; the result of each run

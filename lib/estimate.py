@@ -15,8 +15,9 @@ from lib.decoder import bytes_per_token
 from lib.evaluation import ROWS_AT_ONCE
 from lib.head import CHUNK_ELEMENTS
 from lib.llama import FAMILY
+from lib.loading import adapted_layers
 from lib.memory import container_room
-from lib.model import adapted_layers, attends_to_everything
+from lib.policy import attends_to_everything
 
 GIB = 2**30
 PYTHON = 0.46 * GIB  # resident with the packages of train.py and the smallest of models, on a CPU

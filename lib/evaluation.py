@@ -31,7 +31,7 @@ from lib.config import Eval
 from lib.distributed import collect, highest, share
 from lib.errors import Left
 from lib.interrupts import give_way
-from lib.model import Policy
+from lib.policy import Policy
 from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
 from lib.rewards.judge import Judge

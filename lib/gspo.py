@@ -20,7 +20,7 @@ from lib.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
-from lib.ledger import group_numbers, means_of, numbers_of, opponent_text, texts_of, updates_in_one
+from lib.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.losses import overlong_penalty
 from lib.plan import Work, stage_of, work_of_selfplay
 from lib.prompts import Prompt
@@ -37,6 +37,8 @@ from lib.selfplay import (
     ServerOpponent,
     SnapshotOpponent,
     describe,
+    group_numbers,
+    opponent_text,
     play,
     played_reward,
 )

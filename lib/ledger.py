@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from math import isfinite
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import Any
 
 from lib.config import Thinking
 from lib.parsing import split_reasoning
 from lib.prompts import question_of
-from lib.selfplay import Game
 from lib.stats import percentiles
 from lib.tree import Answer, Group, paths
 
@@ -59,17 +58,6 @@ def _text_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def opponent_text(game: Game) -> dict[str, Any]:
-    """Returns what the opponent wrote, or why there is nothing."""
-    theirs = game.opponent
-    said = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
-    verdict = {"match": theirs.verdict.match, "reward": theirs.verdict.components} if theirs.verdict else {}
-    if theirs.verdict and theirs.verdict.malformed:
-        verdict["malformed"] = theirs.verdict.malformed
-    cut = {} if theirs.finished else {"finished": False}
-    return {"who": "opponent", "prompt": game.group.prompt.question, **said, **verdict, **cut}
-
-
 def numbers_of(
     answer: Answer, thinking: Thinking | None = None, tokenizer: Any = None
 ) -> dict[str, float | bool | None]:
@@ -89,21 +77,6 @@ def numbers_of(
         tokens = len(tokenizer(reasoning, add_special_tokens=False)["input_ids"])
         numbers |= {"thinking_tokens": float(tokens), "thinking_unclosed": float(not ended)}
     return numbers
-
-
-def group_numbers(game: Game, rewards: list[float]) -> dict[str, float | None]:
-    """Returns the metrics of a prompt; `rewards` are those that are trained on, games included, and may be empty."""
-    mine, theirs = game.result
-    is_game = mine is not None and theirs is not None
-    return {
-        "reward_std": pstdev(rewards) if rewards else 0.0,
-        "equal_groups": float(len(set(rewards)) <= 1),
-        "solved": float(any(game.group.matches)),
-        "opponent_acc": None if theirs is None else float(theirs),
-        "opponent_truncated": None if theirs is None else float(not game.opponent.finished),
-        "wins": float(mine and not theirs) if is_game else None,
-        "losses": float(theirs and not mine) if is_game else None,
-    }
 
 
 def updates_in_one(updates: list[dict]) -> dict[str, float]:

@@ -11,10 +11,11 @@ from lib.chats import PLAIN, as_message, switch_thinking
 from lib.config import CollectConfig, Thinking
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
+from lib.loading import load_base, load_skeleton, start_backend
 from lib.merging import put_on
-from lib.model import Policy, load_base, load_skeleton, start_backend, stop_ids
 from lib.outside import Outside
 from lib.parsing import native_calls, opening_of, split_reasoning
+from lib.policy import Policy, stop_ids
 
 GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests
 PROBE = "REMATCH PROBE"

@@ -5,26 +5,22 @@ from statistics import median
 
 import torch
 
-from lib.config import Eval, ScoreConfig, SelfPlayConfig, dump
+from lib.config import Eval, ScoreConfig, dump
 from lib.console import Screen
-from lib.estimate import Needs, load_of_groups, load_of_tree, needs_of, shares_prompts
-from lib.generators.openai import address
+from lib.estimate import Needs, load_of_tree, needs_of, shares_prompts
 from lib.generators.protocol import Completion
-from lib.model import load_skeleton
-from lib.plan import Ahead, Held, ahead, stage_of, stages_of, told, work_of_score, work_of_selfplay
-from lib.prompts import ChatRenderer, CorrectionPrompts, chat_of, filled, question_of, with_last_said
-from lib.recipe import notes_on, recipe_of
+from lib.loading import load_skeleton
+from lib.plan import Ahead, Held, ahead, stages_of, told, work_of_score
+from lib.prompts import CorrectionPrompts
 from lib.score import kl_weights
-from lib.selfplay import describe
 from lib.stats import percentiles
-from lib.task import chat_renderer, fitting, fitting_chats, load_data
+from lib.task import fitting, load_data
 
 LENGTHS = 1000  # rows whose prompts are measured
 
 
 def preview(config: ScoreConfig) -> None:
     """Prints everything that `--dry-run` shows. Loads data and tokenizer, but no weights."""
-    screen = Screen()
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
     prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
@@ -39,71 +35,16 @@ def preview(config: ScoreConfig) -> None:
         "tokens": _lengths(lengths),
         "memory, estimated": "\n".join(needs_of_tree(skeleton, config, prompts, lengths, len(test)).lines()),
     }
-    _show(parts, screen)
+    show(parts)
 
 
-def preview_selfplay(config: SelfPlayConfig) -> None:
-    """Prints the same for self-play; sends no request to a server."""
+def show(parts: dict[str, str]) -> None:
+    """Prints titled parts."""
     screen = Screen()
-    splits, _ = load_data(config)
-    skeleton, tokenizer = load_skeleton(config.model)
-    prompts = chat_renderer(config, tokenizer)
-    train, test, selection, notes = fitting_chats(splits, prompts, config)
-    held, before = Held(len(test), len(selection)), ahead([stage_of(config, len(train))], config.eval)
-    prompt = round(median(len(prompts.ids(chat_of(row, config.prompts))) for row in train[:LENGTHS]))
-    load = load_of_groups(config, shares_prompts(skeleton), prompt, len(test))
-    parts = {
-        "config, resolved": dump(config).rstrip(),
-        "data": "\n".join([splits.source, *notes, *notes_on(config)]),
-        "one example": _example_of_chat(train[0], prompts, config),
-        "plan": "\n".join(_plan_of_selfplay(config, before, held, len(train))),
-        "memory, estimated": "\n".join(needs_of(skeleton, config, load).lines()),
-    }
-    _show(parts, screen)
-
-
-def _show(parts: dict[str, str], screen: Screen) -> None:
     for title, text in parts.items():
         screen.heading(title)
         screen.say(text)
     screen.heading("nothing was trained: this was a dry run")
-
-
-def _example_of_chat(row: dict, prompts: ChatRenderer, config: SelfPlayConfig) -> str:
-    """Returns a prompt as the model reads it and, if there is a teacher, the one with a hint."""
-    messages = chat_of(row, config.prompts)
-    ids = prompts.ids(messages)
-    lines = [f"[prompt: {len(ids)} tokens, masked]", prompts.tokenizer.decode(ids)]
-    lines.append(f">>> an answer, at most {config.generation.most_tokens} tokens <<<")
-    if config.teacher:
-        values = {**row, "question": question_of(messages), "hint": "(THE HINT)"}
-        hinted = with_last_said(messages, filled(config.prompts.hinted, values, "prompts.hinted"))
-        lines += ["[the prompt of a retry, masked]", prompts.tokenizer.decode(prompts.ids(hinted))]
-    return "\n".join(lines)
-
-
-def _plan_of_selfplay(config: SelfPlayConfig, before: Ahead, held: Held, train_rows: int) -> Iterator[str]:
-    train, recipe = config.train, recipe_of(config)
-    yield told(work_of_selfplay(config, before, held, train_rows))
-    yield f"evaluation before and after training: {_evaluated(config.eval, held)}"
-    yield (
-        f"{before.stages[0].steps} steps of {train.batch_size} prompts x {train.group_size} answers, "
-        f"{train.minibatches * train.passes} optimizer steps in each"
-    )
-    yield (
-        f"{train.loss}: ratio by {recipe.ratio.replace('_', ' ')}, clip -{recipe.clip[0]:g} +{recipe.clip[1]:g}, "
-        f"advantage {recipe.advantage}, length norm {recipe.length_norm}, KL weight {train.beta:g}"
-    )
-    if config.opponent:
-        yield describe(config.opponent)
-    if config.teacher:
-        hint = config.teacher.hint
-        yield (
-            f"teacher: {config.teacher.endpoint.model} at {address(config.teacher.endpoint)}; hints where nobody "
-            f"solved a prompt (probability {hint.neither:g}) or the opponent alone did ({hint.opponent_only:g}), "
-            f"{hint.train.replace('_', ' ')}; solutions with probability {config.teacher.solve.probability:g}"
-        )
-    yield f"run directory {config.run_dir}"
 
 
 def _example(row: dict, prompts: CorrectionPrompts, config: ScoreConfig) -> str:
@@ -139,7 +80,7 @@ def _example(row: dict, prompts: CorrectionPrompts, config: ScoreConfig) -> str:
 def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
     train, tree = config.train, config.train.attempts_per_prompt
     yield told(work_of_score(config, before, held))
-    yield f"evaluation before training: {_evaluated(config.eval, held)}"
+    yield f"evaluation before training: {evaluated(config.eval, held)}"
     for stage in before.stages:
         later = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
@@ -155,7 +96,7 @@ def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
     yield f"run directory {config.run_dir}"
 
 
-def _evaluated(settings: Eval, held: Held) -> str:
+def evaluated(settings: Eval, held: Held) -> str:
     """Describes the size of an evaluation."""
     reported, samples = min(held.reported, settings.max_examples), settings.samples_per_prompt
     greedy = f", and one greedy to each of the {reported}" if len(settings.passes("pretrain")) > 1 else ""

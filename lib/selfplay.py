@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import exp
+from statistics import pstdev
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn
-from lib.model import Policy
+from lib.policy import Policy
 from lib.prompts import ChatRenderer, Prompt
 from lib.remote import Remote
 from lib.reply_cache import key_of, seed_of
@@ -290,3 +291,29 @@ def describe(opponent: Opponent) -> str:
         "additive": "its reward is subtracted",
     }[opponent.use]
     return f"opponent: {who}; {use}"
+
+
+def opponent_text(game: Game) -> dict[str, Any]:
+    """Returns what the opponent wrote, or why there is nothing."""
+    theirs = game.opponent
+    said = {"text": theirs.text, "error": theirs.error} if theirs.error else {"text": theirs.text}
+    verdict = {"match": theirs.verdict.match, "reward": theirs.verdict.components} if theirs.verdict else {}
+    if theirs.verdict and theirs.verdict.malformed:
+        verdict["malformed"] = theirs.verdict.malformed
+    cut = {} if theirs.finished else {"finished": False}
+    return {"who": "opponent", "prompt": game.group.prompt.question, **said, **verdict, **cut}
+
+
+def group_numbers(game: Game, rewards: list[float]) -> dict[str, float | None]:
+    """Returns the metrics of a prompt; `rewards` are those that are trained on, games included, and may be empty."""
+    mine, theirs = game.result
+    is_game = mine is not None and theirs is not None
+    return {
+        "reward_std": pstdev(rewards) if rewards else 0.0,
+        "equal_groups": float(len(set(rewards)) <= 1),
+        "solved": float(any(game.group.matches)),
+        "opponent_acc": None if theirs is None else float(theirs),
+        "opponent_truncated": None if theirs is None else float(not game.opponent.finished),
+        "wins": float(mine and not theirs) if is_game else None,
+        "losses": float(theirs and not mine) if is_game else None,
+    }

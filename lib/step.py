@@ -14,7 +14,7 @@ from lib.config import Optimizer, RLConfig
 from lib.distributed import sum_gradients
 from lib.errors import ConfigError, NumericError, OutOfMemory
 from lib.memory import one_error
-from lib.model import Policy
+from lib.policy import Policy
 
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps

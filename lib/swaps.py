@@ -29,7 +29,7 @@ from lib import stats
 from lib.distributed import collect
 from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators.protocol import Completion
-from lib.model import Policy
+from lib.policy import Policy
 from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of
 from lib.rewards.judge import Judge, Verdict

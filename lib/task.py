@@ -8,7 +8,8 @@ from lib.chats import system_notes, text_of
 from lib.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.data import Place, Splits, load_splits, parted
 from lib.errors import ConfigError
-from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
+from lib.loading import attach_lora, load_base, start_backend
+from lib.policy import Policy, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.registry import did_you_mean

@@ -18,7 +18,7 @@ from lib.errors import OutOfMemory
 from lib.generators import native
 from lib.generators.protocol import Completion, TreePath, Turn
 from lib.memory import one_error
-from lib.model import Policy
+from lib.policy import Policy
 from lib.prompts import Prompt
 from lib.rewards.judge import Judge, Verdict
 

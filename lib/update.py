@@ -11,7 +11,7 @@ from lib.config import SamplerCorrection
 from lib.credit import Credit
 from lib.distributed import collect, total
 from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
-from lib.model import Policy
+from lib.policy import Policy
 from lib.tree import Group, nodes
 
 SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from lib.config import FromScratch, Generation, Lora, Model
-from lib.model import Inputs, Policy, attach_lora
+from lib.loading import attach_lora
+from lib.policy import Inputs, Policy
 from lib.scratch import build, build_tokenizer
 
 torch.set_num_threads(1)

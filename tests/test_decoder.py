@@ -18,7 +18,8 @@ from lib.errors import NumericError
 from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
-from lib.model import Policy, attach_lora
+from lib.loading import attach_lora
+from lib.policy import Policy
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30]]
 RETRY = [3, 17, 4]

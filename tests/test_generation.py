@@ -2,11 +2,11 @@ import pytest
 import torch
 from conftest import after
 
-from lib import model as module
+from lib import policy as policies
 from lib.generators import native
 from lib.generators.native import Decoding, generate, left_padded
 from lib.generators.protocol import Turn
-from lib.model import stop_ids
+from lib.policy import stop_ids
 
 PROMPTS = ["1", "<|user|>12+3=?<|im_end|><|assistant|>", "a b c d", "0123456789"]
 NOTHING = frozenset([-1])
@@ -16,7 +16,7 @@ NOTHING = frozenset([-1])
 def way(request, monkeypatch):
     """Everything here holds for both ways to decode."""
     if request.param == "by batches":
-        monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+        monkeypatch.setattr(policies, "attends_to_everything", lambda model: False)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.head import product
 from lib.llama import FAMILY, Llama, Merged, attend_within
-from lib.model import Inputs, Policy
+from lib.policy import Inputs, Policy
 
 SHAPE = {
     "vocab_size": 40, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,

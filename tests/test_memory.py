@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lib import model
+from lib import loading
 from lib.config import Model
 from lib.errors import OutOfMemory, run_script
 from lib.memory import container_room, one_error
@@ -39,9 +39,9 @@ def test_a_script_ends_with_a_sentence_and_its_exit_code(fail, capsys):
 
 
 def test_a_model_that_does_not_fit_is_not_taken_for_one_that_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setattr(model, "_load_plain", lambda config: too_much())
+    monkeypatch.setattr(loading, "_load_plain", lambda config: too_much())
     with pytest.raises(OutOfMemory, match=r"does not fit into memory .*; use a smaller model"):
-        model.load_base(Model(name=str(tmp_path), backend="plain"), "plain")
+        loading.load_base(Model(name=str(tmp_path), backend="plain"), "plain")
 
 
 @pytest.mark.parametrize(

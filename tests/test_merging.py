@@ -22,8 +22,9 @@ from lib.errors import ConfigError
 from lib.fingerprints import of_model
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
+from lib.loading import attach_lora, load_base, load_skeleton
 from lib.merging import merged, put_on, write_merged
-from lib.model import Policy, attach_lora, load_base, load_skeleton
+from lib.policy import Policy
 from lib.scratch import build
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}

@@ -9,15 +9,16 @@ from conftest import SCRATCH, TEMPLATE, inputs_of, long
 from helpers.architectures import built
 from peft.tuners.lora import Linear
 
-from lib import model as module
+from lib import policy as policies
 from lib.adapters import save_adapter
 from lib.config import FromScratch, Lora, Model
 from lib.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.head import Head
+from lib.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
 from lib.losses import kl_per_token
-from lib.model import Policy, adapted_layers, attach_lora, load_base, load_skeleton, start_backend
+from lib.policy import Policy
 from lib.scratch import build
 
 ROOT = Path(__file__).parent.parent
@@ -300,7 +301,7 @@ def test_a_bfloat16_base_is_not_merged(make_policy, kind):
 @pytest.mark.parametrize("masks", [True, False])
 def test_reference_mode_around_sampling_samples_from_the_base(make_policy, monkeypatch, masks):
     if not masks:
-        monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+        monkeypatch.setattr(policies, "attends_to_everything", lambda model: False)
     policy, base = make_policy(moved=0.3), make_policy()
     before = base_weights(policy)
     with policy.reference_mode():
@@ -493,7 +494,7 @@ def test_the_head_knows_what_an_architecture_does_to_its_logits(kind, scale, sof
 
 def test_bfloat16_logits_are_not_what_a_token_is_drawn_by(make_policy, monkeypatch):
     """The model's own forward rounds them; the head sums in float32, with or without a slab."""
-    monkeypatch.setattr(module, "attends_to_everything", lambda model: False)
+    monkeypatch.setattr(policies, "attends_to_everything", lambda model: False)
     policy = make_policy()
     policy.language_model.to(torch.bfloat16)
     ids = torch.tensor(ROWS[:1])

@@ -11,7 +11,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from lib import swaps
 from lib.config import Generation, Lora, Model, Prompts
 from lib.evaluation import evaluate
-from lib.model import Policy, attach_lora
+from lib.loading import attach_lora
+from lib.policy import Policy
 from lib.prompts import CorrectionPrompts
 from lib.registry import register_extractor
 from lib.tree import Sampling, sample

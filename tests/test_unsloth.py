@@ -74,7 +74,8 @@ def sampled(kind):
     from lib.config import FromScratch, Lora, Model
     from lib.generators.native import Decoding, generate
     from lib.generators.protocol import Turn
-    from lib.model import Policy, attach_lora, load_base
+    from lib.loading import attach_lora, load_base
+    from lib.policy import Policy
     from lib.scratch import build
 
     window = {"sliding_window": 6} if kind == "mistral" else {}

@@ -29,7 +29,7 @@ from lib.decoder import Decoder, affordable_rows
 from lib.errors import NumericError
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.interrupts import give_way
-from lib.model import Policy
+from lib.policy import Policy
 
 ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted
 SMALL_VOCABULARY = 512  # up to this size one pass is quicker than two

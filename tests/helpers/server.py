@@ -230,7 +230,8 @@ class Speaker:
 
         from lib.adapters import load_adapter
         from lib.config import Lora, Model
-        from lib.model import Policy, attach_lora, load_base, start_backend, stop_ids
+        from lib.loading import attach_lora, load_base, start_backend
+        from lib.policy import Policy, stop_ids
 
         torch.set_num_threads(1)
         config = Model(name=str(model_dir), backend="plain")

@@ -1,0 +1,318 @@
+"""Loads a frozen base and attaches one LoRA adapter, by plain transformers or Unsloth.
+
+Heavy packages are imported inside functions, because Unsloth must come before transformers, trl and peft.
+"""
+
+import contextlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from lib.adapters import base_named
+from lib.config import Lora, Model
+from lib.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
+from lib.hub import offline_unless_reachable
+from lib.memory import one_error
+from lib.merging import KEY, merge_saved
+from lib.registry import did_you_mean
+from lib.runlog import ADAPTER_CONFIG, adapter_in
+
+logger = logging.getLogger(__name__)
+
+VOCABULARIES = (  # every tokenizer has at least one of these files
+    "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenization_*.py",
+)  # fmt: skip
+WIDTH_4_BITS = 64
+
+
+def start_backend(config: Model) -> str:
+    """Imports what must be imported first, and returns the backend in use: "unsloth" or "plain"."""
+    backend = config.backend
+    if backend == "auto":
+        backend = "unsloth" if torch.cuda.is_available() else "plain"
+    if backend == "unsloth":
+        # a folder per process: several processes writing one compile cache race
+        os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
+        try:
+            import unsloth  # noqa: F401
+        except ImportError as error:
+            how = "-r requirements.txt" if torch.cuda.is_available() else "--no-deps"
+            told = f"unsloth could not be imported ({error}); pip install {how} -r requirements-unsloth.txt"
+            if config.backend == "unsloth":
+                raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
+            backend = "plain"
+            if os.environ.get("RANK", "0") == "0":  # one process logs for all
+                logger.warning("model.backend: auto uses plain transformers: %s to train faster with less memory", told)
+    if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    from transformers.utils import logging as chatter
+
+    chatter.set_verbosity_error()
+    chatter.disable_progress_bar()
+    return backend
+
+
+def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
+    """Loads the frozen base model and its tokenizer. Raises ConfigError with the reason if it cannot be loaded."""
+    loader = _load_unsloth if backend == "unsloth" else _load_plain
+    _check_folders(config)
+    with _explained(config):
+        model, tokenizer = loader(config)
+    if config.adapter:
+        model = merge_saved(model, Path(config.adapter), config.name)
+    if config.load_in_4bit:
+        _try_4_bits(model)
+    _without_dropout(model)
+    return model, _with_template(tokenizer, config)
+
+
+def _without_dropout(model: nn.Module) -> None:
+    """Sets every dropout rate to zero: dropout would give the KL a noise floor and the two passes different masks.
+
+    Models keep their rates in modules, in their config, and in attributes of their layers, such as `attention_dropout`.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        for holder in (module, getattr(module, "config", None)):
+            for name, rate in vars(holder).items() if holder else ():
+                if isinstance(rate, float) and ("dropout" in name or name.endswith("pdrop")):
+                    setattr(holder, name, 0.0)
+
+
+def load_skeleton(config: Model) -> tuple[nn.Module, object]:
+    """Loads the architecture, without weights (on the meta device), and the tokenizer, for estimates.
+
+    Raises ConfigError as `load_base` does.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    _check_folders(config)
+    with _explained(config):
+        tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
+        architecture = AutoConfig.from_pretrained(config.name, **shared)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(architecture, trust_remote_code=config.trust_remote_code)
+    return model, _with_template(tokenizer, config)
+
+
+def adapted_layers(model: nn.Module, lora: Lora) -> list[nn.Linear]:
+    """Returns the linear layers of `model` that an adapter would be attached to."""
+    head = model.get_output_embeddings()
+    linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
+    if isinstance(lora.targets, list):
+        linears = [(name, m) for name, m in linears if any(_is_target(name, each) for each in lora.targets)]
+    return [module for _, module in linears]
+
+
+def _check_folders(config: Model) -> None:
+    """Raises ConfigError for folders that do not hold what their keys say.
+
+    These are an adapter as model.name, which transformers would silently apply to its base; a run; and a model without
+    a vocabulary, for which transformers would make an empty tokenizer.
+    """
+    if config.adapter:
+        adapter_in(Path(config.adapter), KEY)
+    folder = Path(config.name)
+    if (folder / ADAPTER_CONFIG).exists():
+        base = base_named(folder)
+        both = f"model.name={base} model.adapter={config.name}"
+        raise ConfigError(
+            f"model.name: '{config.name}' is an adapter of {base}: give {both}, or merge it: python evaluate.py "
+            f"--config CONFIG {both} --merge OUT, then model.name=OUT"
+        )
+    inside = [folder / name for name in ("final", "best") if (folder / name).is_dir()]
+    if inside and not (folder / "config.json").exists():
+        raise ConfigError(f"model.name: '{config.name}' is a run: give {' or '.join(map(str, inside))}")
+    if (folder / "config.json").exists() and not any(any(folder.glob(name)) for name in VOCABULARIES):
+        raise ConfigError(
+            f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
+            "tokenizer's files of the model that it was made from, or have save_pretrained write them there"
+        )
+
+
+def _try_4_bits(model: nn.Module) -> None:
+    """Raises ConfigError if a 4-bit model fails to run: its kernels need widths that are multiples of WIDTH_4_BITS."""
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    try:
+        with torch.no_grad():
+            model(input_ids=ids)
+    except (AssertionError, RuntimeError, ValueError, NotImplementedError) as error:
+        if is_out_of_memory(error):
+            raise
+        widths = {
+            (module.in_features, module.out_features) for module in model.modules() if hasattr(module, "in_features")
+        }
+        odd = sorted(pair for pair in widths if any(width % WIDTH_4_BITS for width in pair))
+        shown = f", and layers of {odd[0][0]} to {odd[0][1]} numbers are none" if odd else ""
+        raise ConfigError(
+            f"model.load_in_4bit: this model does not work in 4 bits here ({first_line(error)}): widths have to be "
+            f"multiples of {WIDTH_4_BITS}{shown}; set model.load_in_4bit=false"
+        ) from error
+
+
+@contextlib.contextmanager
+def _explained(config: Model) -> Iterator[None]:
+    """Turns the loaders' errors into one sentence, and goes offline within seconds if the Hub does not answer."""
+    from safetensors import SafetensorError
+
+    is_local = Path(config.name).exists()
+    with contextlib.nullcontext(True) if is_local else offline_unless_reachable() as online:
+        try:
+            with one_error():
+                yield
+        except torch.OutOfMemoryError as error:
+            raise OutOfMemory(
+                f"model.name: '{config.name}' does not fit into memory ({first_line(error)}); use a "
+                "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
+            ) from error
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            offline = "not a local folder, and the Hugging Face Hub cannot be reached"
+            reason = first_line(error) if online else offline
+            raise ConfigError(
+                f"model.name: '{config.name}' could not be loaded ({reason}); give model.name=PATH of a local model "
+                "folder, or connect to the Hub"
+            ) from error
+
+
+def _with_template(tokenizer: Any, config: Model) -> Any:
+    """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
+    if config.chat_template:
+        tokenizer.chat_template = _template_text(config.chat_template)
+    elif config.adapter and (own := Path(config.adapter) / "chat_template.jinja").is_file():
+        tokenizer.chat_template = own.read_text(encoding="utf-8")  # the template that the adapter was trained with
+    if not tokenizer.chat_template:
+        raise ConfigError(
+            f"model.chat_template: the tokenizer of '{config.name}' has none; give one as Jinja text or as a file"
+        )
+    if tokenizer.pad_token_id is None:  # masks go by length, so any existing id will do; none is added
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _dtype(config: Model) -> torch.dtype:
+    if config.dtype != "auto":
+        return getattr(torch, config.dtype)
+    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if has_bfloat16 else torch.float32
+
+
+def _template_text(template: str) -> str:
+    path = Path(template)
+    is_file = "\n" not in template and "{" not in template
+    if is_file and not path.is_file():
+        raise ConfigError(f"model.chat_template: '{template}' is neither a file nor Jinja text; give one of the two")
+    return path.read_text(encoding="utf-8") if is_file else template
+
+
+def _load_plain(config: Model) -> tuple[nn.Module, object]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+    shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
+    tokenizer = AutoTokenizer.from_pretrained(config.name, **shared)
+    dtype = _dtype(config)
+    if config.load_in_4bit:
+        shared["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+        )
+    if config.attn_implementation:
+        shared["attn_implementation"] = config.attn_implementation
+    device = {"": int(os.environ.get("LOCAL_RANK", 0))} if torch.cuda.is_available() else None
+    model = AutoModelForCausalLM.from_pretrained(config.name, dtype=dtype, device_map=device, **shared)
+    return model, tokenizer
+
+
+def _load_unsloth(config: Model) -> tuple[nn.Module, object]:
+    from unsloth import FastLanguageModel
+
+    return FastLanguageModel.from_pretrained(
+        model_name=config.name,
+        max_seq_length=config.max_seq_length,
+        dtype=_dtype(config),
+        load_in_4bit=config.load_in_4bit,
+        revision=config.revision,
+        trust_remote_code=config.trust_remote_code,
+        use_gradient_checkpointing=config.gradient_checkpointing,  # not "unsloth": host offload stalls some machines
+    )
+
+
+def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: int) -> nn.Module:
+    """Attaches one trainable LoRA adapter to `base`, equal for equal seeds whatever the backend.
+
+    Raises ConfigError if a target cannot take it.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    _refuse_unknown(targets, base, config)
+    try:
+        if backend == "unsloth":
+            from unsloth import FastLanguageModel
+
+            model = FastLanguageModel.get_peft_model(
+                base,
+                r=lora.r,
+                lora_alpha=lora.alpha,
+                target_modules=targets,
+                lora_dropout=0,
+                bias="none",
+                use_gradient_checkpointing=config.gradient_checkpointing,
+                random_state=seed,
+                max_seq_length=config.max_seq_length,
+            )
+        else:
+            settings = {"r": lora.r, "lora_alpha": lora.alpha, "target_modules": targets, "lora_dropout": 0.0}
+            model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
+    except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
+        raise ConfigError(
+            f"lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name some of its linear "
+            f"layers{'' if targets == 'all-linear' else ', or set lora.targets=all-linear'}"
+        ) from error
+    if backend == "plain" and config.gradient_checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.enable_input_require_grads()
+    _initialise(model, seed)
+    return model
+
+
+def _is_target(layer: str, target: str) -> bool:
+    """Tells whether `target` selects `layer`, by peft's rule: it is the whole name, or its end after a dot."""
+    return layer == target or layer.endswith(f".{target}")
+
+
+def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
+    """Raises ConfigError unless every target is a layer: peft silently skips a misspelt one if another one fits.
+
+    Also raises it for the output layer.
+    """
+    layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
+    output = {name for name, module in base.named_modules() if module is base.get_output_embeddings()}
+    ends = {name.rpartition(".")[2] for name in layers}
+    for target in targets if isinstance(targets, list) else []:
+        if not any(_is_target(name, target) for name in layers):
+            raise ConfigError(
+                f"lora.targets: '{target}' is no linear layer of '{config.name}'{did_you_mean(target, ends)} "
+                f"It has: {', '.join(sorted(ends))}; or set lora.targets=all-linear"
+            )
+        if any(_is_target(name, target) for name in output):
+            raise ConfigError(
+                f"lora.targets: '{target}' is the output layer, which stays frozen: that is what lets log-probs be "
+                "computed without keeping the logits; remove it"
+            )
+
+
+def _initialise(model: nn.Module, seed: int) -> None:
+    """Draws LoRA's own initialisation from a local generator: the global one differs between the two loaders."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in sorted(model.named_parameters()):
+        if "lora_A" in name:
+            bound = parameter.shape[1] ** -0.5  # kaiming_uniform with a = sqrt(5)
+            values = torch.rand(parameter.shape, generator=generator) * (2 * bound) - bound
+            parameter.data.copy_(values)
