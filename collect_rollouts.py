@@ -17,7 +17,7 @@ Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 the 
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -35,16 +35,16 @@ from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.chats import system_notes, text_of
-from lib.config import CollectConfig, SFTDataset, dump, load, parser
-from lib.console import Screen
+from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
+from lib.core.console import Screen
+from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
+from lib.core.interrupts import Interrupts
+from lib.core.killable import in_daemon_thread
+from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.data import load_splits
-from lib.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.generators.openai import RemoteModel, address
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.hub import upload
-from lib.interrupts import Interrupts
-from lib.killable import in_daemon_thread
-from lib.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.progress import CollectionProgress
 from lib.prompts import chat_columns, chat_of
 from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of

@@ -29,7 +29,7 @@ disk.
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -46,10 +46,10 @@ from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib import paired
-from lib.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
-from lib.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
-from lib.errors import FINISHED, ConfigError, run_script
-from lib.registry import matchers
+from lib.core.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
+from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
+from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.core.registry import matchers
 from lib.rewards.judge import prepare
 from lib.runlog import adapter_in
 
@@ -66,7 +66,7 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.adapters import load_adapter  # torch is imported once the config is valid
-    from lib.console import Screen, Telling
+    from lib.core.console import Screen, Telling
     from lib.distributed import make_accelerator
     from lib.task import load_chat_task, load_task
 

@@ -11,7 +11,7 @@ Exit codes: 0 finished, 2 config or data, 5 sandbox, 7 a reward that raises.
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -27,10 +27,10 @@ from statistics import fmean
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, load, parser
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.config import ScoreConfig, load, parser
+from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.core.stats import percentiles
 from lib.rewards.judge import prepare
-from lib.stats import percentiles
 
 MARKS = (0, 50, 95, 99, 100)
 ENOUGH = 5  # rollouts before a budget is called too large
@@ -45,7 +45,7 @@ def main() -> int:
     """Measures prompts, samples rollouts, recommends budgets, writes both reports."""
     args, config = command_line()
     prepare(config)
-    from lib.console import Screen  # torch is imported once the config is valid
+    from lib.core.console import Screen  # torch is imported once the config is valid
     from lib.task import load_task
 
     screen = Screen()

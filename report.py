@@ -10,7 +10,7 @@ is written here.
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -28,12 +28,12 @@ from typing import Any
 import yaml
 
 from lib import paired
-from lib.config import read_tree
-from lib.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.config import read_tree
+from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
+from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.core.stats import mean_interval
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.runlog import is_number, read_jsonl
-from lib.stats import mean_interval
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0

@@ -26,4 +26,4 @@ Bad text earns zero; never catch an exception, a bug has to stop the run. What i
 """
 
 import lib.rewards.judge  # noqa: F401  (registers the rewards, extractors and matchers that come with Rematch)
-from lib.registry import register_extractor, register_matcher, register_reward  # noqa: F401  (for what you add below)
+from lib.core.registry import register_extractor, register_matcher, register_reward  # noqa: F401  (for what you add below)

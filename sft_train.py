@@ -12,7 +12,7 @@ Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -32,10 +32,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
-from lib.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
+from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
+from lib.core.errors import ConfigError, NumericError, run_script
+from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.data import Place, Row, load_splits
-from lib.errors import ConfigError, NumericError, run_script
-from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.pace import Pace
 from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.tracking import Tracker
@@ -43,7 +43,7 @@ from lib.watch import COLLAPSE, Watch, sft_checks
 
 if TYPE_CHECKING:  # both import torch
     from lib.checkpoint import Checkpoints
-    from lib.console import Screen
+    from lib.core.console import Screen
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
@@ -55,7 +55,7 @@ def main() -> int:
     """Loads config, data and model, shows one example, trains, and saves the result."""
     args, config = command_line()
     source, train, held_out, notes = load_chats(config.dataset, config.prompts.system)
-    from lib.console import Screen
+    from lib.core.console import Screen
 
     is_main = int(os.environ.get("RANK", 0)) == 0
     screen = Screen(is_main)
@@ -551,7 +551,7 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.checkpoint import random_states, set_aside, set_random_states
-    from lib.console import until
+    from lib.core.console import until
     from lib.distributed import highest
 
     every = config.train.checkpoint_every

@@ -15,7 +15,7 @@ Exit codes: 0 all runs finished and meet every condition, 1 some do not, 2 confi
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
@@ -28,10 +28,10 @@ from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
 from lib.children import Children
-from lib.config import KINDS, SweepConfig, dump, load, parser
-from lib.console import Screen
-from lib.errors import FINISHED, ConfigError, run_script
-from lib.interrupts import Interrupts
+from lib.core.config import KINDS, SweepConfig, dump, load, parser
+from lib.core.console import Screen
+from lib.core.errors import FINISHED, ConfigError, run_script
+from lib.core.interrupts import Interrupts
 from lib.runlog import RunLog
 from lib.sweep_page import page_of
 from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of

@@ -19,15 +19,15 @@ and 143 SIGTERM after a checkpoint.
 """
 
 if __name__ == "__main__":
-    from lib.errors import end_at_ctrl_c
+    from lib.core.errors import end_at_ctrl_c
 
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, dump, load, parse, training_parser
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.config import ScoreConfig, dump, load, parse, training_parser
+from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.rewards.judge import prepare
 from lib.runlog import adapter_in, check_directory, discard
 

@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from helpers.architectures import TYPES, built, probed
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 
 
 def main() -> None:

@@ -170,7 +170,7 @@ def touch(model: torch.nn.Module) -> None:
 
 def base(folder: Path) -> tuple:
     """Loads the model without adapter, and its tokenizer."""
-    from lib.config import Model
+    from lib.core.config import Model
     from lib.loading import load_base
 
     return load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
@@ -209,7 +209,7 @@ def chats(folder: Path, tokenizer) -> list[str]:
 
 def score_config(case: Case, folder: Path):
     """Returns the demo's config with this case's model, data and sizes."""
-    from lib.config import ScoreConfig, load
+    from lib.core.config import ScoreConfig, load
 
     first, second = case.prompt_tokens, case.prompt_tokens + case.length + 16
     return load(ScoreConfig, ROOT / "configs" / "tiny_arithmetic.yaml", [
@@ -227,7 +227,7 @@ def score_config(case: Case, folder: Path):
 
 def selfplay_config(case: Case, folder: Path):
     """Returns the same for single answers: GSPO, with one optimizer step in each."""
-    from lib.config import SelfPlayConfig, load
+    from lib.core.config import SelfPlayConfig, load
 
     return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
         f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", "opponent=null",
@@ -263,8 +263,8 @@ def of_given_lengths(case: Case, policy) -> None:
 
 def gspo(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of rl_train_gspo_selfplay.py."""
+    from lib.core.registry import rewards
     from lib.gspo import GspoRun
-    from lib.registry import rewards
     from lib.task import load_chat_task
 
     rewards.register("parity")(parity)
@@ -287,7 +287,7 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of train.py, stage II, or that of self-play."""
     if not case.revisions:
         gspo(case, folder, meter)
-    from lib.registry import rewards
+    from lib.core.registry import rewards
     from lib.score import ScoreRun
     from lib.task import load_task
 
@@ -316,7 +316,7 @@ class Naive:
     """Two attempts by `generate`, then two graphs per micro-batch."""
 
     def __init__(self, case: Case, folder: Path):
-        from lib.config import Lora, Model
+        from lib.core.config import Lora, Model
         from lib.loading import attach_lora
 
         self.case = case
@@ -432,7 +432,7 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from lib.config import Lora
+    from lib.core.config import Lora
 
     class Timed(GRPOTrainer):
         """Records how long sampling and judging took, and what was sampled."""

@@ -20,14 +20,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.config import Curriculum
+from lib.core.config import Curriculum
+from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.evaluation import Answers, pass_at_k, summarise
 from lib.paired import compare
 from lib.progress import CollectionProgress
 from lib.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import CurriculumSampler
-from lib.stats import mean_interval, sign_flip_p, wilson
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one

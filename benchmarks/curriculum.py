@@ -18,7 +18,7 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.config import Curriculum
+from lib.core.config import Curriculum
 from lib.sampler import Sampler
 from lib.selfplay import CurriculumSampler
 

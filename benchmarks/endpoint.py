@@ -39,7 +39,7 @@ from helpers.server import serve
 from rich.console import Console
 from rich.table import Table
 
-from lib.errors import run_script
+from lib.core.errors import run_script
 from lib.runlog import read_jsonl
 from lib.sandbox import cores
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from lib.errors import let_threads_wait
+from lib.core.errors import let_threads_wait
 
 let_threads_wait()
 

@@ -29,7 +29,7 @@ import torch
 import yaml
 
 from lib import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
-from lib.config import FromScratch, ScoreConfig, load
+from lib.core.config import FromScratch, ScoreConfig, load
 from lib.estimate import GIB
 from lib.loading import load_skeleton
 from lib.preview import needs_of_tree

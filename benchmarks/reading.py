@@ -206,7 +206,7 @@ def read(root: Path, script: str) -> Reading:
     import torch
     from transformers.utils import logging as chatter
 
-    from lib.config import FromScratch
+    from lib.core.config import FromScratch
     from lib.scratch import build
 
     torch.set_num_threads(1)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch
 
 import reward_function  # noqa: F401  registers rewards and extractors
-from lib.config import ScoreConfig, load, parser
+from lib.core.config import ScoreConfig, load, parser
 from lib.rewards.judge import prepare
 from lib.task import ScoreTask, load_task
 from lib.tree import nodes, sample

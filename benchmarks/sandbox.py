@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rich.console import Console
 from rich.table import Table
 
-from lib.errors import run_script
+from lib.core.errors import run_script
 from lib.isolation import check
 from lib.sandbox import Sandbox, cores, example
 from lib.worker import RUNGS, Program, Worker

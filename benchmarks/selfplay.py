@@ -23,9 +23,9 @@ from helpers.server import serve
 from rich.console import Console
 from rich.table import Table
 
-from lib.errors import run_script
+from lib.core.errors import run_script
+from lib.core.stats import mean_interval
 from lib.runlog import read_jsonl
-from lib.stats import mean_interval
 
 START = "opponent.snapshots.every_steps=0"
 POOL = "opponent.snapshots.every_steps=5"

@@ -33,7 +33,7 @@ from typing import NamedTuple
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from lib.errors import let_threads_wait
+from lib.core.errors import let_threads_wait
 
 let_threads_wait()  # the contenders inherit it
 
@@ -43,7 +43,7 @@ from rich.table import Table
 from transformers.utils import logging as chatter
 
 from benchmarks.contenders import MIB, Case, seconds
-from lib.config import FromScratch, SFTConfig, load, positive
+from lib.core.config import FromScratch, SFTConfig, load, positive
 from lib.decoder import bytes_per_token
 from lib.scratch import build
 

@@ -24,8 +24,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.config import ScoreConfig, load, parser
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.config import ScoreConfig, load, parser
+from lib.core.errors import FINISHED, ConfigError, run_script
 
 FILES = ("train.jsonl", "test.jsonl")
 Ask = Callable[[list[dict]], Iterator[list[tuple[dict, bool]]]]
@@ -34,7 +34,7 @@ Ask = Callable[[list[dict]], Iterator[list[tuple[dict, bool]]]]
 def main() -> int:
     """Asks the rows of each split, batch by batch, until enough of them prove hard; writes those."""
     args, config = command_line()
-    from lib.console import Screen  # torch is imported once the config is valid
+    from lib.core.console import Screen  # torch is imported once the config is valid
     from lib.task import load_task
 
     screen = Screen()
@@ -77,8 +77,8 @@ def hard_ones(
     split: str, rows: list[dict], wanted: int, ask: Ask, truncated: str, say: Callable[[str], None]
 ) -> tuple[list[dict], dict]:
     """Returns the first `wanted` rows answered wrong, and figures of all asked. Raises ConfigError if too few are."""
-    from lib.console import duration
-    from lib.stats import wilson
+    from lib.core.console import duration
+    from lib.core.stats import wilson
 
     started, hard, answered, right, cut_off = time.monotonic(), [], 0, 0, 0
     for answers in ask(rows):

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 from lib.code_tasks import check
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.sandbox import Sandbox
 
 QUIET = 5  # seconds between two lines of progress

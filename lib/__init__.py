@@ -2,25 +2,16 @@
 part have an order of their own, and nobody imports a script, but for the entry scripts, which import
 `reward_function`. tests/test_order.py keeps all this.
 
-errors        what a user can fix: one sentence and an exit code
-registry      callables that YAML picks by name or by dotted path
-conditions    what must be true of every run of a sweep, in one line
-config/       part: YAML in, validated objects out, by script; all mistakes at once
+core/         what every part needs: errors, names, configs, statistics, the terminal
 quantities    the one number that a text states, and its unit
 parsing       tags, boxed answers, numbers: what a text says
 formats       the declared format of a text, and the one place in it where its answer may stand
-stats         intervals, a paired test, pass@k
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
-memory        how much there is, and one error for running out of it
-clock         where the time of a step goes
 sampler       which rows come next, resumable in the middle
 distributed   which part of a batch is this process's, and sums over all of them
 runlog        the run directory and its JSONL streams, which survive a kill
 tracking      a dashboard beside the files of a run, on which nothing depends
-interrupts    the first Ctrl-C asks for an end, the second one is it
-killable      work that may never end: in a thread nobody waits for, or a process that can be killed
-overtime      somebody's code that does not answer: told, bounded, left
 adapters      trained weights in files: an adapter, or a whole model
 fingerprints  what a run is made of, beside its config, known again
 checkpoint    everything a restart needs, saved atomically
@@ -66,7 +57,6 @@ update        the loss of a micro-batch, and the numbers that a step tells of it
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
 pace          how long the rest of a run takes
-console       what a person watches: a line per step, a table of evaluations
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
 progress      what a collection of rollouts has come to, and what is left to go

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 
 EXTRA = "extra_adapters.safetensors"

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from lib.adapters import load_adapter
-from lib.console import Screen
+from lib.core.console import Screen
 from lib.remote import remote_of, spent
 from lib.rewards.judge import Verdict
 from lib.sampler import Sampler

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import compress, count, pairwise, product
 from typing import Any
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.outside import Outside
 
 UNTRAINED = -100  # torch's label of a token without loss

@@ -42,7 +42,7 @@ from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 
 from lib.adapters import ADAPTER_FILES, load_weights, save_weights
-from lib.errors import ConfigError, NumericError, StorageError
+from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.fingerprints import REWARD
 from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
 

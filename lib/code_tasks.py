@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.runlog import read_lines
 from lib.sandbox import Program, ProgramVerdict, Sandbox
 

@@ -18,10 +18,10 @@ from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib.config import Dataset, SFTDataset
-from lib.errors import ConfigError, first_line
+from lib.core.config import Dataset, SFTDataset
+from lib.core.errors import ConfigError, first_line
+from lib.core.registry import did_you_mean
 from lib.hub import offline_unless_reachable
-from lib.registry import did_you_mean
 from lib.runlog import read_lines
 
 Row = dict[str, Any]

@@ -19,9 +19,9 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from lib.core.memory import container_room
 from lib.llama import Attend, Llama, Merged
 from lib.logits import backbone_of
-from lib.memory import container_room
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included

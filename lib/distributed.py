@@ -6,8 +6,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, gather_object
 
-from lib.clock import phase
-from lib.errors import ConfigError
+from lib.core.clock import phase
+from lib.core.errors import ConfigError
 
 Item = TypeVar("Item")
 

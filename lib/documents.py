@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lib.config
-from lib.errors import ConfigError
-from lib.killable import in_daemon_thread
+import lib.core.config
+from lib.core.errors import ConfigError
+from lib.core.killable import in_daemon_thread
 from lib.pages import Failed, Parser, clean, document
 
 LONGEST = 2_000_000  # bytes of a document: the rest is cut
@@ -25,7 +25,7 @@ SEARCHED = 300_000  # around the first word found within this many characters, e
 class Documents:
     """The regular text files of a folder, without links that lead out of it. Raises ConfigError if there are none."""
 
-    def __init__(self, settings: lib.config.WebSettings):
+    def __init__(self, settings: lib.core.config.WebSettings):
         self._settings = settings
         self._paths: list[str] = []
         self._texts: dict[str, tuple[str, bool]] = {}  # path -> text, and whether it was cut

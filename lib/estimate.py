@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import torch
 
-from lib.config import ScoreConfig, SelfPlayConfig
+from lib.core.config import ScoreConfig, SelfPlayConfig
+from lib.core.memory import container_room
 from lib.decoder import bytes_per_token
 from lib.evaluation import ROWS_AT_ONCE
 from lib.head import CHUNK_ELEMENTS
 from lib.llama import FAMILY
 from lib.loading import adapted_layers
-from lib.memory import container_room
 from lib.policy import attends_to_everything
 
 GIB = 2**30

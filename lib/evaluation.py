@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from lib import stats
-from lib.config import Eval
+from lib.core import stats
+from lib.core.config import Eval
+from lib.core.errors import Left
+from lib.core.interrupts import give_way
 from lib.distributed import collect, highest, share
-from lib.errors import Left
-from lib.interrupts import give_way
 from lib.policy import Policy
 from lib.prompts import CorrectionPrompts
 from lib.reply_cache import key_of

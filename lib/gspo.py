@@ -14,9 +14,9 @@ import torch
 
 from lib.adapters import load_adapter
 from lib.batching import MicroBatch, batches_of
-from lib.clock import phase
-from lib.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
-from lib.console import with_best
+from lib.core.clock import phase
+from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
+from lib.core.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate_groups, in_parts, selected_groups

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from lib.config import Upload
-from lib.errors import ConfigError
+from lib.core.config import Upload
+from lib.core.errors import ConfigError
 
 PROBE_SECONDS = 5
 

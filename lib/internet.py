@@ -18,9 +18,9 @@ from http.cookiejar import CookieJar
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-import lib.config
-from lib.errors import ConfigError
-from lib.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
+import lib.core.config
+from lib.core.errors import ConfigError
+from lib.core.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
 from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
 
 REDIRECTS = 5
@@ -49,7 +49,7 @@ class NoCookies(CookieJar):
 class Internet:
     """Searches the internet and fetches pages. Raises Failed."""
 
-    def __init__(self, settings: lib.config.WebSettings):
+    def __init__(self, settings: lib.core.config.WebSettings):
         if not settings.enabled:
             raise ConfigError("tools.web is off: set tools.web.enabled: true, or tools.web.folder to search documents")
         for package in ("ssrfguard", "trafilatura", "ddgs"):
@@ -209,7 +209,7 @@ class Internet:
         return f"connection failed: {type(error).__name__}"
 
 
-def _rules(settings: lib.config.WebSettings) -> tuple[Any, list[str]]:
+def _rules(settings: lib.core.config.WebSettings) -> tuple[Any, list[str]]:
     """Returns ssrfguard's policy and the names blocked in addition. Raises ConfigError for an entry that is no host."""
     import ssrfguard
     from ssrfguard import Block, Reach

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.errors import ConfigError, SandboxError
+from lib.core.errors import ConfigError, SandboxError
 from lib.worker import RUNGS, Program, Rung, Worker, WorkerLost
 
 THREADS, ROOT = "start threads without end", "be root"  # shown, but no reason to refuse a rung

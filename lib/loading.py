@@ -15,12 +15,12 @@ import torch
 from torch import nn
 
 from lib.adapters import base_named
-from lib.config import Lora, Model
-from lib.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
+from lib.core.config import Lora, Model
+from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
+from lib.core.memory import one_error
+from lib.core.registry import did_you_mean
 from lib.hub import offline_unless_reachable
-from lib.memory import one_error
 from lib.merging import KEY, merge_saved
-from lib.registry import did_you_mean
 from lib.runlog import ADAPTER_CONFIG, adapter_in
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.chats import PLAIN, as_message, switch_thinking
-from lib.config import CollectConfig, Thinking
+from lib.core.config import CollectConfig, Thinking
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.loading import load_base, load_skeleton, start_backend

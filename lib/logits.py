@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.head import Head
 
 SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one that every soft-cap saturates

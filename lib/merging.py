@@ -17,7 +17,7 @@ from torch import nn
 
 from lib.adapters import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
 from lib.checkpoint import inputs_of, storage_errors
-from lib.errors import ConfigError, NumericError
+from lib.core.errors import ConfigError, NumericError
 from lib.fingerprints import WEIGHTS, of_adapter, of_weights
 from lib.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
 

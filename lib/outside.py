@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 
 MOST_PASSES = 20  # escaping one mark may form another, so it is repeated
 SHOWN = 5  # marks or characters that a note lists

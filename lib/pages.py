@@ -10,8 +10,8 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from lib.errors import ConfigError
-from lib.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.errors import ConfigError
+from lib.core.killable import Died, ProcessPool, Refused, Unusable
 from lib.parsing import without_special_tokens
 from lib.sandbox import cores
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import gcd
 from pathlib import Path
 
-from lib.console import answered, attempts_of, label_of
-from lib.errors import ConfigError
+from lib.core.console import answered, attempts_of, label_of
+from lib.core.errors import ConfigError
+from lib.core.stats import paired_delta_interval, sign_flip_p
 from lib.runlog import read_jsonl
-from lib.stats import paired_delta_interval, sign_flip_p
 
 NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "acc": "pass@1"}
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lib.config import Eval, ScoreConfig, SelfPlayConfig, TrainLoop
+from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, TrainLoop
 
 
 @dataclass(frozen=True)

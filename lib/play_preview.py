@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from lib.config import SelfPlayConfig, dump
+from lib.core.config import SelfPlayConfig, dump
 from lib.estimate import load_of_groups, needs_of, shares_prompts
 from lib.generators.openai import address
 from lib.loading import load_skeleton

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from lib.errors import ConfigError, NumericError
+from lib.core.errors import ConfigError, NumericError
 from lib.head import Head, token_scores
 from lib.llama import Llama, attend_within
 from lib.logits import backbone_of, measure

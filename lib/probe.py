@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import torch
 
 from lib.batching import micro_batches, sequences
-from lib.errors import ConfigError, first_line, is_out_of_memory
+from lib.core.errors import ConfigError, first_line, is_out_of_memory
+from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, Turn
-from lib.memory import one_error
 from lib.policy import Policy
 from lib.prompts import Prompt
 from lib.rewards.judge import Verdict

@@ -5,9 +5,9 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from lib import stats
-from lib.config import CollectConfig
-from lib.console import Screen, until
+from lib.core import stats
+from lib.core.config import CollectConfig
+from lib.core.console import Screen, until
 from lib.generators.protocol import ReplyError, Usage
 
 TELL_SECONDS = 2.0

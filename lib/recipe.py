@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lib.config import SelfPlayConfig
+from lib.core.config import SelfPlayConfig
 from lib.losses import RECIPES, Recipe
 
 

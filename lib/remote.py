@@ -12,12 +12,12 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
-from lib.clock import phase
-from lib.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings, Thinking
-from lib.errors import ApiError, ConfigError
+from lib.core.clock import phase
+from lib.core.config import Endpoint, Opponent, SelfPlayConfig, TeacherSettings, Thinking
+from lib.core.errors import ApiError, ConfigError
+from lib.core.interrupts import give_way
 from lib.generators.openai import RemoteModel
 from lib.generators.protocol import Reply, ReplyError, Request, Usage
-from lib.interrupts import give_way
 from lib.reply_cache import CachedGenerator, ReplyCache
 from lib.runlog import read_lines
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from lib.errors import StorageError
+from lib.core.errors import StorageError
 from lib.generators.protocol import ChatGenerator, Reply, Request
 from lib.runlog import Lines, encode, read_lines
 

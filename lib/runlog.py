@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from lib.config import differences, read_tree
-from lib.errors import ConfigError, StorageError
+from lib.core.config import differences, read_tree
+from lib.core.errors import ConfigError, StorageError
 
 logger = logging.getLogger(__name__)
 

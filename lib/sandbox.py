@@ -4,7 +4,7 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
     python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
     python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
 
-From Python, with only `lib/jail/`, `lib/worker.py`, `lib/isolation.py`, `lib/errors.py` and this file of Rematch:
+From Python, with only `lib/jail/`, `lib/worker.py`, `lib/isolation.py`, `lib/core/errors.py` and this file of Rematch:
 
     with Sandbox() as sandbox:
         program = Program("def add(a, b):\n    return a + b", tests=("assert add(1, 2) == 3",), entry_points=("add",))
@@ -67,7 +67,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lib.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.core.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.isolation import try_rungs
 from lib.jail.kernel import cpu_quota
 from lib.jail.wire import LARGEST_SOURCE

@@ -6,9 +6,9 @@ from statistics import fmean
 
 from lib.adapters import load_adapter
 from lib.batching import MicroBatch, batches_of
-from lib.clock import phase
-from lib.config import Eval, ScoreConfig, ScoreTrain
-from lib.console import with_best
+from lib.core.clock import phase
+from lib.core.config import Eval, ScoreConfig, ScoreTrain
+from lib.core.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate, selected, summarise

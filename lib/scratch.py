@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from lib.config import FromScratch
-from lib.errors import ConfigError
+from lib.core.config import FromScratch
+from lib.core.errors import ConfigError
+from lib.core.registry import did_you_mean
 from lib.outside import Outside
-from lib.registry import did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lib.config import Collection
+from lib.core.config import Collection
 from lib.reply_cache import key_of
 from lib.runlog import read_lines
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from lib.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
+from lib.core.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import torch
 from accelerate import Accelerator
 
-from lib.clock import phase
-from lib.config import Optimizer, RLConfig
+from lib.core.clock import phase
+from lib.core.config import Optimizer, RLConfig
+from lib.core.errors import ConfigError, NumericError, OutOfMemory
+from lib.core.memory import one_error
 from lib.distributed import sum_gradients
-from lib.errors import ConfigError, NumericError, OutOfMemory
-from lib.memory import one_error
 from lib.policy import Policy
 
 SKIPS_IN_A_ROW = 3

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from lib import stats
+from lib.core import stats
 from lib.distributed import collect
 from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators.protocol import Completion

@@ -5,8 +5,8 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from lib.config import SweepConfig, dump
-from lib.console import duration
+from lib.core.config import SweepConfig, dump
+from lib.core.console import duration
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.runlog import is_number
 from lib.sweep_tables import (

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from lib.conditions import Condition, Figure, read_condition
-from lib.config import SweepConfig
-from lib.console import WHEN
+from lib.core.conditions import Condition, Figure, read_condition
+from lib.core.config import SweepConfig
+from lib.core.console import WHEN
+from lib.core.stats import mean_interval, paired_delta_interval
 from lib.runlog import is_number
-from lib.stats import mean_interval, paired_delta_interval
 
 # key: heading, and whether more is better
 FIGURES = {

@@ -18,9 +18,9 @@ from importlib import metadata
 from pathlib import Path
 from statistics import fmean
 
-from lib.config import SweepConfig
-from lib.console import Screen, duration
-from lib.errors import FINISHED, ConfigError
+from lib.core.config import SweepConfig
+from lib.core.console import Screen, duration
+from lib.core.errors import FINISHED, ConfigError
 from lib.runlog import RunLog, read_jsonl
 from lib.sandbox import cores
 from lib.sweep_tables import FIGURES, last_values

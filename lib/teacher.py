@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lib.config import SelfPlayConfig
+from lib.core.config import SelfPlayConfig
 from lib.generators.protocol import Reply, Request
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, Prompt, filled, with_last_said

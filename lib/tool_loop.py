@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lib.config import ChatSampling
+from lib.core.config import ChatSampling
 from lib.generators.protocol import Call, ChatGenerator, Reply, ReplyError, Request, Usage
 from lib.parsing import last_json_object, read_json, without_special_tokens, writable
 from lib.tools.toolbox import Toolbox, wire_name

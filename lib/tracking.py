@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lib.config import RunConfig, dump
-from lib.errors import ConfigError
+from lib.core.config import RunConfig, dump
+from lib.core.errors import ConfigError
 from lib.runlog import is_number, write_whole
 
 Rows = list[dict[str, Any]]

@@ -12,14 +12,14 @@ from accelerate.utils import set_seed
 from lib import fingerprints
 from lib.adapters import save_weights
 from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
-from lib.clock import Clock, Profile
-from lib.config import Eval, dump
-from lib.console import Screen, Telling, answered, attempts_of
+from lib.core.clock import Clock, Profile
+from lib.core.config import Eval, dump
+from lib.core.console import Screen, Telling, answered, attempts_of
+from lib.core.errors import Left, NumericError, RewardError
+from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.data import digest_of
 from lib.distributed import collect, highest, share
-from lib.errors import Left, NumericError, RewardError
 from lib.evaluation import Answered
-from lib.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.ledger import brief
 from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import torch
 
-from lib.clock import phase
-from lib.errors import OutOfMemory
+from lib.core.clock import phase
+from lib.core.errors import OutOfMemory
+from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, TreePath, Turn
-from lib.memory import one_error
 from lib.policy import Policy
 from lib.prompts import Prompt
 from lib.rewards.judge import Judge, Verdict

@@ -6,8 +6,8 @@ import torch
 from accelerate import Accelerator
 
 from lib.batching import MicroBatch, batches_of
-from lib.clock import phase
-from lib.config import SamplerCorrection
+from lib.core.clock import phase
+from lib.core.config import SamplerCorrection
 from lib.credit import Credit
 from lib.distributed import collect, total
 from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights

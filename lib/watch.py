@@ -16,8 +16,8 @@ from math import isfinite, log
 from statistics import fmean, median
 from typing import Any
 
+from lib.core.stats import paired_delta_interval
 from lib.formats import format_problem
-from lib.stats import paired_delta_interval
 
 WINDOW = 40  # steps of a stage that are remembered
 WARM_UP = 3  # first steps of a stage, in which everything moves: not a baseline for drifts

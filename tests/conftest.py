@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from lib.config import FromScratch, Generation, Lora, Model
+from lib.core.config import FromScratch, Generation, Lora, Model
 from lib.loading import attach_lora
 from lib.policy import Inputs, Policy
 from lib.scratch import build, build_tokenizer

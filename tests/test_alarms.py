@@ -16,7 +16,7 @@ from lib.adapters import ADAPTER
 from lib.checkpoint import problems
 
 REWARD = """
-from lib.registry import Judged
+from lib.core.registry import Judged
 
 def digits(predictions):
     return [Judged({"digits": sum(map(str.isdigit, p)) / 4}, any(c in "01234" for c in p)) for p in predictions]

@@ -8,7 +8,7 @@ import torch
 from conftest import part
 from helpers.architectures import TYPES, built, probed
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.logits import Around, measure
 
 BETWEEN = "does more to its hidden states or logits than multiplying and capping them"

@@ -16,11 +16,11 @@ from test_resume import CONFIG, ROOT, flip, refused
 from test_resume import template as template
 
 from lib.checkpoint import problems
-from lib.config import parse, training_parser
+from lib.core.config import parse, training_parser
 from lib.trainer import score_of
 
 REWARD = """
-from lib.registry import Judged
+from lib.core.registry import Judged
 
 def threes(predictions):
     return [Judged({"odd": sum(c in "13579" for c in p) / 4, "brief": -len(p) / 40}, "3" in p) for p in predictions]

@@ -12,9 +12,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFa
 
 import sft_train
 from lib.chats import UNTRAINED, Example, Labeller, Passage, as_chat
-from lib.config import SFTConfig
-from lib.console import Screen
-from lib.errors import ConfigError
+from lib.core.config import SFTConfig
+from lib.core.console import Screen
+from lib.core.errors import ConfigError
 
 # -- templates, each in the manner of a family
 

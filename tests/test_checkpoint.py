@@ -25,8 +25,8 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from lib import checkpoint
 from lib.adapters import load_adapter
 from lib.checkpoint import MANIFEST, Checkpoints, problems
-from lib.errors import ConfigError, NumericError, StorageError
-from lib.interrupts import Interrupts
+from lib.core.errors import ConfigError, NumericError, StorageError
+from lib.core.interrupts import Interrupts
 from lib.runlog import RunLog, check_config, read_jsonl
 
 torch.set_num_threads(1)

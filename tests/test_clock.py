@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 import torch
 
-from lib import clock as module
-from lib.clock import PHASES, Clock, Profile, phase
+from lib.core import clock as module
+from lib.core.clock import PHASES, Clock, Profile, phase
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
 from lib import sandbox
-from lib.config import ScoreConfig, load
-from lib.errors import ConfigError
-from lib.registry import register_reward
+from lib.core.config import ScoreConfig, load
+from lib.core.errors import ConfigError
+from lib.core.registry import register_reward
 from lib.score import ScoreRun
 from lib.task import load_task
 from lib.worker import CaseVerdict, ProgramVerdict

@@ -15,7 +15,7 @@ from lib.code_tasks import (
     read_tasks,
     static_problems,
 )
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 from lib.sandbox import Sandbox
 
 ROOT = Path(__file__).parent.parent

@@ -20,14 +20,14 @@ from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from helpers.server import held, notes, serve
 
-from lib.config import Collection
-from lib.console import Screen
+from lib.core.config import Collection
+from lib.core.console import Screen
+from lib.core.stats import wilson
 from lib.generators.protocol import Request
 from lib.progress import CollectionProgress
 from lib.reply_cache import key_of
 from lib.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
-from lib.stats import wilson
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 import reward_function  # noqa: F401  registers the rewards that configs name
-from lib.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
-from lib.config.loader import keys_of
-from lib.errors import ConfigError
+from lib.core.config import KINDS, CollectConfig, ScoreConfig, SelfPlayConfig, SFTConfig, SweepConfig, dump, load
+from lib.core.config.loader import keys_of
+from lib.core.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted((ROOT / "configs").glob("*.yaml"))

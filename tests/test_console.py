@@ -1,6 +1,6 @@
 import pytest
 
-from lib.console import Screen
+from lib.core.console import Screen
 
 RATES = {"acc_attempt1": 0.5, "acc_attempt2": 0.75, "delta": 0.25, "i_to_c": 0.3, "c_to_i": 0.05}
 ENDS = {f"{key}_ci95": [value - 0.01, value + 0.01] for key, value in RATES.items()}

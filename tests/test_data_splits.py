@@ -6,9 +6,9 @@ import pyarrow.parquet
 import pytest
 
 from lib.chats import text_of
-from lib.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
+from lib.core.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
+from lib.core.errors import ConfigError
 from lib.data import load_splits, parted
-from lib.errors import ConfigError
 from lib.prompts import chat_of
 from lib.task import load_data
 

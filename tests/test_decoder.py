@@ -12,9 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from lib import decoder
-from lib.config import Lora, Model
+from lib.core.config import Lora, Model
+from lib.core.errors import NumericError
 from lib.decoder import Decoder, affordable_rows, bytes_per_token
-from lib.errors import NumericError
 from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn

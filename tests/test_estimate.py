@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
 
-from lib.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig
+from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig
 from lib.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
 from lib.llama import FAMILY
 from lib.loading import adapted_layers, attach_lora

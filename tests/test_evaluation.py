@@ -7,10 +7,10 @@ from accelerate import Accelerator
 from helpers.judges import judge_by
 from helpers.leaves import rollouts_of
 
-from lib.config import Eval, Prompts
+from lib.core.config import Eval, Prompts
+from lib.core.registry import register_extractor
 from lib.evaluation import Answers, evaluate, selected, summarise
 from lib.prompts import CorrectionPrompts
-from lib.registry import register_extractor
 from lib.tree import Sampling
 
 

@@ -13,7 +13,7 @@ from helpers.judges import judge_by
 from safetensors.torch import load_file, save_file
 
 from lib import fingerprints
-from lib.registry import extractors, matchers, rewards
+from lib.core.registry import extractors, matchers, rewards
 
 WEIGHTS, TOKENIZER, TEMPLATE = "the base weights", "the tokenizer", "the chat template"
 
@@ -97,7 +97,7 @@ FILES = {
     "my_rewards/__init__.py": "",
     "my_rewards/judge.py": "import json\nfrom . import words\nfrom my_rewards.numbers_of import count\n"
     "def paid(predictions):\n    return [count(p) * words.WORTH for p in predictions]\n",
-    "my_rewards/begins.py": "from lib.registry import register_reward\nfrom my_rewards.judge import paid\n"
+    "my_rewards/begins.py": "from lib.core.registry import register_reward\nfrom my_rewards.judge import paid\n"
     "def begin(text, row):\n    return 1\nregister_reward('paid', begin=begin)(paid)\n",
     "my_rewards/words.py": "from lib.parsing import last_boxed\nWORTH = 2\n",
     "my_rewards/numbers_of.py": "def count(text):\n    from my_rewards import late\n    return len(text)\n",

@@ -14,9 +14,9 @@ import pytest
 from helpers.judges import judge_by
 
 import reward_function  # noqa: F401
-from lib.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
+from lib.core.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
+from lib.core.registry import LENIENT, register_reward
 from lib.formats import FORMATS
-from lib.registry import LENIENT, register_reward
 from lib.rewards.judge import Judge
 
 ROOT = Path(__file__).parents[1]

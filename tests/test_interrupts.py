@@ -20,7 +20,7 @@ except BaseException as error:
 """
 HUNG_UP = """
 import os, pty, signal, sys
-from lib.interrupts import Interrupts
+from lib.core.interrupts import Interrupts
 
 ignored = sys.argv[1] == "ignored"
 if ignored:

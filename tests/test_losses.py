@@ -5,7 +5,7 @@ import torch
 from accelerate import Accelerator
 
 from lib.batching import MicroBatch
-from lib.config import ScoreTrain
+from lib.core.config import ScoreTrain
 from lib.credit import Credit, advantages_of, compared
 from lib.generators.protocol import Completion
 from lib.losses import RECIPES, adapted_beta, group_advantages, kl_per_token, leave_one_out, length_weights, policy_loss

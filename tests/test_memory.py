@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lib import loading
-from lib.config import Model
-from lib.errors import OutOfMemory, run_script
-from lib.memory import container_room, one_error
+from lib.core.config import Model
+from lib.core.errors import OutOfMemory, run_script
+from lib.core.memory import container_room, one_error
 
 
 def too_much():

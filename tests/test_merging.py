@@ -17,8 +17,8 @@ import evaluate
 import sft_train
 import train
 from lib.adapters import load_adapter, save_adapter
-from lib.config import FromScratch, Lora, Model, ScoreConfig, load
-from lib.errors import ConfigError
+from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
+from lib.core.errors import ConfigError
 from lib.fingerprints import of_model
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
@@ -353,7 +353,7 @@ def test_an_adapter_on_tied_embeddings_is_not_merged(adapted):
 
 
 def test_a_merged_model_that_is_not_what_was_written_keeps_no_name(adapted, tmp_path, monkeypatch):
-    from lib.errors import NumericError
+    from lib.core.errors import NumericError
 
     folder, tokenizer, _ = adapted["qwen3"]
     base, _ = load_base(Model(name=str(folder)), "plain")

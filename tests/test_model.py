@@ -11,8 +11,8 @@ from peft.tuners.lora import Linear
 
 from lib import policy as policies
 from lib.adapters import save_adapter
-from lib.config import FromScratch, Lora, Model
-from lib.errors import ConfigError, NumericError
+from lib.core.config import FromScratch, Lora, Model
+from lib.core.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.head import Head

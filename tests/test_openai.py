@@ -18,8 +18,8 @@ from conftest import chatterbox
 from helpers.faults import INVENTIONS, SPOILINGS, Upstream, faulty
 from helpers.server import Message, _Connection, answer, notes, serve
 
-from lib.config import Endpoint, Thinking
-from lib.errors import ApiError, ConfigError
+from lib.core.config import Endpoint, Thinking
+from lib.core.errors import ApiError, ConfigError
 from lib.generators import openai as remote
 from lib.generators.openai import RemoteModel, address
 from lib.generators.protocol import Call, Reply, ReplyError, Request

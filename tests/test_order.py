@@ -28,7 +28,7 @@ def module_of(path):
 
 
 def imports_of(path, top_level_only=False):
-    """Dotted names that a file imports; `from lib import stats` is lib.stats."""
+    """Dotted names that a file imports; `from lib import stats` is lib.core.stats."""
     tree = ast.parse(path.read_text())
     for node in tree.body if top_level_only else ast.walk(tree):
         if isinstance(node, ast.Import):

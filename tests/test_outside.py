@@ -8,9 +8,9 @@ from tokenizers import AddedToken, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from lib.chats import Labeller, as_chat
-from lib.config import ChatPrompts, FromScratch, Thinking
+from lib.core.config import ChatPrompts, FromScratch, Thinking
+from lib.core.errors import ConfigError
 from lib.data import Place
-from lib.errors import ConfigError
 from lib.generators.protocol import Completion, Request
 from lib.local import LocalModel
 from lib.outside import Outside

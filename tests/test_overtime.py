@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from helpers.judges import judge_by, rows
 
-from lib import overtime
-from lib.errors import Left, RewardError
-from lib.interrupts import Interrupts
-from lib.registry import register_reward, rewards
+from lib.core import overtime
+from lib.core.errors import Left, RewardError
+from lib.core.interrupts import Interrupts
+from lib.core.registry import register_reward, rewards
 
 ROOT = Path(__file__).parent.parent
 
@@ -108,10 +108,10 @@ def test_a_signal_ends_a_reward_that_hangs_and_none_that_is_merely_slow(judge):
 
 UNSTOPPABLE = """
 import json, sys
-from lib import overtime
-from lib.errors import run_script
-from lib.config import Reward
-from lib.registry import register_reward
+from lib.core import overtime
+from lib.core.errors import run_script
+from lib.core.config import Reward
+from lib.core.registry import register_reward
 from lib.rewards.judge import Judge
 
 def catches_all():

@@ -3,8 +3,8 @@ import random
 import pytest
 
 from lib.chats import Example
-from lib.config import Eval, ScoreConfig, SelfPlayConfig, SFTTrain
-from lib.console import TELL_SECONDS, Telling
+from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, SFTTrain
+from lib.core.console import TELL_SECONDS, Telling
 from lib.pace import ENOUGH, Pace
 from lib.plan import Held, Stage, ahead, answers, stage_of, stages_of, told, work_of_score, work_of_selfplay
 from sft_train import StepPace

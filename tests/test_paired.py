@@ -7,9 +7,9 @@ import pytest
 
 import evaluate
 import report
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
+from lib.core.stats import paired_delta_interval
 from lib.paired import compare
-from lib.stats import paired_delta_interval
 
 NAMES = ("first", "second")
 

@@ -1,7 +1,7 @@
 import pytest
 
-from lib.config import FromScratch, Generation, Prompts
-from lib.errors import ConfigError
+from lib.core.config import FromScratch, Generation, Prompts
+from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.prompts import CorrectionPrompts, columns_of
 from lib.scratch import build_tokenizer

@@ -6,7 +6,7 @@ import resource
 import pytest
 from test_runlog import in_child
 
-from lib.errors import StorageError
+from lib.core.errors import StorageError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.reply_cache import CachedGenerator, ReplyCache, key_of
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import report
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 

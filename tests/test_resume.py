@@ -22,7 +22,7 @@ from helpers import forks, moments
 from safetensors.torch import load_file, save_file
 
 from lib.checkpoint import MANIFEST, problems
-from lib.config import FromScratch
+from lib.core.config import FromScratch
 from lib.scratch import build
 
 ROOT = Path(__file__).parents[1]
@@ -308,7 +308,7 @@ def test_what_a_run_is_made_of_must_not_change_under_its_name(half, tmp_path):
 
 def test_refusals_need_no_torch(half):
     script = (
-        "import sys, train\nfrom lib.errors import ConfigError\n"
+        "import sys, train\nfrom lib.core.errors import ConfigError\n"
         "try: train.main()\nexcept ConfigError as error: print(error, 'torch' in sys.modules)"
     )
     for arguments in ([], ["--resume", "seed=2"]):

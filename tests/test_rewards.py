@@ -17,10 +17,10 @@ import pytest
 from helpers.judges import judge_by, rows
 from pydantic import ValidationError
 
-from lib import killable, registry
-from lib.config import Reward, SandboxSettings, ScoreConfig
-from lib.errors import ConfigError, NumericError, RewardError
-from lib.registry import Judged, register_extractor, register_matcher, register_reward
+from lib.core import killable, registry
+from lib.core.config import Reward, SandboxSettings, ScoreConfig
+from lib.core.errors import ConfigError, NumericError, RewardError
+from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.rewards.formula import gsm8k_hash, math_final_answer
 from lib.rewards.formula import math as math_match
 from lib.rewards.judge import as_trl_reward, formula, prepare, text_of
@@ -677,7 +677,7 @@ def test_trl_without_the_target_column():
 
 def test_reward_function_registers_the_shelf_without_torch():
     code = (
-        "import reward_function, sys; from lib.config import Reward; from lib.rewards.judge import Judge;"
+        "import reward_function, sys; from lib.core.config import Reward; from lib.rewards.judge import Judge;"
         "Judge(Reward());"
         "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'scipy', 'math_verify', 'trl')))"
     )

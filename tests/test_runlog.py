@@ -13,7 +13,7 @@ import torch
 from conftest import fewer
 
 from lib import runlog
-from lib.errors import ConfigError, StorageError
+from lib.core.errors import ConfigError, StorageError
 from lib.runlog import RunLog, read_jsonl
 
 

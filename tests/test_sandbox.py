@@ -27,7 +27,7 @@ import honest
 import pytest
 from conftest import WHOLE, fewer, long
 
-from lib.errors import SandboxError
+from lib.core.errors import SandboxError
 from lib.isolation import check, try_rungs
 from lib.jail import kernel
 from lib.sandbox import Sandbox, cores, defined_names
@@ -1295,7 +1295,7 @@ def test_everything_ends_with_a_trainer_that_is_killed():
 BROKEN = """
 import shutil, sys
 from pathlib import Path
-from lib.errors import run_script
+from lib.core.errors import run_script
 from lib.sandbox import Sandbox
 from lib.worker import Program
 

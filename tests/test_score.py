@@ -19,8 +19,8 @@ import report
 import train
 from lib import update as module
 from lib.batching import sequences
-from lib.config import Optimizer, ScoreConfig, load
-from lib.errors import ConfigError, NumericError, OutOfMemory, run_script
+from lib.core.config import Optimizer, ScoreConfig, load
+from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.logits import Around
 from lib.plan import stages_of
 from lib.policy import Policy

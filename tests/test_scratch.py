@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from lib.config import FromScratch
-from lib.errors import ConfigError
+from lib.core.config import FromScratch
+from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.prompts import ChatRenderer
 from lib.scratch import build, build_tokenizer, refuse_unknown

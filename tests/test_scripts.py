@@ -26,9 +26,9 @@ import evaluate
 import profile_run
 import rl_train_gspo_selfplay
 import train
-from lib.clock import PHASES
-from lib.config import ScoreConfig, load
-from lib.errors import ConfigError
+from lib.core.clock import PHASES
+from lib.core.config import ScoreConfig, load
+from lib.core.errors import ConfigError
 from lib.evaluation import majority_votes, pass_at_k, vote
 from lib.generators.protocol import Completion
 from lib.parsing import same_answer

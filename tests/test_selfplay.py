@@ -20,8 +20,10 @@ from conftest import after
 from scipy.stats import binomtest
 
 from lib.batching import micro_batches, sequences
-from lib.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
-from lib.errors import ConfigError
+from lib.core.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.core.errors import ConfigError
+from lib.core.registry import Judged, register_reward
+from lib.core.stats import wilson
 from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.gspo import GspoRun, trained_rewards
@@ -30,7 +32,6 @@ from lib.ledger import brief
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
-from lib.registry import Judged, register_reward
 from lib.remote import Remote
 from lib.rewards.judge import Verdict
 from lib.sampler import Sampler
@@ -45,7 +46,6 @@ from lib.selfplay import (
     game_score,
     played_reward,
 )
-from lib.stats import wilson
 from lib.task import load_chat_task
 from lib.tree import Answer, Group, nodes
 from lib.update import _corrections

@@ -24,7 +24,7 @@ from conftest import long, part
 from helpers import forks, moments
 from helpers.server import CLIENT_LEFT, held, notes, serve
 
-from lib.config import Endpoint, Thinking
+from lib.core.config import Endpoint, Thinking
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.remote import Remote
 from lib.reply_cache import key_of, seed_of
@@ -52,7 +52,7 @@ SNAPSHOTS = {
     "train": {**CONFIG["train"], "loss": "grpo", "minibatches": 2, "passes": 2},
 }
 REWARD = """
-from lib.registry import Judged
+from lib.core.registry import Judged
 
 def judged(text, match):
     return Judged({"odd": sum(c in "13579" for c in text) / 4, "brief": -len(text) / 40}, match)

@@ -13,9 +13,9 @@ import yaml
 
 import sft_train
 from lib.chats import Example
-from lib.config import SFTConfig, load
-from lib.console import Screen
-from lib.errors import ConfigError, NumericError
+from lib.core.config import SFTConfig, load
+from lib.core.console import Screen
+from lib.core.errors import ConfigError, NumericError
 from lib.tracking import Tracker
 
 TEMPLATE = (

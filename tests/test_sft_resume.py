@@ -25,8 +25,8 @@ from test_sft import CONFIG, chat
 
 import sft_train
 from lib.checkpoint import MANIFEST, Checkpoints, problems
-from lib.config import FromScratch
-from lib.errors import run_script
+from lib.core.config import FromScratch
+from lib.core.errors import run_script
 from lib.scratch import build
 
 STEPS = 8

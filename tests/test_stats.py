@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from lib.stats import (
+from lib.core.stats import (  # fmt: skip
     effective_n,
     mean_interval,
     paired_delta_interval,
@@ -18,7 +18,7 @@ from lib.stats import (
     rate_interval_of_totals,
     sign_flip_p,
     wilson,
-)  # fmt: skip
+)
 
 
 def test_wilson_matches_a_published_example():
@@ -177,5 +177,5 @@ def test_percentiles():
 
 
 def test_importing_stats_imports_no_scipy():
-    code = "import sys, lib.stats; sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
+    code = "import sys, lib.core.stats; sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

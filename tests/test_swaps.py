@@ -9,12 +9,12 @@ from helpers.judges import judge_by
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from lib import swaps
-from lib.config import Generation, Lora, Model, Prompts
+from lib.core.config import Generation, Lora, Model, Prompts
+from lib.core.registry import register_extractor
 from lib.evaluation import evaluate
 from lib.loading import attach_lora
 from lib.policy import Policy
 from lib.prompts import CorrectionPrompts
-from lib.registry import register_extractor
 from lib.tree import Sampling, sample
 
 ALONE = Accelerator(cpu=True)

@@ -21,8 +21,8 @@ import lib.local
 import sft_train
 from lib import sandbox
 from lib.chats import UNTRAINED, Labeller, as_chat
-from lib.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
-from lib.errors import ConfigError, NumericError
+from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
+from lib.core.errors import ConfigError, NumericError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.local import LocalModel, load_local
 from lib.parsing import native_calls, split_reasoning
@@ -720,7 +720,7 @@ def test_a_wrong_adapter_is_a_mistake_of_the_config(tiny_folder, make_policy, tm
 
 @pytest.mark.filterwarnings("ignore:Found missing adapter keys")
 def test_an_adapter_of_another_model_is_a_mistake_of_the_config(tiny, tiny_folder, tmp_path):
-    from lib.config import Lora, Model
+    from lib.core.config import Lora, Model
     from lib.loading import attach_lora
 
     for key, value in [("num_hidden_layers", 1), ("num_hidden_layers", 3), ("hidden_size", 32)]:

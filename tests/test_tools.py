@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lib import sandbox
-from lib.config import Tools
-from lib.errors import ConfigError, SandboxError
+from lib.core.config import Tools
+from lib.core.errors import ConfigError, SandboxError
 from lib.tools.toolbox import Toolbox
 
 MINE = '''
@@ -406,7 +406,7 @@ def test_a_hung_thread_does_not_keep_the_process_alive(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     program = """
         import asyncio
-        from lib.config import Tools
+        from lib.core.config import Tools
         from lib.tools import Toolbox
         tools = Toolbox(Tools(names=["mine.hangs"], call_timeout_s=0.2), None)
         print(asyncio.run(tools.call("mine.hangs", {}, 60))["error"])

@@ -16,7 +16,7 @@ import collect_rollouts
 import rl_train_gspo_selfplay
 import sft_train
 import train
-from lib.config import CollectConfig, load
+from lib.core.config import CollectConfig, load
 from lib.runlog import read_jsonl
 from lib.tracking import Tracker, _mode
 

@@ -71,7 +71,7 @@ def sampled(kind):
     import torch
     from conftest import SCRATCH, TEMPLATE, after
 
-    from lib.config import FromScratch, Lora, Model
+    from lib.core.config import FromScratch, Lora, Model
     from lib.generators.native import Decoding, generate
     from lib.generators.protocol import Turn
     from lib.loading import attach_lora, load_base

@@ -22,10 +22,10 @@ import httpx
 import psutil
 import pytest
 
-import lib.config
-import lib.killable
-from lib.errors import ConfigError
-from lib.killable import Died, ProcessPool, Refused, Unusable
+import lib.core.config
+import lib.core.killable
+from lib.core.errors import ConfigError
+from lib.core.killable import Died, ProcessPool, Refused, Unusable
 from lib.pages import Parser, clean, unpacked
 from lib.tools.web import Web
 
@@ -193,7 +193,7 @@ def world(monkeypatch):
 
 
 def settings(**more):
-    return lib.config.WebSettings(**{"enabled": True, "timeout_s": 20.0, **more})
+    return lib.core.config.WebSettings(**{"enabled": True, "timeout_s": 20.0, **more})
 
 
 def use(do, memory=None, **more):
@@ -507,14 +507,14 @@ def test_an_answer_goes_to_who_asked_for_it_whoever_else_gives_up():
 
 
 def test_a_process_is_not_used_again_whose_thread_has_not_begun(monkeypatch):
-    real = lib.killable.in_daemon_thread
+    real = lib.core.killable.in_daemon_thread
 
     async def ask():
         pool = ProcessPool("extract", 1, 20.0)
         assert await pool.run("<p>page 0") == "page 0"
         (first,) = pool._alive
         monkeypatch.setattr(
-            "lib.killable.in_daemon_thread", lambda ask, given: real(lambda: time.sleep(0.3) or ask(given))
+            "lib.core.killable.in_daemon_thread", lambda ask, given: real(lambda: time.sleep(0.3) or ask(given))
         )
         late = asyncio.ensure_future(pool.run("<p>page 1"))
         await asyncio.sleep(0.1)
@@ -544,7 +544,9 @@ def test_the_parser_sees_neither_the_environment_nor_the_working_directory(world
 
 
 def test_a_parser_that_can_not_start_ends_the_run(world, monkeypatch):
-    monkeypatch.setitem(lib.killable.JOBS, "none", lib.killable.ProcessJob(len, "no_such_package", 1 << 30, 1))
+    monkeypatch.setitem(
+        lib.core.killable.JOBS, "none", lib.core.killable.ProcessJob(len, "no_such_package", 1 << 30, 1)
+    )
     with pytest.raises(Unusable):
         ProcessPool("none", 1, 1.0).run_now("x")
 
@@ -994,7 +996,7 @@ def searched(monkeypatch, answer, **more):
             raise answer
         return answer
 
-    monkeypatch.setattr("lib.killable.ProcessPool.run", run)
+    monkeypatch.setattr("lib.core.killable.ProcessPool.run", run)
     return use(lambda web: web.search("what is it", 2), **more), calls
 
 
@@ -1029,7 +1031,7 @@ def test_ddgs_is_asked_as_it_wants_to_be(monkeypatch):
 
     monkeypatch.setattr(ddgs.ddgs.DDGS, "text", text)
     hit = {"title": "what is it", "options": {"max_results": 2}, "timeout": 7}
-    assert lib.killable.search("what is it", 2, 7) == [hit]
+    assert lib.core.killable.search("what is it", 2, 7) == [hit]
     assert str(ddgs.exceptions.DDGSException("No results found.")) == "No results found."
 
 
@@ -1143,7 +1145,7 @@ def test_a_huge_document_is_cut(documents):
 
 def test_a_document_that_is_slow_to_parse_is_told(documents, monkeypatch):
     monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.3)
-    monkeypatch.setattr("lib.killable.START_SECONDS", 0.3)
+    monkeypatch.setattr("lib.core.killable.START_SECONDS", 0.3)
     (documents / "attributes.html").write_bytes(SLOW_PAGE)
     with pytest.raises(ConfigError, match=r"'attributes.html': unreadable: no text can be extracted"):
         Web(settings(folder=str(documents)), Memory())

@@ -24,11 +24,11 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from lib.clock import phase
+from lib.core.clock import phase
+from lib.core.errors import NumericError
+from lib.core.interrupts import give_way
 from lib.decoder import Decoder, affordable_rows
-from lib.errors import NumericError
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
-from lib.interrupts import give_way
 from lib.policy import Policy
 
 ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import tenacity
 
-from lib.config import Endpoint, Thinking, wrong_address
-from lib.errors import ApiError, ConfigError
+from lib.core.config import Endpoint, Thinking, wrong_address
+from lib.core.errors import ApiError, ConfigError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.parsing import opening_of, split_reasoning, writable
 from lib.runlog import encode

@@ -1,7 +1,7 @@
 """Answers that are numbers or formulae: the reward `exact_match`, extractors, and the two ways to be equal.
 
 Equivalence of formulae comes from the optional package math-verify, in a process that is killed after two CPU seconds
-or at four GiB, see lib/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the main
+or at four GiB, see lib/core/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the main
 thread only and cannot stop a long computation in C, while `9^{9^{9^9}}` is a valid answer for a model to give.
 """
 
@@ -11,11 +11,11 @@ import re
 import threading
 from functools import lru_cache
 
-from lib.errors import ConfigError
-from lib.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.errors import ConfigError
+from lib.core.killable import Died, ProcessPool, Refused, Unusable
+from lib.core.registry import register_extractor, register_matcher, register_reward
 from lib.parsing import as_number, is_name, last_boxed, peel, quantity, same_answer, special_characters, tag_blocks
 from lib.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
-from lib.registry import register_extractor, register_matcher, register_reward
 
 _LONGEST_READ = 20_000  # characters at the end of a text: no honest answer stands further from the end
 _FINAL_ANSWER = re.compile(r"final answer is:?\s*", re.IGNORECASE)

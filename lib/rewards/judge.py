@@ -9,13 +9,14 @@ from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple
 
-from lib import registry, sandbox
-from lib.config import Reward, weights_of
+from lib import sandbox
+from lib.core import registry
+from lib.core.config import Reward, weights_of
+from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
+from lib.core.overtime import Overtime
+from lib.core.registry import Judged, blamed_on, did_you_mean
 from lib.data import Splits, with_targets
-from lib.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.formats import answer_place
-from lib.overtime import Overtime
-from lib.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
 
 _SUPPLIED = (

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from lib.code_tasks import CodeTask, read_task, static_problems
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
+from lib.core.registry import Judged, register_extractor, register_reward
 from lib.parsing import last_code, well_formed_code, without_thinking
-from lib.registry import Judged, register_extractor, register_reward
 from lib.sandbox import Program, ProgramVerdict, shared, shown
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from lib import sandbox
-from lib.registry import register_tool
+from lib.core.registry import register_tool
 from lib.worker import Program
 
 

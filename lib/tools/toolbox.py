@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
 
-from lib import registry
-from lib.config import Tools
-from lib.errors import ConfigError, UserError
-from lib.killable import in_daemon_thread
+from lib.core import registry
+from lib.core.config import Tools
+from lib.core.errors import ConfigError, UserError
+from lib.core.killable import in_daemon_thread
+from lib.core.registry import did_you_mean
 from lib.parsing import read_json
-from lib.registry import did_you_mean
 from lib.reply_cache import ReplyCache
 from lib.tools import python  # noqa: F401  (it registers itself)
 

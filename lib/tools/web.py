@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-import lib.config
+import lib.core.config
 from lib.documents import Documents
 from lib.internet import Internet
 from lib.pages import Failed, clean, shortened
@@ -21,7 +21,7 @@ CLOSE_SECONDS = 2.0
 class Web:
     """The two tools, as the config allows them, every answer recorded. Raises ConfigError where they cannot work."""
 
-    def __init__(self, settings: lib.config.WebSettings, recorded: ReplyCache):
+    def __init__(self, settings: lib.core.config.WebSettings, recorded: ReplyCache):
         self._settings, self._recorded = settings, recorded
         self._source = Documents(settings) if settings.folder else Internet(settings)
         self._tasks: set[asyncio.Task] = set()

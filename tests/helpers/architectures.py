@@ -4,7 +4,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from lib.config import Lora, Model
+from lib.core.config import Lora, Model
 from lib.loading import attach_lora
 from lib.policy import Policy
 from lib.probe import Gaps, probe, readable

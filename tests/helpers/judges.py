@@ -1,6 +1,6 @@
 """Judges built by hand, of rows that have no column but `target`."""
 
-from lib.config import Reward
+from lib.core.config import Reward
 from lib.rewards.judge import Judge
 
 

@@ -39,9 +39,9 @@ import yaml
 from helpers import forks
 from lib import adapters, score, trainer
 from lib.checkpoint import MANIFEST, Checkpoints, problems
-from lib.clock import PHASES
+from lib.core.clock import PHASES
+from lib.core.errors import run_script
 from lib.distributed import share
-from lib.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.gspo import GspoRun
 from lib.llama import Llama, Merged

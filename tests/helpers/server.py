@@ -229,7 +229,7 @@ class Speaker:
         import torch
 
         from lib.adapters import load_adapter
-        from lib.config import Lora, Model
+        from lib.core.config import Lora, Model
         from lib.loading import attach_lora, load_base, start_backend
         from lib.policy import Policy, stop_ids
 

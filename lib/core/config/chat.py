@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
 
 
 class ChatPrompts(Section):

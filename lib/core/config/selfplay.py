@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lib.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
-from lib.config.rl import SMOKE_TOKENS, Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
-from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
-from lib.config.shared import AtMost, smoke_batch
+from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.core.config.rl import SMOKE_TOKENS, Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
+from lib.core.config.shared import AtMost, smoke_batch
 
 
 class SelfPlayDataset(Dataset):

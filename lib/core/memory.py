@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from lib.errors import is_out_of_memory
+from lib.core.errors import is_out_of_memory
 
 CGROUP = Path("/sys/fs/cgroup")
 # limit and usage, newest layout first; cgroup v1 marks "no limit" by a number larger than any machine's memory

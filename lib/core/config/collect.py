@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lib.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
-from lib.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
-from lib.config.shared import AtMost, Model, Reward, RunConfig, SandboxSettings, Source
+from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
+from lib.core.config.section import Conflicts, Count, Name, Positive, Section, Share, Weight
+from lib.core.config.shared import AtMost, Model, Reward, RunConfig, SandboxSettings, Source
 
 SMOKE_REPLY_TOKENS = 256  # per reply that is not trained on: room for a short solution
 

@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from lib.config.rl import SMOKE_TOKENS, KlKind, RLConfig, TrainedSampling, TrainLoop
-from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
-from lib.config.shared import AtMost, smoke_batch
+from lib.core.config.rl import SMOKE_TOKENS, KlKind, RLConfig, TrainedSampling, TrainLoop
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
+from lib.core.config.shared import AtMost, smoke_batch
 
 
 class Prompts(Section):

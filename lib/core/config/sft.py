@@ -2,8 +2,8 @@
 
 from typing import Any, Literal
 
-from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
-from lib.config.shared import AtMost, Lora, Model, Optimizer, RunConfig, Source, smoke_batch
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
+from lib.core.config.shared import AtMost, Lora, Model, Optimizer, RunConfig, Source, smoke_batch
 
 
 class FromScratch(Section):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lib.errors import FINISHED, INTERRUPTED, TERMINATED, Left
+from lib.core.errors import FINISHED, INTERRUPTED, TERMINATED, Left
 
 EXIT_CODES: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: TERMINATED}
 LAUNCHER_SECONDS = 5.0  # within these a launcher forwards a Ctrl-C that the terminal already sent to every process

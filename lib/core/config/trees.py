@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from lib.errors import ConfigError
+from lib.core.errors import ConfigError
 
 MERGE = "tag:yaml.org,2002:merge"  # `<<: *name` copies another section's keys, except those given here
 MOST_VALUES = 10_000  # in a config, repetitions by `*name` included

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from lib.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
-from lib.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, Source
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+from lib.core.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, Source
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from lib.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
-from lib.config.trees import put, shortened
-from lib.errors import ConfigError
-from lib.registry import extractor_of_predictions, extractors, matchers, rewards
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
+from lib.core.config.trees import put, shortened
+from lib.core.errors import ConfigError
+from lib.core.registry import extractor_of_predictions, extractors, matchers, rewards
 
 
 class Model(Section):

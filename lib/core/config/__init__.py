@@ -20,13 +20,13 @@ options     the command lines of the scripts
 """
 # ruff: noqa: F401  (others import these names)
 
-from lib.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
-from lib.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
-from lib.config.loader import KINDS, dump, load
-from lib.config.options import parse, parser, positive, resuming_parser, training_parser
-from lib.config.rl import Dataset, Eval, RLConfig, TrainLoop
-from lib.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
-from lib.config.selfplay import (
+from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
+from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
+from lib.core.config.loader import KINDS, dump, load
+from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
+from lib.core.config.rl import Dataset, Eval, RLConfig, TrainLoop
+from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
+from lib.core.config.selfplay import (
     Curriculum,
     GspoTrain,
     Opponent,
@@ -35,7 +35,7 @@ from lib.config.selfplay import (
     Snapshots,
     TeacherSettings,
 )
-from lib.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
-from lib.config.shared import Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, weights_of
-from lib.config.sweep import SweepConfig
-from lib.config.trees import differences, read_tree
+from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
+from lib.core.config.shared import Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, weights_of
+from lib.core.config.sweep import SweepConfig
+from lib.core.config.trees import differences, read_tree

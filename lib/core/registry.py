@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lib.errors import ConfigError, Left, Overdue, RewardError, UserError
+from lib.core.errors import ConfigError, Left, Overdue, RewardError, UserError
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lib.conditions import read_condition
-from lib.config.section import Conflicts, Count, CountOrZero, Name
-from lib.config.shared import Outputs
-from lib.registry import did_you_mean
+from lib.core.conditions import read_condition
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name
+from lib.core.config.shared import Outputs
+from lib.core.registry import did_you_mean
 
 PLACEHOLDERS = ("seed", "variant", "threads", "dir", "run")
 
@@ -34,7 +34,7 @@ class SweepConfig(Outputs):
     figures: dict[str, Name] = {}
     # for a last stage that is not a script of this repository: {moment.key: regular expression with one group}; the
     # figure is the last match in its screen output
-    require: list[str] = []  # conditions that every run must meet (lib/conditions.py)
+    require: list[str] = []  # conditions that every run must meet (lib/core/conditions.py)
 
     @property
     def all_seeds(self) -> list[int]:

@@ -7,16 +7,16 @@ from typing import Any, TypeVar, cast, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from lib.config.collect import CollectConfig
-from lib.config.rl import SAMPLER_TRICKS
-from lib.config.score import ScoreConfig
-from lib.config.selfplay import SelfPlayConfig
-from lib.config.sft import SFTConfig
-from lib.config.shared import Outputs, RunConfig
-from lib.config.sweep import SweepConfig
-from lib.config.trees import Knot, copied, differences, put, read, shortened, value_of
-from lib.errors import ConfigError
-from lib.registry import did_you_mean
+from lib.core.config.collect import CollectConfig
+from lib.core.config.rl import SAMPLER_TRICKS
+from lib.core.config.score import ScoreConfig
+from lib.core.config.selfplay import SelfPlayConfig
+from lib.core.config.sft import SFTConfig
+from lib.core.config.shared import Outputs, RunConfig
+from lib.core.config.sweep import SweepConfig
+from lib.core.config.trees import Knot, copied, differences, put, read, shortened, value_of
+from lib.core.errors import ConfigError
+from lib.core.registry import did_you_mean
 
 Config = TypeVar("Config", bound=Outputs)
 KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)

@@ -17,9 +17,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from lib.errors import Left, Overdue, RewardError
-from lib.interrupts import current
-from lib.registry import place_in
+from lib.core.errors import Left, Overdue, RewardError
+from lib.core.interrupts import current
+from lib.core.registry import place_in
 
 BEAT = 60.0  # seconds between two messages about code that does not answer
 GRACE = 5.0  # seconds that it has after a signal, and again to end once it is woken
