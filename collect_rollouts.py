@@ -44,17 +44,17 @@ from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.data import load_splits
 from lib.generators.openai import RemoteModel, address
 from lib.generators.protocol import ChatGenerator, ReplyError
-from lib.hub import upload
 from lib.progress import CollectionProgress
 from lib.prompts import chat_columns, chat_of
 from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.rewards.judge import Judge, judge_of_rows, prepare
-from lib.runlog import RunLog, check_directory, discard, write_whole
+from lib.run.hub import upload
+from lib.run.runlog import RunLog, check_directory, discard, write_whole
+from lib.run.tracking import Tracker
 from lib.sandbox import cores
 from lib.selection import Entry, lines, rollouts, select
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox
-from lib.tracking import Tracker
 
 STREAMS = ("rollouts", "failures")
 SELECTED = "selected.jsonl"

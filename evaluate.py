@@ -51,7 +51,7 @@ from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.rewards.judge import prepare
-from lib.runlog import adapter_in
+from lib.run.runlog import adapter_in
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
@@ -65,9 +65,9 @@ def main() -> int:
             print("\n".join(paired.lines(*pair)))
         return FINISHED
     prepare(config)
-    from lib.adapters import load_adapter  # torch is imported once the config is valid
     from lib.core.console import Screen, Telling
-    from lib.distributed import make_accelerator
+    from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
+    from lib.run.distributed import make_accelerator
     from lib.task import load_chat_task, load_task
 
     accelerator = make_accelerator()

@@ -33,7 +33,7 @@ from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.stats import mean_interval
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
-from lib.runlog import is_number, read_jsonl
+from lib.run.runlog import is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0

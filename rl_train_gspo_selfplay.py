@@ -32,7 +32,7 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import SelfPlayConfig, dump, load, parse, positive, training_parser
 from lib.core.errors import FINISHED, run_script
 from lib.rewards.judge import prepare
-from lib.runlog import adapter_in, check_directory, discard
+from lib.run.runlog import adapter_in, check_directory, discard
 
 
 def main() -> int:

@@ -36,14 +36,14 @@ from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, lo
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.data import Place, Row, load_splits
-from lib.pace import Pace
-from lib.runlog import RunLog, check_directory, discard, fsync_folder, step_of
-from lib.tracking import Tracker
+from lib.run.pace import Pace
+from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
+from lib.run.tracking import Tracker
 from lib.watch import COLLAPSE, Watch, sft_checks
 
 if TYPE_CHECKING:  # both import torch
-    from lib.checkpoint import Checkpoints
     from lib.core.console import Screen
+    from lib.run.checkpoint import Checkpoints
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
 NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
@@ -348,7 +348,7 @@ def make_trainer(config: SFTConfig, model: Any, tokenizer: Any, train: list[Exam
         trainer.data_collator = DataCollatorForLanguageModeling(tokenizer.pad_token_id, padding_free=True)
     trainer.remove_callback(PrinterCallback)
     align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
-    trainer._load_from_checkpoint = lambda _: None  # lib/checkpoint.py does, once the optimizer is there too
+    trainer._load_from_checkpoint = lambda _: None  # lib/run/checkpoint.py does, once the optimizer is there too
     trainer.create_scheduler = partial(scheduled, trainer, optimizer)
     return trainer
 
@@ -483,9 +483,9 @@ class ScheduleState:
 
 def checkpoints_of(trainer: Any, config: SFTConfig, log: RunLog, fingerprint: str, allow_change: bool) -> "Checkpoints":
     """Returns the RL scripts' Checkpoints, with the files added that the trainer reads when it resumes."""
-    from lib import fingerprints
-    from lib.adapters import has_adapter
-    from lib.checkpoint import Checkpoints
+    from lib.run import fingerprints
+    from lib.run.adapter_files import has_adapter
+    from lib.run.checkpoint import Checkpoints
 
     def beside(folder: Path) -> None:
         replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
@@ -550,9 +550,9 @@ def reporter(
     """
     from transformers import TrainerCallback
 
-    from lib.checkpoint import random_states, set_aside, set_random_states
     from lib.core.console import until
-    from lib.distributed import highest
+    from lib.run.checkpoint import random_states, set_aside, set_random_states
+    from lib.run.distributed import highest
 
     every = config.train.checkpoint_every
 
@@ -646,8 +646,8 @@ def reporter(
 
 def save(trainer: Any, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
-    from lib.adapters import say_ground
-    from lib.checkpoint import set_aside, storage_errors
+    from lib.run.adapter_files import say_ground
+    from lib.run.checkpoint import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
         return

@@ -32,7 +32,7 @@ from lib.core.config import KINDS, SweepConfig, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
-from lib.runlog import RunLog
+from lib.run.runlog import RunLog
 from lib.sweep_page import page_of
 from lib.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
 from lib.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results

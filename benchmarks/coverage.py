@@ -25,7 +25,7 @@ from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.evaluation import Answers, pass_at_k, summarise
 from lib.paired import compare
 from lib.progress import CollectionProgress
-from lib.sampler import Sampler
+from lib.run.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import CurriculumSampler
 

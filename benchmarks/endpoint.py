@@ -40,7 +40,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lib.core.errors import run_script
-from lib.runlog import read_jsonl
+from lib.run.runlog import read_jsonl
 from lib.sandbox import cores
 
 LETTERS = string.ascii_letters + "012345689+-*/=.,:;!?"  # the thinking of a reply, each character once

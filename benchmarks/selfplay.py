@@ -25,7 +25,7 @@ from rich.table import Table
 
 from lib.core.errors import run_script
 from lib.core.stats import mean_interval
-from lib.runlog import read_jsonl
+from lib.run.runlog import read_jsonl
 
 START = "opponent.snapshots.every_steps=0"
 POOL = "opponent.snapshots.every_steps=5"

@@ -3,20 +3,13 @@ part have an order of their own, and nobody imports a script, but for the entry 
 `reward_function`. tests/test_order.py keeps all this.
 
 core/         what every part needs: errors, names, configs, statistics, the terminal
+run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
 quantities    the one number that a text states, and its unit
 parsing       tags, boxed answers, numbers: what a text says
 formats       the declared format of a text, and the one place in it where its answer may stand
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
-sampler       which rows come next, resumable in the middle
-distributed   which part of a batch is this process's, and sums over all of them
-runlog        the run directory and its JSONL streams, which survive a kill
-tracking      a dashboard beside the files of a run, on which nothing depends
-adapters      trained weights in files: an adapter, or a whole model
-fingerprints  what a run is made of, beside its config, known again
-checkpoint    everything a restart needs, saved atomically
 merging       an adapter that becomes part of its base, in memory or in a folder
-hub           whether the Hugging Face Hub answers, asked in seconds; what goes there
 jail/         part: what runs inside a sandbox, with the protocol; the standard library alone
 worker        a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation     which rung of protection holds here, found by attempts
@@ -56,7 +49,6 @@ credit        advantages of the answers of a step, and what they do to their tok
 update        the loss of a micro-batch, and the numbers that a step tells of it
 evaluation    held-out accuracy of single answers and of two attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
-pace          how long the rest of a run takes
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
 progress      what a collection of rollouts has come to, and what is left to go

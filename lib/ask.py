@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from lib.adapters import load_adapter
 from lib.core.console import Screen
 from lib.remote import remote_of, spent
 from lib.rewards.judge import Verdict
-from lib.sampler import Sampler
+from lib.run.adapter_files import load_adapter
+from lib.run.sampler import Sampler
 from lib.selfplay import Game, ServerOpponent, SnapshotOpponent, describe, play
 from lib.task import ChatTask
 from lib.teacher import Help, Teacher

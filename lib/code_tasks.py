@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lib.core.errors import ConfigError
-from lib.runlog import read_lines
+from lib.run.runlog import read_lines
 from lib.sandbox import Program, ProgramVerdict, Sandbox
 
 LONGEST_TEST = 100_000  # bytes

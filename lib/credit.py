@@ -9,8 +9,8 @@ from accelerate import Accelerator
 from torch.nn.utils.rnn import pad_sequence
 
 from lib.batching import MicroBatch
-from lib.distributed import collect
 from lib.losses import group_advantages, length_weights
+from lib.run.distributed import collect
 from lib.tree import Answer, Group, Node, nodes
 
 

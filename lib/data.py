@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from lib.core.config import Dataset, SFTDataset
 from lib.core.errors import ConfigError, first_line
 from lib.core.registry import did_you_mean
-from lib.hub import offline_unless_reachable
-from lib.runlog import read_lines
+from lib.run.hub import offline_unless_reachable
+from lib.run.runlog import read_lines
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset

@@ -12,13 +12,11 @@ from typing import Any
 
 import torch
 
-from lib.adapters import load_adapter
 from lib.batching import MicroBatch, batches_of
 from lib.core.clock import phase
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.distributed import anywhere, collect, make_accelerator
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.losses import overlong_penalty
@@ -27,8 +25,10 @@ from lib.prompts import Prompt
 from lib.recipe import notes_on, recipe_of
 from lib.remote import Remote, remote_of, spent
 from lib.reply_cache import key_of
-from lib.runlog import STREAMS, read_jsonl
-from lib.sampler import Sampler
+from lib.run.adapter_files import load_adapter
+from lib.run.distributed import anywhere, collect, make_accelerator
+from lib.run.runlog import STREAMS, read_jsonl
+from lib.run.sampler import Sampler
 from lib.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.selfplay import (
     EVALUATION,

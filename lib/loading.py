@@ -14,14 +14,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from lib.adapters import base_named
 from lib.core.config import Lora, Model
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
-from lib.hub import offline_unless_reachable
 from lib.merging import KEY, merge_saved
-from lib.runlog import ADAPTER_CONFIG, adapter_in
+from lib.run.adapter_files import base_named
+from lib.run.hub import offline_unless_reachable
+from lib.run.runlog import ADAPTER_CONFIG, adapter_in
 
 logger = logging.getLogger(__name__)
 

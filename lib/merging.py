@@ -15,11 +15,11 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from lib.adapters import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
-from lib.checkpoint import inputs_of, storage_errors
 from lib.core.errors import ConfigError, NumericError
-from lib.fingerprints import WEIGHTS, of_adapter, of_weights
-from lib.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
+from lib.run.adapter_files import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
+from lib.run.checkpoint import inputs_of, storage_errors
+from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
+from lib.run.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from lib.core.console import answered, attempts_of, label_of
 from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval, sign_flip_p
-from lib.runlog import read_jsonl
+from lib.run.runlog import read_jsonl
 
 NAMES = {"acc_attempt1": "attempt 1", "acc_attempt2": "attempt 2", "delta": "delta", "acc": "pass@1"}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lib.core.errors import StorageError
 from lib.generators.protocol import ChatGenerator, Reply, Request
-from lib.runlog import Lines, encode, read_lines
+from lib.run.runlog import Lines, encode, read_lines
 
 
 def key_of(*parts: Any) -> str:

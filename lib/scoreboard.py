@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.core.stats import rate_interval_of_totals
-from lib.runlog import encode, write_whole
+from lib.run.runlog import encode, write_whole
 
 CELLS = ("both", "policy_only", "opponent_only", "neither")  # right or not: the policy's answer, then the opponent's
 FRONTIER = ("neither", "opponent_only")  # rows that no answer of a group solved, by whether the opponent did

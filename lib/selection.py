@@ -9,7 +9,7 @@ from typing import Any
 
 from lib.core.config import Collection
 from lib.reply_cache import key_of
-from lib.runlog import read_lines
+from lib.run.runlog import read_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
 from lib.core.errors import ConfigError, NumericError, OutOfMemory
 from lib.core.memory import one_error
-from lib.distributed import sum_gradients
 from lib.policy import Policy
+from lib.run.distributed import sum_gradients
 
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps

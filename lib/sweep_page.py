@@ -8,7 +8,7 @@ from typing import Any
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
 from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
-from lib.runlog import is_number
+from lib.run.runlog import is_number
 from lib.sweep_tables import (
     DIFFERENCE_HEADS,
     FIGURES,

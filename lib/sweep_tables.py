@@ -13,7 +13,7 @@ from lib.core.conditions import Condition, Figure, read_condition
 from lib.core.config import SweepConfig
 from lib.core.console import WHEN
 from lib.core.stats import mean_interval, paired_delta_interval
-from lib.runlog import is_number
+from lib.run.runlog import is_number
 
 # key: heading, and whether more is better
 FIGURES = {

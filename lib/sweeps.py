@@ -21,7 +21,7 @@ from statistics import fmean
 from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
-from lib.runlog import RunLog, read_jsonl
+from lib.run.runlog import RunLog, read_jsonl
 from lib.sandbox import cores
 from lib.sweep_tables import FIGURES, last_values
 

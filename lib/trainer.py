@@ -9,24 +9,24 @@ from typing import Any
 import torch
 from accelerate.utils import set_seed
 
-from lib import fingerprints
-from lib.adapters import save_weights
-from lib.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, dump
 from lib.core.console import Screen, Telling, answered, attempts_of
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.data import digest_of
-from lib.distributed import collect, highest, share
 from lib.evaluation import Answered
 from lib.ledger import brief
-from lib.pace import Pace
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
-from lib.runlog import STREAMS, RunLog
+from lib.run import fingerprints
+from lib.run.adapter_files import save_weights
+from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
+from lib.run.distributed import collect, highest, share
+from lib.run.pace import Pace
+from lib.run.runlog import STREAMS, RunLog
+from lib.run.tracking import Tracker
 from lib.step import OptimizerStep, Progress
 from lib.task import ChatTask, ScoreTask
-from lib.tracking import Tracker
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 OVER = 3  # the stage of a run that is finished

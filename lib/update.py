@@ -9,9 +9,9 @@ from lib.batching import MicroBatch, batches_of
 from lib.core.clock import phase
 from lib.core.config import SamplerCorrection
 from lib.credit import Credit
-from lib.distributed import collect, total
 from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
 from lib.policy import Policy
+from lib.run.distributed import collect, total
 from lib.tree import Group, nodes
 
 SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt

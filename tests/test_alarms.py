@@ -12,8 +12,8 @@ from test_resume import template as template
 from test_selfplay_runs import Run as PlayRun
 from test_selfplay_runs import template as play_template  # noqa: F401
 
-from lib.adapters import ADAPTER
-from lib.checkpoint import problems
+from lib.run.adapter_files import ADAPTER
+from lib.run.checkpoint import problems
 
 REWARD = """
 from lib.core.registry import Judged

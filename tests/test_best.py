@@ -15,8 +15,8 @@ from helpers import forks, moments
 from test_resume import CONFIG, ROOT, flip, refused
 from test_resume import template as template
 
-from lib.checkpoint import problems
 from lib.core.config import parse, training_parser
+from lib.run.checkpoint import problems
 from lib.trainer import score_of
 
 REWARD = """

@@ -22,12 +22,12 @@ from conftest import fewer, part
 from test_runlog import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from lib import checkpoint
-from lib.adapters import load_adapter
-from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.core.interrupts import Interrupts
-from lib.runlog import RunLog, check_config, read_jsonl
+from lib.run import checkpoint
+from lib.run.adapter_files import load_adapter
+from lib.run.checkpoint import MANIFEST, Checkpoints, problems
+from lib.run.runlog import RunLog, check_config, read_jsonl
 
 torch.set_num_threads(1)
 

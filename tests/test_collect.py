@@ -26,7 +26,7 @@ from lib.core.stats import wilson
 from lib.generators.protocol import Request
 from lib.progress import CollectionProgress
 from lib.reply_cache import key_of
-from lib.runlog import encode, read_jsonl
+from lib.run.runlog import encode, read_jsonl
 from lib.selection import lines, rollouts, select
 
 ROOT = Path(__file__).parent.parent

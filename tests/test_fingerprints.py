@@ -12,8 +12,8 @@ import torch
 from helpers.judges import judge_by
 from safetensors.torch import load_file, save_file
 
-from lib import fingerprints
 from lib.core.registry import extractors, matchers, rewards
+from lib.run import fingerprints
 
 WEIGHTS, TOKENIZER, TEMPLATE = "the base weights", "the tokenizer", "the chat template"
 

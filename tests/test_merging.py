@@ -16,15 +16,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import evaluate
 import sft_train
 import train
-from lib.adapters import load_adapter, save_adapter
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.core.errors import ConfigError
-from lib.fingerprints import of_model
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.loading import attach_lora, load_base, load_skeleton
 from lib.merging import merged, put_on, write_merged
 from lib.policy import Policy
+from lib.run.adapter_files import load_adapter, save_adapter
+from lib.run.fingerprints import of_model
 from lib.scratch import build
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}

@@ -10,7 +10,6 @@ from helpers.architectures import built
 from peft.tuners.lora import Linear
 
 from lib import policy as policies
-from lib.adapters import save_adapter
 from lib.core.config import FromScratch, Lora, Model
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
@@ -19,6 +18,7 @@ from lib.head import Head
 from lib.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
 from lib.losses import kl_per_token
 from lib.policy import Policy
+from lib.run.adapter_files import save_adapter
 from lib.scratch import build
 
 ROOT = Path(__file__).parent.parent

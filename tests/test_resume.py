@@ -21,8 +21,8 @@ from conftest import fewer, long, part
 from helpers import forks, moments
 from safetensors.torch import load_file, save_file
 
-from lib.checkpoint import MANIFEST, problems
 from lib.core.config import FromScratch
+from lib.run.checkpoint import MANIFEST, problems
 from lib.scratch import build
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,9 @@ import pytest
 import torch
 from conftest import fewer
 
-from lib import runlog
 from lib.core.errors import ConfigError, StorageError
-from lib.runlog import RunLog, read_jsonl
+from lib.run import runlog
+from lib.run.runlog import RunLog, read_jsonl
 
 
 def fork(function) -> int:

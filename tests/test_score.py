@@ -24,7 +24,7 @@ from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.logits import Around
 from lib.plan import stages_of
 from lib.policy import Policy
-from lib.sampler import Sampler
+from lib.run.sampler import Sampler
 from lib.score import ScoreRun, kl_weights
 from lib.step import learning_rate
 from lib.task import load_data, load_task

@@ -34,7 +34,7 @@ from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
 from lib.remote import Remote
 from lib.rewards.judge import Verdict
-from lib.sampler import Sampler
+from lib.run.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import (
     EVALUATION,

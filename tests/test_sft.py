@@ -16,7 +16,7 @@ from lib.chats import Example
 from lib.core.config import SFTConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError, NumericError
-from lib.tracking import Tracker
+from lib.run.tracking import Tracker
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>"

@@ -24,9 +24,9 @@ from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 
 import sft_train
-from lib.checkpoint import MANIFEST, Checkpoints, problems
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
+from lib.run.checkpoint import MANIFEST, Checkpoints, problems
 from lib.scratch import build
 
 STEPS = 8

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from lib.core.stats import (  # fmt: skip
+from lib.core.stats import (
     effective_n,
     mean_interval,
     paired_delta_interval,

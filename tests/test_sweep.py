@@ -18,7 +18,7 @@ from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
-from lib.runlog import RunLog
+from lib.run.runlog import RunLog
 from lib.sweep_tables import summaries, value_of
 from lib.sweeps import distinct, plan, read_run
 

@@ -17,8 +17,8 @@ import rl_train_gspo_selfplay
 import sft_train
 import train
 from lib.core.config import CollectConfig, load
-from lib.runlog import read_jsonl
-from lib.tracking import Tracker, _mode
+from lib.run.runlog import read_jsonl
+from lib.run.tracking import Tracker, _mode
 
 SMALL = {"max_new_tokens": 4}
 SHARED = {

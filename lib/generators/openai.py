@@ -22,7 +22,7 @@ from lib.core.config import Endpoint, Thinking, wrong_address
 from lib.core.errors import ApiError, ConfigError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.parsing import opening_of, split_reasoning, writable
-from lib.runlog import encode
+from lib.run.runlog import encode
 
 if TYPE_CHECKING:
     import httpx2

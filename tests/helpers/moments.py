@@ -37,17 +37,17 @@ import torch
 import yaml
 
 from helpers import forks
-from lib import adapters, score, trainer
-from lib.checkpoint import MANIFEST, Checkpoints, problems
+from lib import score, trainer
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
-from lib.distributed import share
 from lib.generators.openai import RemoteModel
 from lib.gspo import GspoRun
 from lib.llama import Llama, Merged
 from lib.prompts import Prompt
 from lib.remote import Remote
-from lib.runlog import Lines, read_jsonl
+from lib.run.checkpoint import MANIFEST, Checkpoints, problems
+from lib.run.distributed import share
+from lib.run.runlog import Lines, read_jsonl
 from lib.score import ScoreRun
 from lib.tree import sample
 

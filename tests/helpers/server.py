@@ -228,10 +228,10 @@ class Speaker:
     def __init__(self, model_dir: Path, adapter: Path | None, reasoning_parser: bool):
         import torch
 
-        from lib.adapters import load_adapter
         from lib.core.config import Lora, Model
         from lib.loading import attach_lora, load_base, start_backend
         from lib.policy import Policy, stop_ids
+        from lib.run.adapter_files import load_adapter
 
         torch.set_num_threads(1)
         config = Model(name=str(model_dir), backend="plain")

@@ -16,7 +16,7 @@ from typing import Any
 
 from lib.core.config import RunConfig, dump
 from lib.core.errors import ConfigError
-from lib.runlog import is_number, write_whole
+from lib.run.runlog import is_number, write_whole
 
 Rows = list[dict[str, Any]]
 Distributions = Mapping[str, list[float]]

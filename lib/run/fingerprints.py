@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lib.adapters import STANDS_ON
+from lib.run.adapter_files import STANDS_ON
 
 REWARD = "the reward's code"
 SMALL = 64_000_000  # bytes; files up to this size are read whole
@@ -37,7 +37,7 @@ ADAPTER = ("adapter_*", "generation_config.json")
 TOKENIZER = (
     "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt", "*.model", "*.tiktoken",
 )  # fmt: skip
-LIBRARY = Path(__file__).resolve().parent
+LIBRARY = Path(__file__).resolve().parents[1]
 
 
 def of_model(name: str | None, model: Any, tokenizer: Any) -> dict[str, str]:

@@ -41,10 +41,10 @@ from accelerate.utils import DistributedType, broadcast_object_list, gather_obje
 from accelerate.utils import load as load_plain_data
 from safetensors import SafetensorError
 
-from lib.adapters import ADAPTER_FILES, load_weights, save_weights
 from lib.core.errors import ConfigError, NumericError, StorageError
-from lib.fingerprints import REWARD
-from lib.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
+from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
+from lib.run.fingerprints import REWARD
+from lib.run.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
-    fingerprint of the training data, and `inputs` has those of lib/fingerprints.py: a resume must find the same ones.
+    fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same ones.
     Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
     folder of a checkpoint, in one process. ConfigError if the model is sharded (FSDP, DeepSpeed).
 

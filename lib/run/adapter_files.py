@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lib.core.errors import ConfigError
-from lib.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
+from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 
 EXTRA = "extra_adapters.safetensors"
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA)
