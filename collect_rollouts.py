@@ -51,7 +51,7 @@ from lib.rewards.judge import Judge, judge_of_rows, prepare
 from lib.run.hub import upload
 from lib.run.runlog import RunLog, check_directory, discard, write_whole
 from lib.run.tracking import Tracker
-from lib.sandbox import cores
+from lib.sandbox.pool import cores
 from lib.selection import Entry, lines, rollouts, select
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox

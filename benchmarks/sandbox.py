@@ -32,9 +32,10 @@ from rich.console import Console
 from rich.table import Table
 
 from lib.core.errors import run_script
-from lib.isolation import check
-from lib.sandbox import Sandbox, cores, example
-from lib.worker import RUNGS, Program, Worker
+from lib.sandbox.__main__ import example
+from lib.sandbox.isolation import check
+from lib.sandbox.pool import Sandbox, cores
+from lib.sandbox.worker import RUNGS, Program, Worker
 
 CHEAT = "import os\nos._exit(0)\n"
 SECONDS, MEGABYTES = 2, 256

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lib.jail.kernel import die_with
+from lib.sandbox.jail.kernel import die_with
 
 
 class Children:

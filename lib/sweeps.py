@@ -22,7 +22,7 @@ from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
 from lib.run.runlog import RunLog, read_jsonl
-from lib.sandbox import cores
+from lib.sandbox.pool import cores
 from lib.sweep_tables import FIGURES, last_values
 
 HERE = Path(__file__).resolve().parents[1]

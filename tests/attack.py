@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile import ATTACKS, CONTROLS
 
-from lib.isolation import try_rungs
-from lib.worker import Program, Worker, WorkerLost
+from lib.sandbox.isolation import try_rungs
+from lib.sandbox.worker import Program, Worker, WorkerLost
 
 TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
@@ -171,7 +171,7 @@ def things_of_this_machine(home: Path) -> set[str]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"lib.jail.zygote" in command and is_ours(folder):
+        if b"lib.sandbox.jail.zygote" in command and is_ours(folder):
             found.add(f"process {folder.name}")
     return found
 
@@ -184,7 +184,7 @@ def is_ours(process: Path) -> bool:
             command = (process / "cmdline").read_bytes()
         except OSError:
             return True
-        if b"lib.jail.zygote" not in command:
+        if b"lib.sandbox.jail.zygote" not in command:
             return False  # another sandbox of this machine
         process = Path("/proc", status.rpartition(")")[2].split()[1])
     return True

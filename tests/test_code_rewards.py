@@ -13,13 +13,13 @@ from helpers.judges import judge_by
 from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
-from lib import sandbox
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.core.registry import register_reward
+from lib.sandbox import pool
+from lib.sandbox.worker import CaseVerdict, ProgramVerdict
 from lib.score import ScoreRun
 from lib.task import load_task
-from lib.worker import CaseVerdict, ProgramVerdict
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}
@@ -48,9 +48,9 @@ def judged(texts, reward="code", row=ROW, **options):
 
 @pytest.fixture(autouse=True, scope="module")
 def _shared_sandbox():
-    sandbox.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
+    pool.configure(workers=2, allow_unsafe=True)  # what these programs do is harmless
     yield
-    sandbox.configure()
+    pool.configure()
 
 
 def test_the_share_of_tests_whatever_stands_around_the_program():
@@ -59,7 +59,7 @@ def test_the_share_of_tests_whatever_stands_around_the_program():
     assert [score.reward for score in scores] == [1.0, 0.5, 0.0, 0.0, 0.0]  # the last block is not closed
     assert [score.match for score in scores] == [True, False, False, False, False]
     assert scores[1].about.endswith(": wrong pass (assert add(1, 2) == 3; add(1, 2) answered 2)")
-    assert scores[0].about == f"{sandbox.shared().rung.name}: pass pass"
+    assert scores[0].about == f"{pool.shared().rung.name}: pass pass"
 
 
 @pytest.mark.parametrize(
@@ -111,23 +111,23 @@ def test_programs_that_read_and_print():
 
 
 def test_equal_programs_run_once():
-    before = sandbox.shared().counts.copy()
+    before = pool.shared().counts.copy()
     row = ROW | {"tests": ["assert add(11, 2) == 13"]}
     assert [score.reward for score in judged([RIGHT] * 6, "code_tests", row)] == [1.0] * 6
     judged([block(RIGHT, after="final answer:")], row=row)  # another reward, and other words around it
-    counts = sandbox.shared().counts - before
+    counts = pool.shared().counts - before
     assert (counts["programs"], counts["remembered"]) == (1, 6)
 
 
 def test_what_was_begun_is_not_run_again():
     row = ROW | {"tests": ["assert add(21, 2) == 23"]}
     judge = judge_of("code", row)
-    before = sandbox.shared().counts.copy()
+    before = pool.shared().counts.copy()
     text = block(RIGHT, after="final answer:")
     judge.begin(text, row)
-    assert (sandbox.shared().counts - before)["programs"] == 1
+    assert (pool.shared().counts - before)["programs"] == 1
     assert judge([text], [row])[0].reward == pytest.approx(1.0)
-    assert (sandbox.shared().counts - before)["programs"] == 1
+    assert (pool.shared().counts - before)["programs"] == 1
     assert judge_of("exact_match").begin is None
 
 
@@ -181,7 +181,7 @@ def test_programs_and_texts_are_paid_together():
 
 def test_a_fault_of_the_sandbox_is_no_reward(monkeypatch):
     faulty = ProgramVerdict((CaseVerdict("infra_error", "4 workers were lost"),), "R3")
-    monkeypatch.setattr(sandbox.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
+    monkeypatch.setattr(pool.Sandbox, "judge", lambda self, programs: [faulty] * len(programs))
     for reward, text in (("code_tests", RIGHT), ("code", block(RIGHT, after="final answer:"))):
         [score] = judged([text], reward)
         assert (score.scored, score.match, score.components) == (False, False, {})
@@ -276,7 +276,7 @@ def test_a_policy_learns_to_write_what_the_sandbox_finds_right(folder, monkeypat
     assert rows[-1]["acc_attempt2"] > 0.6
     assert rows[-1]["reward/tests_attempt2"] == rows[-1]["acc_attempt2"]
     texts = logged("programs", "generations")
-    rung = sandbox.shared().rung.name
+    rung = pool.shared().rung.name
     assert {row["about2"] for row in texts} >= {f"{rung}: pass"}
     assert all(row["match2"] == (row["attempt2"] == "print(8)") for row in texts)
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lib.code_tasks import (
+from lib.core.errors import ConfigError
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.tasks import (
     CodeTask,
     called_names,
     check,
@@ -15,8 +17,6 @@ from lib.code_tasks import (
     read_tasks,
     static_problems,
 )
-from lib.core.errors import ConfigError
-from lib.sandbox import Sandbox
 
 ROOT = Path(__file__).parent.parent
 ADD = {

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.jail import kernel, wire
+from lib.sandbox.jail import kernel, wire
 
 ROOT = Path(__file__).parent.parent
 MACHINES = ["x86_64", "aarch64"]
@@ -550,7 +550,7 @@ def test_what_makes_processes_files_or_sockets_is_refused(resolve, asked):
 
 TRIES = """
 import ctypes, errno, json, os, resource, signal, socket, sys, threading
-from lib.jail import kernel
+from lib.sandbox.jail import kernel
 
 libc = ctypes.CDLL(None, use_errno=True)
 folder, opens_files = sys.argv[1], sys.argv[2] == "True"
@@ -633,7 +633,7 @@ def test_the_kernel_does_what_the_filter_says(tmp_path, opens_files):
 
 LOCKED = """
 import errno, json, os, sys
-from lib.jail import kernel
+from lib.sandbox.jail import kernel
 
 own, other, listed = sys.argv[1:]
 
@@ -688,7 +688,7 @@ def test_only_the_folders_of_the_list_are_read_and_none_is_written(tmp_path):
 
 LIMITED = """
 import json, resource, signal, sys
-from lib.jail import kernel
+from lib.sandbox.jail import kernel
 
 kernel.set_limits(64 << 20, 0.3, 4096)
 outcomes = {}
@@ -721,7 +721,7 @@ def test_limits_hold_and_are_only_lowered():
 
 ORPHAN = """
 import json, os, select, signal, sys, time
-from lib.jail import kernel
+from lib.sandbox.jail import kernel
 
 out, into = os.pipe()
 middle = os.fork()
@@ -748,7 +748,7 @@ def test_a_child_dies_with_its_parent():
 
 CLOSING = """
 import json, os, sys
-from lib.jail.zygote import _close_all_but
+from lib.sandbox.jail.zygote import _close_all_but
 
 def is_open(fd):
     try:
@@ -782,7 +782,7 @@ def test_all_descriptors_but_some_are_closed():
 
 CLOCKS = """
 import json, os, signal, sys, time
-from lib.jail.zygote import Child, CoreClock
+from lib.sandbox.jail.zygote import Child, CoreClock
 
 def forked(work):
     pid = os.fork()
@@ -846,7 +846,7 @@ def test_the_clock_goes_no_faster_than_all_cores(clocks):
 
 REAPED = """
 import json, os, time
-from lib.jail.zygote import Child
+from lib.sandbox.jail.zygote import Child
 
 def forked(work):
     pid = os.fork()

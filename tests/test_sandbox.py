@@ -28,10 +28,11 @@ import pytest
 from conftest import WHOLE, fewer, long
 
 from lib.core.errors import SandboxError
-from lib.isolation import check, try_rungs
-from lib.jail import kernel
-from lib.sandbox import Sandbox, cores, defined_names
-from lib.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
+from lib.sandbox.__main__ import defined_names
+from lib.sandbox.isolation import check, try_rungs
+from lib.sandbox.jail import kernel
+from lib.sandbox.pool import Sandbox, cores
+from lib.sandbox.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
 
 ROOT = Path(__file__).parent.parent
 R4, R3, R2, R1 = RUNGS
@@ -842,7 +843,7 @@ def test_a_failed_script_shows_its_own_lines_alone(sandbox):
     run = sandbox.run(Program("def g():\n    raise ValueError('no')\ng()"))
     assert run.ending == "exception"
     assert run.stderr.splitlines()[0] == "Traceback (most recent call last):"
-    assert "lib/jail" not in run.stderr and run.stderr.endswith("ValueError: no\n")
+    assert "lib/sandbox/jail" not in run.stderr and run.stderr.endswith("ValueError: no\n")
 
 
 def test_an_empty_answer_proves_nothing(names):
@@ -1102,7 +1103,9 @@ def descendants(pid):
 def workers_of(pid):
     """What the sandboxes of a process have started directly: zygotes, or bubblewrap around them."""
     every = processes()
-    return [child for child, (parent, command) in every.items() if parent == pid and b"lib.jail.zygote" in command]
+    return [
+        child for child, (parent, command) in every.items() if parent == pid and b"lib.sandbox.jail.zygote" in command
+    ]
 
 
 def wait_until(condition, seconds=FORGIVING):
@@ -1204,8 +1207,8 @@ def test_many_threads_all_get_their_own(sandbox):
 
 FORKED = """
 import os, sys, time
-from lib.sandbox import Sandbox
-from lib.worker import Program
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.worker import Program
 
 def program(seconds):
     source = f"import time\\ndef f():\\n    time.sleep({seconds})\\n    return 1"
@@ -1245,7 +1248,7 @@ def test_no_descriptor_is_left_behind(worker):
         return len(os.listdir(f"/proc/{pid}/fd"))
 
     def everyone():
-        inside = [pid for pid, line in descendants(worker._process.pid).items() if b"lib.jail.zygote" in line]
+        inside = [pid for pid, line in descendants(worker._process.pid).items() if b"lib.sandbox.jail.zygote" in line]
         try:
             return [count(pid) for pid in (os.getpid(), worker._process.pid, *inside)]
         except PermissionError:  # a zygote hides from its own user
@@ -1267,8 +1270,8 @@ def test_no_descriptor_is_left_behind(worker):
 
 HOLDER = """
 import sys, time
-from lib.sandbox import Sandbox
-from lib.worker import Program
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.worker import Program
 
 sandbox = Sandbox(2, allow_unsafe=True)
 source = "import time\\ndef f():\\n    time.sleep(50)\\ndef g():\\n    while True: pass"
@@ -1283,7 +1286,9 @@ time.sleep(60)
 def test_everything_ends_with_a_trainer_that_is_killed():
     with subprocess.Popen([sys.executable, "-c", HOLDER], cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "ready\n"
-        assert wait_until(lambda: sum(b"lib.jail.zygote" in line for line in descendants(holder.pid).values()) >= 6)
+        assert wait_until(
+            lambda: sum(b"lib.sandbox.jail.zygote" in line for line in descendants(holder.pid).values()) >= 6
+        )
         theirs = descendants(holder.pid)
         holder.kill()
         holder.wait()
@@ -1296,12 +1301,12 @@ BROKEN = """
 import shutil, sys
 from pathlib import Path
 from lib.core.errors import run_script
-from lib.sandbox import Sandbox
-from lib.worker import Program
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.worker import Program
 
 def main():
     with Sandbox(1, allow_unsafe=True) as sandbox:
-        shutil.rmtree(sys.argv[1] + "/lib/jail")
+        shutil.rmtree(sys.argv[1] + "/lib/sandbox/jail")
         sandbox.judge([Program("x = 1", ("assert x",))])
     return 0
 
@@ -1318,7 +1323,7 @@ def test_workers_that_do_not_start_end_the_run_with_the_reason(tmp_path):
     done = python("-c", BROKEN, copied_library(tmp_path), cwd=tmp_path)
     assert done.returncode == 5
     assert len(done.stderr.splitlines()) == 1
-    assert "times in a row" in done.stderr and "No module named 'lib.jail'" in done.stderr
+    assert "times in a row" in done.stderr and "No module named 'lib.sandbox.jail'" in done.stderr
     assert "--self-test" in done.stderr
 
 
@@ -1529,7 +1534,7 @@ def for_nobody():
 
         for interpreter in (sys.executable, "/usr/bin/python3"):
             with contextlib.suppress(OSError):
-                question = "import sys; assert (3, 10) <= sys.version_info; import lib.sandbox"
+                question = "import sys; assert (3, 10) <= sys.version_info; import lib.sandbox.pool"
                 if run(interpreter, "-c", question).returncode == 0:
                     yield functools.partial(run, interpreter)
                     return
@@ -1596,7 +1601,7 @@ from pathlib import Path
 
 sys.path.insert(0, "tests")
 import attack
-from lib.worker import RUNGS
+from lib.sandbox.worker import RUNGS
 
 os.environ[attack.SECRET] = "the secret"
 attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[2:]]
@@ -1713,8 +1718,8 @@ def f(refusals):
 """
 CROWDED = """
 import json, sys, threading, time
-from lib.sandbox import Sandbox
-from lib.worker import Program
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.worker import Program
 
 BOMB, ONE = sys.argv[1:3]
 bombs = [Program(f"{BOMB}# {n}", ("assert f(400) < 0",), entry_points=("f",), memory_mb=1024) for n in range(6)]
@@ -1781,7 +1786,7 @@ def test_bombs_of_threads_leave_neighbours_of_the_same_user_theirs(protected, fo
 @long
 def test_a_lack_of_processes_passes(protected, monkeypatch):
     """More failed starts in a row than a broken worker has."""
-    import lib.sandbox
+    import lib.sandbox.pool
 
     lacking = [OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))] * 6
 
@@ -1791,10 +1796,10 @@ def test_a_lack_of_processes_passes(protected, monkeypatch):
         return Worker(*args)
 
     with Sandbox(1, rung=protected.rung.name) as running:
-        monkeypatch.setattr(lib.sandbox, "Worker", start)
+        monkeypatch.setattr(lib.sandbox.pool, "Worker", start)
         assert running.judge([numbered(1)])[0].passed
     with Sandbox(1, rung=protected.rung.name) as running:
-        monkeypatch.setattr(lib.sandbox, "PATIENCE", 0.3)
+        monkeypatch.setattr(lib.sandbox.pool, "PATIENCE", 0.3)
         lacking.extend([OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))] * 3)
         with pytest.raises(SandboxError, match="Cannot allocate memory"):
             running.judge([numbered(2)])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import fewer, long, part
 
-from lib.code_tasks import CodeTask, check
-from lib.sandbox import Sandbox
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.tasks import CodeTask, check
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "data/code_tasks.jsonl"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lib.code_tasks import ignorant_programs, read_task, static_problems
-from lib.sandbox import Sandbox
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.tasks import ignorant_programs, read_task, static_problems
 
 ROOT = Path(__file__).parent.parent
 SPLITS = ("sft", "train", "test")

@@ -19,13 +19,13 @@ from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 import collect_rollouts
 import lib.local
 import sft_train
-from lib import sandbox
 from lib.chats import UNTRAINED, Labeller, as_chat
 from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.local import LocalModel, load_local
 from lib.parsing import native_calls, split_reasoning
+from lib.sandbox import pool
 from lib.scratch import build
 from lib.tool_loop import ToolLoop
 from lib.tools.toolbox import Toolbox
@@ -58,7 +58,7 @@ def boxed(tmp_path_factory):
     boxed.release.set()
     sys.path.remove(str(folder))
     del sys.modules["boxed"]
-    sandbox.configure()
+    pool.configure()
 
 
 # -- a model that says what it is told to
@@ -850,7 +850,7 @@ def main(script, folder, monkeypatch, *arguments):
     try:
         return script.main()
     finally:
-        sandbox.configure()
+        pool.configure()
 
 
 @pytest.fixture(scope="module")

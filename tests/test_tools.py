@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lib import sandbox
 from lib.core.config import Tools
 from lib.core.errors import ConfigError, SandboxError
+from lib.sandbox import pool
 from lib.tools.toolbox import Toolbox
 
 MINE = '''
@@ -119,9 +119,9 @@ def mine(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="module")
 def _shared_sandbox():
-    sandbox.configure(workers=2, allow_unsafe=True, max_timeout_s=5)  # what these programs do is harmless
+    pool.configure(workers=2, allow_unsafe=True, max_timeout_s=5)  # what these programs do is harmless
     yield
-    sandbox.configure()
+    pool.configure()
 
 
 def box(*names, **settings):
@@ -424,13 +424,13 @@ def test_a_sandbox_that_fails_ends_the_run(monkeypatch):
     def no_sandbox():
         raise SandboxError("no rung holds")
 
-    monkeypatch.setattr(sandbox, "shared", no_sandbox)
+    monkeypatch.setattr(pool, "shared", no_sandbox)
     with pytest.raises(SandboxError, match="no rung holds"):
         asyncio.run(box("python.run").call("python.run", {"code": "1"}, 60))
 
 
 def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
-    from lib.worker import ProgramRun
+    from lib.sandbox.worker import ProgramRun
 
     class Failing:
         size = 1
@@ -438,7 +438,7 @@ def test_a_sandbox_that_loses_one_program_says_so(monkeypatch):
         def run(self, _):
             return ProgramRun("infra_error", "", "", "R4")
 
-    monkeypatch.setattr(sandbox, "shared", Failing)
+    monkeypatch.setattr(pool, "shared", Failing)
     assert "the sandbox failed" in call("python.run", code="1")["error"]
 
 

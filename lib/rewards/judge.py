@@ -9,7 +9,6 @@ from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple
 
-from lib import sandbox
 from lib.core import registry
 from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
@@ -18,6 +17,7 @@ from lib.core.registry import Judged, blamed_on, did_you_mean
 from lib.data import Splits, with_targets
 from lib.formats import answer_place
 from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
+from lib.sandbox import pool
 
 _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
@@ -66,7 +66,7 @@ def text_of(value: Any) -> str:
 
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
-    sandbox.configure(**config.sandbox.model_dump())
+    pool.configure(**config.sandbox.model_dump())
     names = weights_of(config.reward.fn) if config.reward else ()
     starts = {registry.rewards.hooks(name).prepare: name for name in names}
     for start, name in starts.items():

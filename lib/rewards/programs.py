@@ -1,7 +1,7 @@
 """Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
-class `CodeTask` of `lib/code_tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
+class `CodeTask` of `lib/sandbox/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
 programs are run once, and beside the model that still writes others.
 """
 
@@ -12,11 +12,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from lib.code_tasks import CodeTask, read_task, static_problems
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_extractor, register_reward
 from lib.parsing import last_code, well_formed_code, without_thinking
-from lib.sandbox import Program, ProgramVerdict, shared, shown
+from lib.sandbox.pool import shared
+from lib.sandbox.worker import Program, ProgramVerdict, shown
+from lib.sandbox.tasks import CodeTask, read_task, static_problems
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _MARKER = ("required", "rewarded", "ignored")

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lib import sandbox
 from lib.core.registry import register_tool
-from lib.worker import Program
+from lib.sandbox import pool
+from lib.sandbox.worker import Program
 
 
 @register_tool("python.run")
@@ -16,12 +16,12 @@ def run(
     memory_mb: Annotated[int, Field(ge=64, le=1024)] = 256,
 ) -> dict[str, Any]:
     """Runs Python, with the standard library alone, and gives stdout, stderr and returncode."""
-    done = sandbox.shared().run(Program(code, timeout_s=timeout_s, memory_mb=memory_mb))
+    done = pool.shared().run(Program(code, timeout_s=timeout_s, memory_mb=memory_mb))
     if done.ending == "infra_error":
         raise RuntimeError("the sandbox failed, the program did not; try again")
     answer = {"stdout": done.stdout, "stderr": done.stderr, "returncode": int(done.ending != "finished")}
     return answer if done.ending in ("finished", "exception") else {**answer, "ended_by": done.ending}
 
 
-run.at_once = lambda: sandbox.shared().size  # others wait for their turn, which does not count as a call's time
-run.prepare = sandbox.shared  # before torch is imported, and so that a machine without protection is noticed at once
+run.at_once = lambda: pool.shared().size  # others wait for their turn, which does not count as a call's time
+run.prepare = pool.shared  # before torch is imported, and so that a machine without protection is noticed at once

@@ -175,7 +175,7 @@ class Moments:
         self.synced: list[str] = []
         os.fsync = self._sync
         for owner, name in (
-            (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (adapters, "save_file"),
+            (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (adapter_files, "save_file"),
             (Llama, "__call__"), (Merged, "__call__"), (torch.optim.AdamW, "step"),
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip

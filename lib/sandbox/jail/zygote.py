@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from lib.jail import candidate, examiner, kernel, wire
+from lib.sandbox.jail import candidate, examiner, kernel, wire
 
 EXAMINER_MEMORY = 256 << 20  # bytes on top of the program's limit
 EXAMINER_SECONDS = 0.4  # time left for the examiner once the program's is over
@@ -58,7 +58,9 @@ class Zygote:
         for name in settings["modules"]:
             importlib.import_module(name)
         if settings["in_memory"]:
-            from lib.jail import library  # here because of its imports: each module costs every program a little
+            from lib.sandbox.jail import (
+                library,  # here because of its imports: each module costs every program a little
+            )
 
             for name in library.extensions(settings["path"]):
                 with contextlib.suppress(ImportError):  # its C library is not installed

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from lib.jail import asserts, wire
+from lib.sandbox.jail import asserts, wire
 
 _LONGEST_DETAIL = 300  # characters
 _ALL_DETAILS = 60_000  # characters; a frame of verdicts must stay small

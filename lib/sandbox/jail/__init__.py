@@ -1,4 +1,4 @@
-"""Runs inside a sandbox, by the standard library alone and no more of it than it needs. `lib/sandbox.py` is outside.
+"""Runs inside a sandbox, by the standard library alone and no more of it than it needs. The other modules are outside.
 
 The parts, in reading order; each may refer back only:
 

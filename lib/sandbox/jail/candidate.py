@@ -21,7 +21,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from lib.jail import wire
+from lib.sandbox.jail import wire
 
 _OPERATIONS = {
     "get": lambda thing, name: getattr(thing, name),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lib.core.errors import ConfigError, SandboxError
-from lib.worker import RUNGS, Program, Rung, Worker, WorkerLost
+from lib.sandbox.worker import RUNGS, Program, Rung, Worker, WorkerLost
 
 THREADS, ROOT = "start threads without end", "be root"  # shown, but no reason to refuse a rung
 _PROBES = Path(__file__).parent / "jail" / "probes.py"

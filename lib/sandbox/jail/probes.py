@@ -1,6 +1,6 @@
 """Attempts what a program must not be able to do here: each function tries one thing and says whether it was refused.
 
-`lib/isolation.py` runs this file in the sandbox, with the tests `assert <function>(...) == "refused"`:
+`lib/sandbox/isolation.py` runs this file in the sandbox, with the tests `assert <function>(...) == "refused"`:
 the return codes of the protections alone prove nothing, attempts do.
 """
 

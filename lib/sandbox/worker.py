@@ -1,6 +1,6 @@
-"""One zygote and its owner: a program goes in, a verdict comes out. `lib/jail/__init__.py` has the protocol.
+"""One zygote and its owner: a program goes in, a verdict comes out. `lib/sandbox/jail/__init__.py` has the protocol.
 
-A thread of the trainer owns a worker and gives it one program at a time; `lib/sandbox.py` has several of them.
+A thread of the trainer owns a worker and gives it one program at a time; `lib/sandbox/pool.py` has several of them.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.jail import kernel, wire, zygote
+from lib.sandbox.jail import kernel, wire, zygote
 
 VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
@@ -38,7 +38,7 @@ START_SECONDS = 20.0
 LONGEST_WAIT = 100.0  # times a program's limit
 _BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
 _MEGABYTE = 1 << 20
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -475,7 +475,7 @@ _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena per thread would take 64 MB each of a program's memory
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
 }  # fmt: skip
-_START = "import sys; sys.path[0] = sys.argv.pop(); from lib.jail.zygote import main; main()"
+_START = "import sys; sys.path[0] = sys.argv.pop(); from lib.sandbox.jail.zygote import main; main()"
 
 
 def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
@@ -487,7 +487,8 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
     if program is None:
         raise WorkerLost("bubblewrap is not installed")
     paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", *_numpy_folders(numpy)]
-    paths = list(dict.fromkeys([*paths, *(str(_ROOT / "lib" / name) for name in ("__init__.py", "jail"))]))
+    ours = ("__init__.py", "sandbox/__init__.py", "sandbox/jail")
+    paths = list(dict.fromkeys([*paths, *(str(_ROOT / "lib" / name) for name in ours)]))
     arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     arguments += [f"--unshare-{what}" for what in ("ipc", "pid", "net", "uts", "cgroup-try")]
     if os.geteuid() != 0:

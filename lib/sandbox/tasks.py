@@ -25,7 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from lib.core.errors import ConfigError
 from lib.run.runlog import read_lines
-from lib.sandbox import Program, ProgramVerdict, Sandbox
+from lib.sandbox.pool import Sandbox
+from lib.sandbox.worker import Program, ProgramVerdict
 
 LONGEST_TEST = 100_000  # bytes
 _BUILTINS = frozenset(dir(builtins))

@@ -1,0 +1,166 @@
+"""The command line of the sandbox: `python -m lib.sandbox --help`."""
+
+import argparse
+import ast
+import builtins
+import contextlib
+import sys
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import lib.sandbox
+from lib.core.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.sandbox.pool import Sandbox, cores
+from lib.sandbox.worker import RUNGS, Program, ProgramRun, ProgramVerdict, Worker, shown
+
+
+def main() -> int:
+    """Runs the self-test, or one program. Returns the exit status."""
+    options = argparse.ArgumentParser(
+        prog="python -m lib.sandbox",
+        description=lib.sandbox.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument("program", nargs="?", type=Path, help="a Python file")
+    options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
+    options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
+    options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
+    options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
+    options.add_argument(
+        "--entry-points", nargs="+", default=None, metavar="NAME", help="what the tests may use of it; default: all"
+    )
+    options.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="default: 2")
+    options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
+    options.add_argument("--numpy", action="store_true", help="programs may import numpy")
+    options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest rung to try")
+    options.add_argument("--allow-unsafe", action="store_true", help="use R1 where nothing better works")
+    args = options.parse_args()
+    if args.self_test == (args.program is not None):
+        options.error("give a program, or --self-test")
+    if args.tests and args.stdin:
+        options.error("--tests calls functions, --stdin runs a script: give one of them")
+    if args.self_test:
+        return show_self_test(args.rung, args.allow_unsafe)
+    program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
+    with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
+        if args.tests is None:
+            return show_run(sandbox.run(program, _text(args.stdin) if args.stdin else ""))
+        text = _text(args.tests)
+        taken = {*defined_names(text), *dir(builtins)}  # the tests' own helpers win over the program's names
+        names = args.entry_points or [name for name in defined_names(program.source) if name not in taken]
+        setup, tests = split_tests(text, names, str(args.tests))
+        judged = replace(program, tests=tests, entry_points=tuple(names), setup_code=setup, stateful=args.stateful)
+        return show_verdict(sandbox.judge([judged])[0], tests)
+
+
+def show_self_test(highest: str | None, allow_unsafe: bool) -> int:
+    """Prints every rung that was tried, what is covered on the one that holds, and its speed."""
+    with Sandbox(rung=highest, allow_unsafe=allow_unsafe) as sandbox:
+        *tried, taken = sandbox.checks
+        for each in tried:
+            print(f"{each.rung.name}  {each.rung.gives}: not here, {each.why_not}")
+        print(f"{taken.rung.name}  {taken.rung.gives}: taken\n\na program that the model wrote can")
+        for what, refused in taken.attempts:
+            print(f"  {'not' if refused else 'YES':<4} {what}")
+        if taken.rung.name != "R4":
+            names = "see names, sizes and times of files"
+            print(f"  YES  {names}" if taken.rung.name != "R2" else "  not  see names of files")
+        started = time.perf_counter()
+        with contextlib.closing(Worker(taken.rung)) as worker:
+            start = time.perf_counter() - started
+            latencies = sorted(_timed(worker, number) for number in range(50))
+        print(f"\nspeed: a worker starts in {1e3 * start:.0f} ms; a program with three asserts takes", end=" ")
+        print(f"{1e3 * latencies[25]:.1f} ms (median of 50), 95 of 100 less than {1e3 * latencies[47]:.1f} ms")
+        started = time.perf_counter()
+        sandbox.judge([example(number) for number in range(300)])
+        print(f"       {300 / (time.perf_counter() - started):.0f} programs per second with {cores()} workers")
+    return FINISHED
+
+
+def example(number: int) -> Program:
+    """Returns a correct program with three asserts, different for each number so that no verdict is cached."""
+    tests = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", f"assert add({number}, 1) == {number + 1}")
+    return Program("def add(a, b):\n    return a + b\n", tests, entry_points=("add",))
+
+
+def _timed(worker: Worker, number: int) -> float:
+    started = time.perf_counter()
+    if not worker.judge(example(number)).passed:
+        raise SandboxError("a right program was judged wrong: do not train with this sandbox")
+    return time.perf_counter() - started
+
+
+def show_verdict(verdict: ProgramVerdict, tests: Sequence[str]) -> int:
+    """Prints the verdict on each test. Returns 0 if all pass, else 1."""
+    for number, (test, (name, detail)) in enumerate(zip(tests, verdict.tests, strict=True), start=1):
+        print(f"test {number}: {name}: {detail or test.splitlines()[-1].strip()}")
+    passed = sum(test.verdict == "pass" for test in verdict.tests)
+    print(
+        f"{passed} of {len(tests)} tests pass; {verdict.seconds:.3f} s, {verdict.memory_bytes >> 20} MB, "
+        f"sandbox {verdict.rung}"
+    )
+    return FINISHED if verdict.passed else 1
+
+
+def show_run(run: ProgramRun) -> int:
+    """Prints a script's output and how it ended. Returns 0 if it finished, else 1."""
+    for stream, text in ((sys.stdout, run.stdout), (sys.stderr, run.stderr)):
+        stream.write("\n".join(map(shown, text.split("\n"))))
+        stream.flush()
+    print(f"{run.ending}; {run.seconds:.3f} s, sandbox {run.rung}", file=sys.stderr)
+    return FINISHED if run.ending == "finished" else 1
+
+
+def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tuple[str, ...]]:
+    """Splits a file of tests into set-up and tests. `names`: what the program defines. Raises ConfigError.
+
+    A test is a top-level statement that asserts, or a function `test_...`, preceded by the earlier statements that use
+    the program. All other statements are set-up. Imports of the program itself are left out.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{where}: the tests do not parse ({error}); fix them") from error
+    setup, before, tests = [], [], []
+    theirs = set(names)  # and variables computed from them
+    for statement in tree.body:
+        source = ast.get_source_segment(text, statement)
+        nodes = list(ast.walk(statement))
+        if isinstance(statement, ast.ImportFrom) and {alias.name for alias in statement.names} <= set(names):
+            continue
+        if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+            tests.append("\n".join([*before, source, f"{statement.name}()"]))
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            setup.append(source)
+        elif any(isinstance(node, ast.Assert) for node in nodes):
+            tests.append("\n".join([*before, source]))
+        elif any(isinstance(node, ast.Name) and node.id in theirs for node in nodes):
+            before.append(source)
+            theirs |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        else:
+            setup.append(source)
+    if not tests:
+        raise ConfigError(f"{where}: got no assert at top level and no function test_..., expected at least one test")
+    return "\n".join(setup), tuple(tests)
+
+
+def defined_names(source: str) -> tuple[str, ...]:
+    """Returns the names of functions and classes at the top level of Python source, () if it does not parse."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give an existing file") from error
+
+
+if __name__ == "__main__":
+    run_script(main)
