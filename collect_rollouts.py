@@ -34,14 +34,12 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.chats import system_notes, text_of
 from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
 from lib.core.interrupts import Interrupts
 from lib.core.killable import in_daemon_thread
 from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
-from lib.data import load_splits
 from lib.generators.openai import RemoteModel, address
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.progress import CollectionProgress
@@ -53,6 +51,8 @@ from lib.run.runlog import RunLog, check_directory, discard, write_whole
 from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
 from lib.selection import Entry, lines, rollouts, select
+from lib.text.chats import system_notes, text_of
+from lib.text.data import load_splits
 from lib.tool_loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox
 

@@ -279,7 +279,7 @@ def settings_for(defaults: Eval, args: argparse.Namespace, temperature: float) -
 
 def chosen_rows(task: Any, args: argparse.Namespace) -> tuple[list[dict], dict]:
     """Returns the rows to measure (those training reports, or `--rows`; none used to select) and which they are."""
-    from lib.data import digest_of
+    from lib.text.data import digest_of
 
     first, end = args.rows or task.config.eval.within(len(task.splits.test))
     if not 0 <= first < end <= len(task.splits.test):

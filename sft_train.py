@@ -7,7 +7,7 @@
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
-no marks: lib/chats.py finds the turns, and says which templates it refuses. The result is in outputs/<run_name>/final.
+no marks: lib/text/chats.py finds the turns, and says which templates it refuses. The result is in outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
@@ -31,14 +31,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from lib.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
 from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.data import Place, Row, load_splits
 from lib.run.pace import Pace
 from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.run.tracking import Tracker
+from lib.text.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
+from lib.text.data import Place, Row, load_splits
 from lib.watch import COLLAPSE, Watch, sft_checks
 
 if TYPE_CHECKING:  # both import torch

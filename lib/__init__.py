@@ -5,15 +5,10 @@ part have an order of their own, and nobody imports a script, but for the entry 
 core/         what every part needs: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
 sandbox/      programs of the model, run where they can do no harm, and their tasks
-quantities    the one number that a text states, and its unit
-parsing       tags, boxed answers, numbers: what a text says
-formats       the declared format of a text, and the one place in it where its answer may stand
+text/         strings in, strings out: numbers, answers, formats, chats, data sets
 head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
 merging       an adapter that becomes part of its base, in memory or in a folder
-data          rows from wherever they lie, in two splits that share none
-outside       text from outside: no control token in it, and the characters that a tokenizer does not know
-chats         what of a chat is trained: the assistant's turns and their end token, for any template
 scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: formula, programs, tags; and the judge that calls them
 logits        what a model does around its output layer, measured

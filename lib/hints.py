@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lib.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
-from lib.quantities import numerals
+from lib.text.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
+from lib.text.quantities import numerals
 
 LONGEST_READ = 20_000  # characters: the rest is ignored
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lib.chats import PLAIN, as_message, switch_thinking
 from lib.core.config import CollectConfig, Thinking
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
 from lib.loading import load_base, load_skeleton, start_backend
 from lib.merging import put_on
-from lib.outside import Outside
-from lib.parsing import native_calls, opening_of, split_reasoning
 from lib.policy import Policy, stop_ids
+from lib.text.chats import PLAIN, as_message, switch_thinking
+from lib.text.outside import Outside
+from lib.text.parsing import native_calls, opening_of, split_reasoning
 
 GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests
 PROBE = "REMATCH PROBE"

@@ -12,8 +12,8 @@ from typing import Any
 
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
-from lib.parsing import without_special_tokens
 from lib.sandbox.pool import cores
+from lib.text.parsing import without_special_tokens
 
 CUT = "\n[cut]"
 PARSE_SECONDS = 10.0  # per page, 3 of them on the CPU: less than a deadline, so that a bad page starves no other

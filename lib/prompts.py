@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lib.chats import PLAIN, switch_thinking, with_system
 from lib.core.config import ChatPrompts, Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.protocol import Completion
-from lib.outside import Outside
+from lib.text.chats import PLAIN, switch_thinking, with_system
+from lib.text.outside import Outside
 
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lib.chats import system_notes, text_of
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.data import Place, Splits, load_splits, parted
 from lib.loading import attach_lora, load_base, start_backend
 from lib.policy import Policy, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rewards.judge import Judge, judge_of_rows
+from lib.text.chats import system_notes, text_of
+from lib.text.data import Place, Splits, load_splits, parted
 from lib.tree import Sampling
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts

@@ -14,7 +14,6 @@ from lib.core.config import Eval, dump
 from lib.core.console import Screen, Telling, answered, attempts_of
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.data import digest_of
 from lib.evaluation import Answered
 from lib.ledger import brief
 from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
@@ -27,6 +26,7 @@ from lib.run.runlog import STREAMS, RunLog
 from lib.run.tracking import Tracker
 from lib.step import OptimizerStep, Progress
 from lib.task import ChatTask, ScoreTask
+from lib.text.data import digest_of
 from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 OVER = 3  # the stage of a run that is finished

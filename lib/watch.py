@@ -17,7 +17,7 @@ from statistics import fmean, median
 from typing import Any
 
 from lib.core.stats import paired_delta_interval
-from lib.formats import format_problem
+from lib.text.formats import format_problem
 
 WINDOW = 40  # steps of a stage that are remembered
 WARM_UP = 3  # first steps of a stage, in which everything moves: not a baseline for drifts

@@ -11,10 +11,10 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 import sft_train
-from lib.chats import UNTRAINED, Example, Labeller, Passage, as_chat
 from lib.core.config import SFTConfig
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
+from lib.text.chats import UNTRAINED, Example, Labeller, Passage, as_chat
 
 # -- templates, each in the manner of a family
 

@@ -5,12 +5,12 @@ import time
 import pyarrow.parquet
 import pytest
 
-from lib.chats import text_of
 from lib.core.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
 from lib.core.errors import ConfigError
-from lib.data import load_splits, parted
 from lib.prompts import chat_of
 from lib.task import load_data
+from lib.text.chats import text_of
+from lib.text.data import load_splits, parted
 
 COLUMNS = ("question", "answer")
 

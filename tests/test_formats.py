@@ -2,7 +2,7 @@ from time import perf_counter
 
 import pytest
 
-from lib.formats import FORMATS, answer_place, format_problem
+from lib.text.formats import FORMATS, answer_place, format_problem
 
 WHOLE = "<think>6 + 12</think>\n<answer> 18 </answer>"
 

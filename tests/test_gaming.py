@@ -16,8 +16,8 @@ from helpers.judges import judge_by
 import reward_function  # noqa: F401
 from lib.core.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
 from lib.core.registry import LENIENT, register_reward
-from lib.formats import FORMATS
 from lib.rewards.judge import Judge
+from lib.text.formats import FORMATS
 
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]

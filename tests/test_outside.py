@@ -7,15 +7,15 @@ import test_prompts
 from tokenizers import AddedToken, normalizers
 from transformers import PreTrainedTokenizerFast
 
-from lib.chats import Labeller, as_chat
 from lib.core.config import ChatPrompts, FromScratch, Thinking
 from lib.core.errors import ConfigError
-from lib.data import Place
 from lib.generators.protocol import Completion, Request
 from lib.local import LocalModel
-from lib.outside import Outside
 from lib.prompts import ChatRenderer, chat_of
 from lib.scratch import build_tokenizer
+from lib.text.chats import Labeller, as_chat
+from lib.text.data import Place
+from lib.text.outside import Outside
 
 LETTERS = "".join(map(chr, range(32, 127))) + "\n"
 MARKS = ["<|im_start|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|start|>", "<|end|>", "<|bos|>", "<|turn|>"]

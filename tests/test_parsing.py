@@ -6,7 +6,7 @@ from time import perf_counter, process_time
 import pytest
 
 from lib.generators.protocol import Reply
-from lib.parsing import (
+from lib.text.parsing import (
     CodeBlock,
     as_number,
     code_blocks,

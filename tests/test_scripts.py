@@ -31,10 +31,10 @@ from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.evaluation import majority_votes, pass_at_k, vote
 from lib.generators.protocol import Completion
-from lib.parsing import same_answer
 from lib.prompts import Prompt
 from lib.rewards.judge import Verdict
 from lib.task import load_data
+from lib.text.parsing import same_answer
 from lib.tree import Answer, Group
 
 ROOT = Path(__file__).parent.parent

@@ -19,14 +19,14 @@ from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 import collect_rollouts
 import lib.local
 import sft_train
-from lib.chats import UNTRAINED, Labeller, as_chat
 from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.local import LocalModel, load_local
-from lib.parsing import native_calls, split_reasoning
 from lib.sandbox import pool
 from lib.scratch import build
+from lib.text.chats import UNTRAINED, Labeller, as_chat
+from lib.text.parsing import native_calls, split_reasoning
 from lib.tool_loop import ToolLoop
 from lib.tools.toolbox import Toolbox
 

@@ -21,8 +21,8 @@ import tenacity
 from lib.core.config import Endpoint, Thinking, wrong_address
 from lib.core.errors import ApiError, ConfigError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
-from lib.parsing import opening_of, split_reasoning, writable
 from lib.run.runlog import encode
+from lib.text.parsing import opening_of, split_reasoning, writable
 
 if TYPE_CHECKING:
     import httpx2

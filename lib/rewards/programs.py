@@ -14,10 +14,10 @@ from typing import Any
 
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_extractor, register_reward
-from lib.parsing import last_code, well_formed_code, without_thinking
 from lib.sandbox.pool import shared
-from lib.sandbox.worker import Program, ProgramVerdict, shown
 from lib.sandbox.tasks import CodeTask, read_task, static_problems
+from lib.sandbox.worker import Program, ProgramVerdict, shown
+from lib.text.parsing import last_code, well_formed_code, without_thinking
 
 SHORT, LONG = 200, 500  # words: up to SHORT the whole bonus is paid, from LONG on none of it
 _MARKER = ("required", "rewarded", "ignored")

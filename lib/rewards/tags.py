@@ -1,7 +1,7 @@
 """Rewards that pay for the declared format beside the answer: malformed never earns what well-formed does."""
 
 from lib.core.registry import register_reward
-from lib.parsing import tag_blocks
+from lib.text.parsing import tag_blocks
 
 
 @register_reward("format_and_match", pays_format=True)

@@ -31,7 +31,7 @@ class SFTModel(Model):
 
 
 class SFTDataset(Source):
-    """Rows with `messages` (chat), or `prompt` and `completion`, and `tools` if need be: see lib/chats.py."""
+    """Rows with `messages` (chat), or `prompt` and `completion`, and `tools` if need be: see lib/text/chats.py."""
 
     split: str | None = None  # null: the only split; or train, with the test split held out
     test_split_size: CountOrZero = 200  # number of held-out rows, chosen as in Dataset
@@ -50,7 +50,7 @@ class SFTPrompts(Section):
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/chats.py finds them."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/text/chats.py finds them."""
 
     steps: Count | None = None  # optimizer steps; null: epochs decides
     epochs: Positive = 1.0  # passes over the training rows

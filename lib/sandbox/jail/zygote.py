@@ -58,9 +58,7 @@ class Zygote:
         for name in settings["modules"]:
             importlib.import_module(name)
         if settings["in_memory"]:
-            from lib.sandbox.jail import (
-                library,  # here because of its imports: each module costs every program a little
-            )
+            from lib.sandbox.jail import library
 
             for name in library.extensions(settings["path"]):
                 with contextlib.suppress(ImportError):  # its C library is not installed

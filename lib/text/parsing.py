@@ -13,7 +13,7 @@ import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from lib.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quantity
+from lib.text.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quantity
 
 # An escaped brace is text; a doubled backslash before `boxed` is what models write that learned from JSON.
 _BRACES = re.compile(r"\\{1,2}boxed[ \t\r\n]*\{|\\.|[{}]", re.DOTALL)
@@ -150,7 +150,7 @@ def quantity(text: str) -> Quantity | None:
     r"""Reads the one number that `text` states, and its unit: within the wrappers of `peel`, bare, named (`x = 5`), or
     marked among words, as in `**18** for 2 days` and `\boxed{18} apples for 3 kids`. None for anything else.
 
-    `lib.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
+    `lib.text.quantities` says what is read as a number, and what is not. A name is a symbol, or up to three letters.
     """
     text = text.strip()
     if len(text) > _LONGEST_WRAPPED or text.startswith("~") or text.endswith(".."):

@@ -15,7 +15,7 @@ Every function takes any string, never raises, and runs in linear time.
 import re
 from typing import NamedTuple
 
-from lib.parsing import closing_brace
+from lib.text.parsing import closing_brace
 
 FORMATS = ("free", "answer", "think_answer", "boxed")
 BLANKS = " \t\r\n"  # for strip(), which by default removes control characters too

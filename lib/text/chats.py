@@ -22,7 +22,7 @@ from itertools import compress, count, pairwise, product
 from typing import Any
 
 from lib.core.errors import ConfigError
-from lib.outside import Outside
+from lib.text.outside import Outside
 
 UNTRAINED = -100  # torch's label of a token without loss
 TEXTS_AT_ONCE = 256  # for the tokenizer, which uses all cores

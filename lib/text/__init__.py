@@ -1,0 +1,9 @@
+"""Strings in, strings out: what a text says, and where texts come from.
+
+quantities    the one number that a text states, and its unit
+parsing       tags, boxed answers, numbers: what a text says
+formats       the declared format of a text, and the one place in it where its answer may stand
+outside       text from outside: no control token in it, and the characters that a tokenizer does not know
+chats         what of a chat is trained: the assistant's turns and their end token, for any template
+data          rows from wherever they lie, in two splits that share none
+"""
