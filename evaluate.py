@@ -20,7 +20,7 @@ correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attemp
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/swaps.py); its rows go into the run's swaps.jsonl too.
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
-dtype of `model.dtype`, which has its name once it was read back and compared (lib/merging.py).
+dtype of `model.dtype`, which has its name once it was read back and compared (lib/model/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
 runs or files of `--output` (the last ones), or of one (its first and its last); lib/paired.py says what and how.
 
@@ -160,7 +160,7 @@ def single_answers(
 
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
-    from lib.merging import write_merged
+    from lib.model.merging import write_merged
 
     prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"

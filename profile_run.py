@@ -208,7 +208,7 @@ def with_headroom(tokens: float) -> int:
 
 def memory(task: Any) -> list[str]:
     """Returns the lines of the estimate that --dry-run shows."""
-    from lib.loading import load_skeleton
+    from lib.model.loading import load_skeleton
     from lib.preview import needs_of_tree
 
     skeleton, _ = load_skeleton(task.config.model)

@@ -165,8 +165,8 @@ def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
 
 def load_model(config: SFTConfig) -> tuple[Any, Any]:
     """Returns the model to train and its tokenizer: built from scratch, or loaded, with an adapter if `lora` is set."""
-    from lib import scratch
-    from lib.loading import attach_lora, load_base, start_backend
+    from lib.model import scratch
+    from lib.model.loading import attach_lora, load_base, start_backend
 
     backend = start_backend(config.model)
     if config.model.from_scratch:
@@ -188,8 +188,8 @@ def examples_of(
     name: str, chats: list[Chat], model: Any, tokenizer: Any, config: SFTConfig, screen: "Screen"
 ) -> list[Example]:
     """Tokenizes and labels the chats, none longer than `train.max_length`; reports what is cut, split or left out."""
-    from lib import scratch
-    from lib.policy import stop_ids
+    from lib.model import scratch
+    from lib.model.policy import stop_ids
 
     if not chats:
         return []
@@ -278,7 +278,7 @@ def as_table(examples: list[Example]) -> Any:
 
 def teach_to_stop(model: Any, tokenizer: Any, examples: list[Example], screen: "Screen") -> None:
     """Adds the tokens that end trained turns to those that end the model's answers, where they are missing."""
-    from lib.policy import stop_ids
+    from lib.model.policy import stop_ids
 
     known = stop_ids(model, tokenizer)
     new = set().union(*(example.ends for example in examples)) - known

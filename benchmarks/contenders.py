@@ -171,7 +171,7 @@ def touch(model: torch.nn.Module) -> None:
 def base(folder: Path) -> tuple:
     """Loads the model without adapter, and its tokenizer."""
     from lib.core.config import Model
-    from lib.loading import load_base
+    from lib.model.loading import load_base
 
     return load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
 
@@ -317,7 +317,7 @@ class Naive:
 
     def __init__(self, case: Case, folder: Path):
         from lib.core.config import Lora, Model
-        from lib.loading import attach_lora
+        from lib.model.loading import attach_lora
 
         self.case = case
         self.language_model, self.tokenizer = base(folder)

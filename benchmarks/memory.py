@@ -31,10 +31,10 @@ import yaml
 from lib import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
 from lib.core.config import FromScratch, ScoreConfig, load
 from lib.estimate import GIB
-from lib.loading import load_skeleton
+from lib.model.loading import load_skeleton
+from lib.model.scratch import build
 from lib.preview import needs_of_tree
 from lib.prompts import CorrectionPrompts
-from lib.scratch import build
 from lib.task import fitting, load_data
 
 TEMPLATE = (

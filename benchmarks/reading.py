@@ -207,7 +207,7 @@ def read(root: Path, script: str) -> Reading:
     from transformers.utils import logging as chatter
 
     from lib.core.config import FromScratch
-    from lib.scratch import build
+    from lib.model.scratch import build
 
     torch.set_num_threads(1)
     chatter.disable_progress_bar()

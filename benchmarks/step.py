@@ -44,8 +44,8 @@ from transformers.utils import logging as chatter
 
 from benchmarks.contenders import MIB, Case, seconds
 from lib.core.config import FromScratch, SFTConfig, load, positive
-from lib.decoder import bytes_per_token
-from lib.scratch import build
+from lib.model.decoder import bytes_per_token
+from lib.model.scratch import build
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTENDERS = ("ours", "naive", "trl")
@@ -111,7 +111,7 @@ class Child:
 
 
 def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
-    """Returns what lib.scratch builds the model from, and its chat template."""
+    """Returns what lib.model.scratch builds the model from, and its chat template."""
     config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
     plan = config.from_scratch
     fields = plan.architecture if model == "tiny" else QWEN3 | {"num_hidden_layers": LAYERS[model]}

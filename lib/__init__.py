@@ -6,16 +6,9 @@ core/         what every part needs: errors, names, configs, statistics, the ter
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
 sandbox/      programs of the model, run where they can do no harm, and their tasks
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
-head          log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
+model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
-merging       an adapter that becomes part of its base, in memory or in a folder
-scratch       a tiny model and its character tokenizer, built from YAML
 rewards/      shelf: formula, programs, tags; and the judge that calls them
-logits        what a model does around its output layer, measured
-llama         the forward of the Llama family, written out
-loading       a frozen base and one LoRA adapter on it, by plain transformers or Unsloth
-policy        both, and the log-probs of tokens under them
-decoder       keys and values of many rows in one slab, and the forward that extends them
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
 reply_cache   replies and pages on disk: a resumed run asks nothing twice

@@ -6,7 +6,7 @@ from itertools import accumulate, chain
 
 import torch
 
-from lib.policy import Inputs, Policy
+from lib.model.policy import Inputs, Policy
 from lib.tree import Node
 
 

@@ -1,7 +1,7 @@
 """The memory that a run will need, from the architecture alone, at full length: what each answer may have, it has.
 
 Sampling and updating come in turns, so the peak is that of one of them. What a layer keeps of a token for the backward
-pass was counted in the tensors that autograd saves, for the families that lib/llama.py writes out and for others;
+pass was counted in the tensors that autograd saves, for the families that lib/model/llama.py writes out and for others;
 benchmarks/memory.py holds the whole against the peak of real runs.
 """
 
@@ -12,12 +12,12 @@ import torch
 
 from lib.core.config import ScoreConfig, SelfPlayConfig
 from lib.core.memory import container_room
-from lib.decoder import bytes_per_token
 from lib.evaluation import ROWS_AT_ONCE
-from lib.head import CHUNK_ELEMENTS
-from lib.llama import FAMILY
-from lib.loading import adapted_layers
-from lib.policy import attends_to_everything
+from lib.model.decoder import bytes_per_token
+from lib.model.head import CHUNK_ELEMENTS
+from lib.model.llama import FAMILY
+from lib.model.loading import adapted_layers
+from lib.model.policy import attends_to_everything
 
 GIB = 2**30
 PYTHON = 0.46 * GIB  # resident with the packages of train.py and the smallest of models, on a CPU
@@ -122,7 +122,7 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
         always = {"Python and its packages": PYTHON, **always}
     cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
     if not on_gpu:
-        cache = min(cache, 0.5 * _free())  # as lib/decoder.py bounds it
+        cache = min(cache, 0.5 * _free())  # as lib/model/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, config.lora.r, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients

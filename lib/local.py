@@ -10,9 +10,9 @@ from typing import Any
 from lib.core.config import CollectConfig, Thinking
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request, Turn, Usage
-from lib.loading import load_base, load_skeleton, start_backend
-from lib.merging import put_on
-from lib.policy import Policy, stop_ids
+from lib.model.loading import load_base, load_skeleton, start_backend
+from lib.model.merging import put_on
+from lib.model.policy import Policy, stop_ids
 from lib.text.chats import PLAIN, as_message, switch_thinking
 from lib.text.outside import Outside
 from lib.text.parsing import native_calls, opening_of, split_reasoning

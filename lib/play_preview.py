@@ -6,7 +6,7 @@ from statistics import median
 from lib.core.config import SelfPlayConfig, dump
 from lib.estimate import load_of_groups, needs_of, shares_prompts
 from lib.generators.openai import address
-from lib.loading import load_skeleton
+from lib.model.loading import load_skeleton
 from lib.plan import Ahead, Held, ahead, stage_of, told, work_of_selfplay
 from lib.preview import LENGTHS, evaluated, show
 from lib.prompts import ChatRenderer, chat_of, filled, question_of, with_last_said

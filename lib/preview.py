@@ -10,7 +10,7 @@ from lib.core.console import Screen
 from lib.core.stats import percentiles
 from lib.estimate import Needs, load_of_tree, needs_of, shares_prompts
 from lib.generators.protocol import Completion
-from lib.loading import load_skeleton
+from lib.model.loading import load_skeleton
 from lib.plan import Ahead, Held, ahead, stages_of, told, work_of_score
 from lib.prompts import CorrectionPrompts
 from lib.score import kl_weights

@@ -17,7 +17,7 @@ from lib.core.errors import ConfigError, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, Turn
-from lib.policy import Policy
+from lib.model.policy import Policy
 from lib.prompts import Prompt
 from lib.rewards.judge import Verdict
 from lib.tree import Answer, Group, memory_explained, nodes

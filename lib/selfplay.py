@@ -20,7 +20,7 @@ from lib.core.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn
-from lib.policy import Policy
+from lib.model.policy import Policy
 from lib.prompts import ChatRenderer, Prompt
 from lib.remote import Remote
 from lib.reply_cache import key_of, seed_of

@@ -13,7 +13,7 @@ from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
 from lib.core.errors import ConfigError, NumericError, OutOfMemory
 from lib.core.memory import one_error
-from lib.policy import Policy
+from lib.model.policy import Policy
 from lib.run.distributed import sum_gradients
 
 SKIPS_IN_A_ROW = 3

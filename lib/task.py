@@ -7,8 +7,8 @@ from typing import Any
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.loading import attach_lora, load_base, start_backend
-from lib.policy import Policy, stop_ids
+from lib.model.loading import attach_lora, load_base, start_backend
+from lib.model.policy import Policy, stop_ids
 from lib.probe import probe, readable
 from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rewards.judge import Judge, judge_of_rows

@@ -18,7 +18,7 @@ from lib.core.errors import OutOfMemory
 from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, TreePath, Turn
-from lib.policy import Policy
+from lib.model.policy import Policy
 from lib.prompts import Prompt
 from lib.rewards.judge import Judge, Verdict
 

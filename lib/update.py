@@ -10,7 +10,7 @@ from lib.core.clock import phase
 from lib.core.config import SamplerCorrection
 from lib.credit import Credit
 from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
-from lib.policy import Policy
+from lib.model.policy import Policy
 from lib.run.distributed import collect, total
 from lib.tree import Group, nodes
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from lib.core.config import FromScratch, Generation, Lora, Model
-from lib.loading import attach_lora
-from lib.policy import Inputs, Policy
-from lib.scratch import build, build_tokenizer
+from lib.model.loading import attach_lora
+from lib.model.policy import Inputs, Policy
+from lib.model.scratch import build, build_tokenizer
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,7 @@ from conftest import part
 from helpers.architectures import TYPES, built, probed
 
 from lib.core.errors import ConfigError
-from lib.logits import Around, measure
+from lib.model.logits import Around, measure
 
 BETWEEN = "does more to its hidden states or logits than multiplying and capping them"
 NO_CACHE = "has no cache of what it has read"

@@ -11,15 +11,15 @@ from conftest import after
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from lib import decoder
 from lib.core.config import Lora, Model
 from lib.core.errors import NumericError
-from lib.decoder import Decoder, affordable_rows, bytes_per_token
 from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
-from lib.loading import attach_lora
-from lib.policy import Policy
+from lib.model import decoder
+from lib.model.decoder import Decoder, affordable_rows, bytes_per_token
+from lib.model.loading import attach_lora
+from lib.model.policy import Policy
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30]]
 RETRY = [3, 17, 4]

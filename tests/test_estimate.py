@@ -9,10 +9,10 @@ from conftest import SCRATCH, TEMPLATE, inputs_of
 
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig
 from lib.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
-from lib.llama import FAMILY
-from lib.loading import adapted_layers, attach_lora
-from lib.policy import Policy
-from lib.scratch import build
+from lib.model.llama import FAMILY
+from lib.model.loading import adapted_layers, attach_lora
+from lib.model.policy import Policy
+from lib.model.scratch import build
 
 SHAPE = {"hidden_size": 64, "intermediate_size": 160, "num_attention_heads": 4, "max_position_embeddings": 512}
 KINDS = {

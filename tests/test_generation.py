@@ -2,11 +2,11 @@ import pytest
 import torch
 from conftest import after
 
-from lib import policy as policies
 from lib.generators import native
 from lib.generators.native import Decoding, generate, left_padded
 from lib.generators.protocol import Turn
-from lib.policy import stop_ids
+from lib.model import policy as policies
+from lib.model.policy import stop_ids
 
 PROMPTS = ["1", "<|user|>12+3=?<|im_end|><|assistant|>", "a b c d", "0123456789"]
 NOTHING = frozenset([-1])

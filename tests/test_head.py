@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lib import head as module
-from lib.head import Head, token_scores
+from lib.model import head as module
+from lib.model.head import Head, token_scores
 
 V, D, N = 50, 8, 70
 

@@ -8,12 +8,12 @@ from torch.autograd import gradcheck
 from torch.nn.functional import linear
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 
-from lib import llama as module
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
-from lib.head import product
-from lib.llama import FAMILY, Llama, Merged, attend_within
-from lib.policy import Inputs, Policy
+from lib.model import llama as module
+from lib.model.head import product
+from lib.model.llama import FAMILY, Llama, Merged, attend_within
+from lib.model.policy import Inputs, Policy
 
 SHAPE = {
     "vocab_size": 40, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,

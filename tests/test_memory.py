@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from lib import loading
 from lib.core.config import Model
 from lib.core.errors import OutOfMemory, run_script
 from lib.core.memory import container_room, one_error
+from lib.model import loading
 
 
 def too_much():

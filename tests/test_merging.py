@@ -20,12 +20,12 @@ from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
-from lib.loading import attach_lora, load_base, load_skeleton
-from lib.merging import merged, put_on, write_merged
-from lib.policy import Policy
+from lib.model.loading import attach_lora, load_base, load_skeleton
+from lib.model.merging import merged, put_on, write_merged
+from lib.model.policy import Policy
+from lib.model.scratch import build
 from lib.run.adapter_files import load_adapter, save_adapter
 from lib.run.fingerprints import of_model
-from lib.scratch import build
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}
 SFT = {

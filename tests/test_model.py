@@ -9,17 +9,17 @@ from conftest import SCRATCH, TEMPLATE, inputs_of, long
 from helpers.architectures import built
 from peft.tuners.lora import Linear
 
-from lib import policy as policies
 from lib.core.config import FromScratch, Lora, Model
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
-from lib.head import Head
-from lib.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
 from lib.losses import kl_per_token
-from lib.policy import Policy
+from lib.model import policy as policies
+from lib.model.head import Head
+from lib.model.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
+from lib.model.policy import Policy
+from lib.model.scratch import build
 from lib.run.adapter_files import save_adapter
-from lib.scratch import build
 
 ROOT = Path(__file__).parent.parent
 ROWS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30, 31]]

@@ -11,8 +11,8 @@ from lib.core.config import ChatPrompts, FromScratch, Thinking
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion, Request
 from lib.local import LocalModel
+from lib.model.scratch import build_tokenizer
 from lib.prompts import ChatRenderer, chat_of
-from lib.scratch import build_tokenizer
 from lib.text.chats import Labeller, as_chat
 from lib.text.data import Place
 from lib.text.outside import Outside

@@ -9,7 +9,7 @@ from torch import tensor
 
 from lib import losses
 from lib.losses import group_advantages, overlong_penalty, sampler_weights
-from lib.policy import Policy
+from lib.model.policy import Policy
 
 RECIPES = {name: recipe for name, recipe in losses.RECIPES.items() if recipe.ratio != "none"}  # those with a ratio
 

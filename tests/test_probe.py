@@ -10,8 +10,8 @@ from helpers.architectures import PROMPT, built
 
 from lib import probe
 from lib.core.errors import ConfigError, NumericError
-from lib.logits import Around
-from lib.policy import Policy
+from lib.model.logits import Around
+from lib.model.policy import Policy
 from lib.probe import readable
 
 
@@ -86,7 +86,7 @@ def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy
 def test_padding_that_is_read_is_refused_and_without_padding_the_same_model_agrees():
     """minimax takes the positions of a first layer without keys for those of all."""
     from lib.core.config import Lora, Model
-    from lib.loading import attach_lora
+    from lib.model.loading import attach_lora
 
     policy = Policy(attach_lora(built("minimax"), Lora(r=4, targets="all-linear"), Model(name="x"), "plain", 0), 1.0)
     assert not policy.takes_padding

@@ -22,8 +22,8 @@ from helpers import forks, moments
 from safetensors.torch import load_file, save_file
 
 from lib.core.config import FromScratch
+from lib.model.scratch import build
 from lib.run.checkpoint import MANIFEST, problems
-from lib.scratch import build
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = (

@@ -21,9 +21,9 @@ from lib import update as module
 from lib.batching import sequences
 from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
-from lib.logits import Around
+from lib.model.logits import Around
+from lib.model.policy import Policy
 from lib.plan import stages_of
-from lib.policy import Policy
 from lib.run.sampler import Sampler
 from lib.score import ScoreRun, kl_weights
 from lib.step import learning_rate
@@ -304,7 +304,7 @@ def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):
     heard = []
     load_task(load(ScoreConfig, Path("tiny.yaml")), heard.append)
     assert not any("batch by batch" in line for line in heard)
-    monkeypatch.setattr("lib.policy.attends_to_everything", lambda model: False)
+    monkeypatch.setattr("lib.model.policy.attends_to_everything", lambda model: False)
     load_task(load(ScoreConfig, Path("tiny.yaml")), heard.append)
     assert heard[-1] == "a model of type qwen3 is sampled batch by batch through plain, by its own cache: slower"
 
@@ -710,7 +710,7 @@ def test_a_model_whose_log_probs_differ_is_refused_before_there_is_a_run(folder,
     if resume:
         assert command(monkeypatch, capsys)[0] == 0
     before = sorted((path, path.stat().st_mtime_ns) for path in Path("outputs").rglob("*"))
-    monkeypatch.setattr("lib.policy.measure", lambda model: Around(after=1.5))
+    monkeypatch.setattr("lib.model.policy.measure", lambda model: Around(after=1.5))
     code, _, err = command(monkeypatch, capsys, *(["--resume"] if resume else []))
     assert code == 2
     assert "of type qwen3, gives the tokens that it samples other log-probs than its own forward does" in err

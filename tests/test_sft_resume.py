@@ -26,8 +26,8 @@ from test_sft import CONFIG, chat
 import sft_train
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
+from lib.model.scratch import build
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
-from lib.scratch import build
 
 STEPS = 8
 # dropout: every step draws, so that a generator that is off shows; epochs of 8 batches, in threes: 3 steps each

@@ -12,8 +12,8 @@ from lib import swaps
 from lib.core.config import Generation, Lora, Model, Prompts
 from lib.core.registry import register_extractor
 from lib.evaluation import evaluate
-from lib.loading import attach_lora
-from lib.policy import Policy
+from lib.model.loading import attach_lora
+from lib.model.policy import Policy
 from lib.prompts import CorrectionPrompts
 from lib.tree import Sampling, sample
 

@@ -23,8 +23,8 @@ from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, 
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.local import LocalModel, load_local
+from lib.model.scratch import build
 from lib.sandbox import pool
-from lib.scratch import build
 from lib.text.chats import UNTRAINED, Labeller, as_chat
 from lib.text.parsing import native_calls, split_reasoning
 from lib.tool_loop import ToolLoop
@@ -677,7 +677,7 @@ def config_of(folder, **fields):
 
 def test_a_model_that_is_sampled_batch_by_batch_is_told(tiny_folder, monkeypatch):
     heard = []
-    monkeypatch.setattr("lib.policy.attends_to_everything", lambda model: False)
+    monkeypatch.setattr("lib.model.policy.attends_to_everything", lambda model: False)
     load_local(config_of(tiny_folder), heard.append)
     assert "batch by batch" in heard[-1]
 
@@ -721,7 +721,7 @@ def test_a_wrong_adapter_is_a_mistake_of_the_config(tiny_folder, make_policy, tm
 @pytest.mark.filterwarnings("ignore:Found missing adapter keys")
 def test_an_adapter_of_another_model_is_a_mistake_of_the_config(tiny, tiny_folder, tmp_path):
     from lib.core.config import Lora, Model
-    from lib.loading import attach_lora
+    from lib.model.loading import attach_lora
 
     for key, value in [("num_hidden_layers", 1), ("num_hidden_layers", 3), ("hidden_size", 32)]:
         config = copy.deepcopy(tiny[0].config)

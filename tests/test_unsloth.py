@@ -39,7 +39,7 @@ SFT = {
     "optimizer": {"learning_rate": 0.01, "warmup_steps": 2, "schedule": "linear"},
     "train": {"steps": 6, "batch_size": 4, "max_length": 64},
 }
-FAMILIES = {  # what a tiny model of this type takes through Unsloth: the slab, and in it the forward of lib/llama.py
+FAMILIES = {  # what a tiny model of this type takes through Unsloth: the slab, and in it the forward of lib/model/llama.py
     "qwen3": (True, True), "llama": (True, True), "gemma": (True, False), "mistral": (False, False),
 }  # fmt: skip
 
@@ -74,9 +74,9 @@ def sampled(kind):
     from lib.core.config import FromScratch, Lora, Model
     from lib.generators.native import Decoding, generate
     from lib.generators.protocol import Turn
-    from lib.loading import attach_lora, load_base
-    from lib.policy import Policy
-    from lib.scratch import build
+    from lib.model.loading import attach_lora, load_base
+    from lib.model.policy import Policy
+    from lib.model.scratch import build
 
     window = {"sliding_window": 6} if kind == "mistral" else {}
     architecture = {**SCRATCH["architecture"], "model_type": kind, **window}

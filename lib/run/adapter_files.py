@@ -16,7 +16,7 @@ from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
 EXTRA = "extra_adapters.safetensors"
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA)
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
-STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/merging.py)
+STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 
 
 def save_weights(model: torch.nn.Module, directory: Path) -> None:

@@ -42,7 +42,7 @@ from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.gspo import GspoRun
-from lib.llama import Llama, Merged
+from lib.model.llama import Llama, Merged
 from lib.prompts import Prompt
 from lib.remote import Remote
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems

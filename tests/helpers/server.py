@@ -229,8 +229,8 @@ class Speaker:
         import torch
 
         from lib.core.config import Lora, Model
-        from lib.loading import attach_lora, load_base, start_backend
-        from lib.policy import Policy, stop_ids
+        from lib.model.loading import attach_lora, load_base, start_backend
+        from lib.model.policy import Policy, stop_ids
         from lib.run.adapter_files import load_adapter
 
         torch.set_num_threads(1)

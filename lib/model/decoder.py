@@ -5,7 +5,7 @@ writes its tokens at their own columns and attends to the columns up to them, so
 together, and a finished row's place can be given to another text. transformers' own cache is concatenated anew at every
 token, copied once per query head, and knows one length for all rows.
 
-Works with models whose layers all attend to the whole past, by transformers' own forward or by lib/llama.py, which
+Works with models whose layers all attend to the whole past, by transformers' own forward or by lib/model/llama.py, which
 reads weights and adapters alone, so that it does not matter whose forward is in their place (`Policy.takes_slab`).
 """
 
@@ -20,8 +20,8 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lib.core.memory import container_room
-from lib.llama import Attend, Llama, Merged
-from lib.logits import backbone_of
+from lib.model.llama import Attend, Llama, Merged
+from lib.model.logits import backbone_of
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
-from lib.head import Head, token_scores
-from lib.llama import Llama, attend_within
-from lib.logits import backbone_of, measure
+from lib.model.head import Head, token_scores
+from lib.model.llama import Llama, attend_within
+from lib.model.logits import backbone_of, measure
 
 CACHES = ("past_key_values", "cache_params", "state")  # the names that models give to their cache
 PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `takes_padding` tries
@@ -52,7 +52,9 @@ class Policy(nn.Module):
         self._is_patched = runs_foreign_layers(self.backbone)
         self.takes_masks = is_whole and not self._is_patched
         self.llama = Llama.of(self.language_model) if is_whole else None  # reads weights alone, patched layers or not
-        self.takes_slab = self.takes_masks or self.llama is not None  # it can be sampled in a slab, see lib/decoder.py
+        self.takes_slab = (
+            self.takes_masks or self.llama is not None
+        )  # it can be sampled in a slab, see lib/model/decoder.py
         self.train_mode()
 
     @property

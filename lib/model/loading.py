@@ -18,7 +18,7 @@ from lib.core.config import Lora, Model
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
-from lib.merging import KEY, merge_saved
+from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
 from lib.run.hub import offline_unless_reachable
 from lib.run.runlog import ADAPTER_CONFIG, adapter_in

@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from lib.head import product
-from lib.logits import backbone_of
+from lib.model.head import product
+from lib.model.logits import backbone_of
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 

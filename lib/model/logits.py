@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lib.core.errors import ConfigError
-from lib.head import Head
+from lib.model.head import Head
 
 SMALL, LARGE = 2.0**-10, 2.0**12  # logits that no soft-cap changes, and one that every soft-cap saturates
 CLOSE = 0.02  # relative tolerance, above the rounding error of bfloat16
