@@ -7,8 +7,8 @@ run/          one run, on disk and over processes: its folder, checkpoints, stre
 sandbox/      programs of the model, run where they can do no harm, and their tasks
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
 model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
+rewards/      what a model wrote, judged
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
-rewards/      shelf: formula, programs, tags; and the judge that calls them
 generators/   shelf: native, openai; whoever writes text
 local         a model in this process that answers chats
 reply_cache   replies and pages on disk: a resumed run asks nothing twice
