@@ -41,16 +41,16 @@ from lib.core.interrupts import Interrupts
 from lib.core.killable import in_daemon_thread
 from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.generators.openai import RemoteModel, address
+from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
-from lib.progress import CollectionProgress
+from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
+from lib.generators.selection import Entry, lines, rollouts, select
 from lib.prompts import chat_columns, chat_of
-from lib.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.rewards.judge import Judge, judge_of_rows, prepare
 from lib.run.hub import upload
 from lib.run.runlog import RunLog, check_directory, discard, write_whole
 from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
-from lib.selection import Entry, lines, rollouts, select
 from lib.text.chats import system_notes, text_of
 from lib.text.data import load_splits
 from lib.tool_loop import Episode, ToolLoop
@@ -189,7 +189,7 @@ def show_prompt(config: CollectConfig, messages: list[dict[str, Any]], screen: S
     """Prints the first prompt: for a local model as its chat template renders it, otherwise as it is sent."""
     template = None
     if config.model:
-        from lib.local import load_template
+        from lib.generators.local import load_template
 
         try:
             template = load_template(config)
@@ -274,7 +274,7 @@ async def answering(config: CollectConfig, screen: Screen) -> AsyncIterator[Any]
                 f"{remote.counts.without_usage} replies came without a count of tokens: totals and cost lack them"
             )
     else:
-        from lib.local import load_local  # torch is imported once config and data are valid
+        from lib.generators.local import load_local  # torch is imported once config and data are valid
 
         async with load_local(config, screen.say) as local:
             yield local

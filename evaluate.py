@@ -142,8 +142,8 @@ def single_answers(
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
     from lib.evaluation import evaluate_groups, in_parts
+    from lib.generators.reply_cache import key_of
     from lib.ledger import numbers_of
-    from lib.reply_cache import key_of
     from lib.tree import sample
 
     samples = settings.samples_per_prompt

@@ -40,9 +40,9 @@ def main() -> int:
     args, config = command_line()
     prepare(config)
     from lib.ask import ask  # torch is imported once the config is valid
+    from lib.generators.remote import check_keys
     from lib.gspo import GspoRun
     from lib.play_preview import preview_selfplay
-    from lib.remote import check_keys
     from lib.task import load_chat_task
 
     if args.dry_run:

@@ -8,11 +8,8 @@ sandbox/      programs of the model, run where they can do no harm, and their ta
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
 model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
 rewards/      what a model wrote, judged
+generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
-generators/   shelf: native, openai; whoever writes text
-local         a model in this process that answers chats
-reply_cache   replies and pages on disk: a resumed run asks nothing twice
-selection     which rollouts are kept
 children      other programs, several at once, none of which outlives this one
 pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
 internet      pages of public addresses, and nothing else
@@ -24,7 +21,6 @@ tree          groups of answers to a prompt, and of answers to what follows an a
 batching      a tree as sequences that score every answer once, in micro-batches
 probe         whether sampling, scoring and a model's own forward give a token one log-prob
 scoreboard    who solved what: the policy, its opponent, both or neither
-remote        a server that is asked beside the training; an outage is no exception
 selfplay      opponents, games, and the prompts that they choose
 hints         what a teacher says, made fit to be shown, or dropped
 teacher       hints and solutions where the policy failed
@@ -35,7 +31,6 @@ evaluation    held-out accuracy of single answers and of two attempts, with inte
 swaps         attempt 2 after first attempts that are not its own
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
-progress      what a collection of rollouts has come to, and what is left to go
 task          a config made real: data, judge, tokenizer, prompts, policy
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 plan          what a run has before it: steps, evaluations, completions, tokens at most

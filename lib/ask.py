@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from lib.core.console import Screen
-from lib.remote import remote_of, spent
+from lib.generators.remote import remote_of, spent
 from lib.rewards.judge import Verdict
 from lib.run.adapter_files import load_adapter
 from lib.run.sampler import Sampler

@@ -30,9 +30,9 @@ from lib.core import stats
 from lib.core.config import Eval
 from lib.core.errors import Left
 from lib.core.interrupts import give_way
+from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.prompts import CorrectionPrompts
-from lib.reply_cache import key_of
 from lib.rewards.judge import Judge
 from lib.run.distributed import collect, highest, share
 from lib.tree import Answer, Group, Sampling, paths, sample

@@ -18,13 +18,13 @@ from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.console import with_best
 from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.evaluation import evaluate_groups, in_parts, selected_groups
+from lib.generators.remote import Remote, remote_of, spent
+from lib.generators.reply_cache import key_of
 from lib.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.losses import overlong_penalty
 from lib.plan import Work, stage_of, work_of_selfplay
 from lib.prompts import Prompt
 from lib.recipe import notes_on, recipe_of
-from lib.remote import Remote, remote_of, spent
-from lib.reply_cache import key_of
 from lib.run.adapter_files import load_adapter
 from lib.run.distributed import anywhere, collect, make_accelerator
 from lib.run.runlog import STREAMS, read_jsonl

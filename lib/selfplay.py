@@ -20,10 +20,10 @@ from lib.core.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
 from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn
+from lib.generators.remote import Remote
+from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy
 from lib.prompts import ChatRenderer, Prompt
-from lib.remote import Remote
-from lib.reply_cache import key_of, seed_of
 from lib.rewards.judge import Judge, Verdict
 from lib.tree import Group, Sampling, judged, memory_explained, sample
 

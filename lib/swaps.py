@@ -28,9 +28,9 @@ from accelerate import Accelerator
 from lib.core import stats
 from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators.protocol import Completion
+from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.prompts import CorrectionPrompts
-from lib.reply_cache import key_of
 from lib.rewards.judge import Judge, Verdict
 from lib.run.distributed import collect
 from lib.tree import Answer, Group, Sampling, judged, sample

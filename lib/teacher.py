@@ -11,10 +11,10 @@ from typing import Any
 
 from lib.core.config import SelfPlayConfig
 from lib.generators.protocol import Reply, Request
+from lib.generators.remote import Outcome, Remote
+from lib.generators.reply_cache import seed_of
 from lib.hints import clean, gives_away
 from lib.prompts import ChatRenderer, Prompt, filled, with_last_said
-from lib.remote import Outcome, Remote
-from lib.reply_cache import seed_of
 from lib.rewards.judge import Judge
 from lib.selfplay import Game
 from lib.tree import Group, judged

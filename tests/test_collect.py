@@ -23,11 +23,11 @@ from helpers.server import held, notes, serve
 from lib.core.config import Collection
 from lib.core.console import Screen
 from lib.core.stats import wilson
+from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import Request
-from lib.progress import CollectionProgress
-from lib.reply_cache import key_of
+from lib.generators.reply_cache import key_of
+from lib.generators.selection import lines, rollouts, select
 from lib.run.runlog import encode, read_jsonl
-from lib.selection import lines, rollouts, select
 
 ROOT = Path(__file__).parent.parent
 CALL = '<tool_call>{"name": "python_run", "arguments": {"code": "print(6 * 7)"}}</tool_call>'

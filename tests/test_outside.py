@@ -9,8 +9,8 @@ from transformers import PreTrainedTokenizerFast
 
 from lib.core.config import ChatPrompts, FromScratch, Thinking
 from lib.core.errors import ConfigError
+from lib.generators.local import LocalModel
 from lib.generators.protocol import Completion, Request
-from lib.local import LocalModel
 from lib.model.scratch import build_tokenizer
 from lib.prompts import ChatRenderer, chat_of
 from lib.text.chats import Labeller, as_chat

@@ -8,7 +8,7 @@ from test_runlog import in_child
 
 from lib.core.errors import StorageError
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
-from lib.reply_cache import CachedGenerator, ReplyCache, key_of
+from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of
 
 
 def make_of(value, calls=None, seconds=0.0):

@@ -26,13 +26,13 @@ from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
 from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators.protocol import Completion, Reply, ReplyError
+from lib.generators.remote import Remote
 from lib.gspo import GspoRun, trained_rewards
 from lib.gspo import rewards_of as earned
 from lib.ledger import brief
 from lib.losses import group_advantages
 from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
-from lib.remote import Remote
 from lib.rewards.judge import Verdict
 from lib.run.sampler import Sampler
 from lib.scoreboard import Scoreboard
@@ -160,7 +160,7 @@ def score(reward, match=False, answer="", scored=True):
 
 
 class Says:
-    """In the place of lib.remote.Remote: says these texts in turn, or fails where one is None."""
+    """In the place of lib.generators.remote.Remote: says these texts in turn, or fails where one is None."""
 
     def __init__(self, *texts):
         self.texts, self.requests = itertools.cycle(texts), []

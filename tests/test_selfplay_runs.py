@@ -26,8 +26,8 @@ from helpers.server import CLIENT_LEFT, held, notes, serve
 
 from lib.core.config import Endpoint, Thinking
 from lib.generators.protocol import Reply, ReplyError, Request
-from lib.remote import Remote
-from lib.reply_cache import key_of, seed_of
+from lib.generators.remote import Remote
+from lib.generators.reply_cache import key_of, seed_of
 from lib.run.runlog import read_lines
 from lib.run.sampler import Sampler
 

@@ -17,12 +17,12 @@ from helpers import forks
 from test_chats import GEMMA, LLAMA3, MISTRAL, QWEN3, labeller_of
 
 import collect_rollouts
-import lib.local
+import lib.generators.local
 import sft_train
 from lib.core.config import ChatSampling, CollectConfig, FromScratch, Thinking, Tools
 from lib.core.errors import ConfigError, NumericError
+from lib.generators.local import LocalModel, load_local
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
-from lib.local import LocalModel, load_local
 from lib.model.scratch import build
 from lib.sandbox import pool
 from lib.text.chats import UNTRAINED, Labeller, as_chat
@@ -634,7 +634,7 @@ def test_an_error_while_decoding_reaches_all_who_wait(make_policy, tokenizer, mo
     def broken(*_):
         raise error
 
-    monkeypatch.setattr(lib.local, "generate", broken)
+    monkeypatch.setattr(lib.generators.local, "generate", broken)
     model = local(make_policy(), tokenizer, batch_size=4)
 
     async def ask():

@@ -1,8 +1,13 @@
-"""Whoever writes text.
+"""Whoever writes text, and what becomes of it.
 
 `native` takes token ids, a `Turn`, and gives a `Completion`, because what is trained must be scored token by token.
-`openai`, and a local model in `lib/local.py`, take a chat, a `Request`, and give a `Reply`.
+`openai`, and a model of this process in `local`, take a chat, a `Request`, and give a `Reply`.
 
-protocol           what generators are given and give
-native, openai     the shelf: mates do not know each other
+protocol          what generators are given and give
+native, openai    the two kinds: mates do not know each other
+local             a model in this process that answers chats
+reply_cache       replies and pages on disk: a resumed run asks nothing twice
+remote            a server that is asked beside the training; an outage is no exception
+selection         which rollouts are kept
+progress          what a collection of rollouts has come to, and what is left to go
 """

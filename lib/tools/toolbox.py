@@ -16,7 +16,7 @@ from lib.core.config import Tools
 from lib.core.errors import ConfigError, UserError
 from lib.core.killable import in_daemon_thread
 from lib.core.registry import did_you_mean
-from lib.reply_cache import ReplyCache
+from lib.generators.reply_cache import ReplyCache
 from lib.text.parsing import read_json
 from lib.tools import python  # noqa: F401  (it registers itself)
 

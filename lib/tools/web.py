@@ -11,9 +11,9 @@ from pydantic import Field
 
 import lib.core.config
 from lib.documents import Documents
+from lib.generators.reply_cache import ReplyCache, key_of
 from lib.internet import Internet
 from lib.pages import Failed, clean, shortened
-from lib.reply_cache import ReplyCache, key_of
 
 CLOSE_SECONDS = 2.0
 

@@ -41,10 +41,10 @@ from lib import score, trainer
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.openai import RemoteModel
+from lib.generators.remote import Remote
 from lib.gspo import GspoRun
 from lib.model.llama import Llama, Merged
 from lib.prompts import Prompt
-from lib.remote import Remote
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
 from lib.run.distributed import share
 from lib.run.runlog import Lines, read_jsonl

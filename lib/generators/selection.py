@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.core.config import Collection
-from lib.reply_cache import key_of
+from lib.generators.reply_cache import key_of
 from lib.run.runlog import read_lines
 
 

@@ -18,7 +18,7 @@ from lib.core.errors import ApiError, ConfigError
 from lib.core.interrupts import give_way
 from lib.generators.openai import RemoteModel
 from lib.generators.protocol import Reply, ReplyError, Request, Usage
-from lib.reply_cache import CachedGenerator, ReplyCache
+from lib.generators.reply_cache import CachedGenerator, ReplyCache
 from lib.run.runlog import read_lines
 
 Outcome = Reply | ReplyError
