@@ -53,7 +53,7 @@ from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
 from lib.text.chats import system_notes, text_of
 from lib.text.data import load_splits
-from lib.tool_loop import Episode, ToolLoop
+from lib.tools.loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox
 
 STREAMS = ("rollouts", "failures")

@@ -9,13 +9,9 @@ text/         strings in, strings out: numbers, answers, formats, chats, data se
 model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
 rewards/      what a model wrote, judged
 generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected
+tools/        functions that a model may call, and the loop in which it calls them
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
 children      other programs, several at once, none of which outlives this one
-pages         what comes from outside, made safe to quote: decoded, bounded, cleaned
-internet      pages of public addresses, and nothing else
-documents     a folder of documents, searched by their words
-tools/        shelf: python, web; functions that a model may call
-tool_loop     the model speaks, its calls are answered, until it gives an answer
 prompts       the two prompts of an example, token in and token out
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
 batching      a tree as sequences that score every answer once, in micro-batches

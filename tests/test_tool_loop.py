@@ -27,7 +27,7 @@ from lib.model.scratch import build
 from lib.sandbox import pool
 from lib.text.chats import UNTRAINED, Labeller, as_chat
 from lib.text.parsing import native_calls, split_reasoning
-from lib.tool_loop import ToolLoop
+from lib.tools.loop import ToolLoop
 from lib.tools.toolbox import Toolbox
 
 ROOT = Path(__file__).parent.parent

@@ -26,7 +26,7 @@ import lib.core.config
 import lib.core.killable
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
-from lib.pages import Parser, clean, unpacked
+from lib.tools.pages import Parser, clean, unpacked
 from lib.tools.web import Web
 
 pytest.importorskip("ssrfguard")
@@ -470,8 +470,8 @@ def test_a_hundred_pages_at_once_share_the_parsers(world):
 
 
 def test_a_page_has_a_bound_of_its_own_and_its_parser_is_replaced(world, monkeypatch):
-    monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.6)
-    monkeypatch.setattr("lib.pages.cores", lambda: 1)
+    monkeypatch.setattr("lib.tools.pages.PARSE_SECONDS", 0.6)
+    monkeypatch.setattr("lib.tools.pages.cores", lambda: 1)
     world.pages |= {"/slow": reply(SLOW_PAGE, "text/html"), "/": reply(b"<p>hi", "text/html")}
 
     async def ask(web):
@@ -581,7 +581,7 @@ with pytest.MonkeyPatch.context() as patch:
 
 
 def test_requests_wait_for_each_other_within_the_deadline(world, monkeypatch):
-    monkeypatch.setattr("lib.internet.AT_ONCE", 3)
+    monkeypatch.setattr("lib.tools.internet.AT_ONCE", 3)
     now, most, lock = [0], [0], threading.Lock()
 
     def count(client):
@@ -852,7 +852,7 @@ def parser():
 
 @pytest.mark.parametrize("page,expected", CONTENT.values(), ids=CONTENT)
 def test_content(world, parser, monkeypatch, page, expected):
-    monkeypatch.setattr("lib.internet.Parser", lambda: parser)
+    monkeypatch.setattr("lib.tools.internet.Parser", lambda: parser)
     world.pages["/"] = page
     found = fetch("http://public.example/")
     assert found.get("error", found.get("text")) == expected
@@ -943,7 +943,7 @@ def test_a_host_is_asked_so_often_in_a_minute(world):
 
 
 def test_hosts_of_the_past_are_forgotten(monkeypatch):
-    monkeypatch.setattr("lib.internet.KNOWN_HOSTS", 10)
+    monkeypatch.setattr("lib.tools.internet.KNOWN_HOSTS", 10)
 
     async def visit(web):
         loop = asyncio.get_running_loop()
@@ -1132,7 +1132,7 @@ def test_a_file_that_can_not_be_read_is_told(documents, monkeypatch):
     def refuse(path, flags):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("lib.documents.os.open", refuse)
+    monkeypatch.setattr("lib.tools.documents.os.open", refuse)
     with pytest.raises(ConfigError, match=r"tools.web.folder: .*Permission denied: .*ants.txt"):
         Web(settings(folder=str(documents)), Memory())
 
@@ -1144,7 +1144,7 @@ def test_a_huge_document_is_cut(documents):
 
 
 def test_a_document_that_is_slow_to_parse_is_told(documents, monkeypatch):
-    monkeypatch.setattr("lib.pages.PARSE_SECONDS", 0.3)
+    monkeypatch.setattr("lib.tools.pages.PARSE_SECONDS", 0.3)
     monkeypatch.setattr("lib.core.killable.START_SECONDS", 0.3)
     (documents / "attributes.html").write_bytes(SLOW_PAGE)
     with pytest.raises(ConfigError, match=r"'attributes.html': unreadable: no text can be extracted"):

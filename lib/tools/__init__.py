@@ -7,6 +7,12 @@ of calls that may run at the same time, while others wait for their turn. It ret
 `{"error": "..."}`, or what it raises, tells the model that a call failed. Only a UserError, such as a sandbox that does
 not start, ends the run.
 
-python, web    the shelf: mates do not know each other
-toolbox        the box that a model reaches into
+The modules, in reading order:
+
+pages          what comes from outside, made safe to quote: decoded, bounded, cleaned
+internet       pages of public addresses, and nothing else
+documents      a folder of documents, searched by their words
+python, web    the tools that come with Rematch: mates do not know each other
+toolbox        tools by name, their calls checked, answered and counted
+loop           the model speaks, its calls are answered, until it gives an answer
 """

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 import lib.core.config
-from lib.documents import Documents
 from lib.generators.reply_cache import ReplyCache, key_of
-from lib.internet import Internet
-from lib.pages import Failed, clean, shortened
+from lib.tools.documents import Documents
+from lib.tools.internet import Internet
+from lib.tools.pages import Failed, clean, shortened
 
 CLOSE_SECONDS = 2.0
 

@@ -14,7 +14,7 @@ from typing import Any
 import lib.core.config
 from lib.core.errors import ConfigError
 from lib.core.killable import in_daemon_thread
-from lib.pages import Failed, Parser, clean, document
+from lib.tools.pages import Failed, Parser, clean, document
 
 LONGEST = 2_000_000  # bytes of a document: the rest is cut
 WORDS = 64  # of a query, at most

@@ -21,7 +21,7 @@ from typing import Any
 import lib.core.config
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable, in_daemon_thread
-from lib.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
+from lib.tools.pages import READABLE, Failed, Parser, clean, decode, document, kind_of, unpacked
 
 REDIRECTS = 5
 LONGEST_URL = 2048
