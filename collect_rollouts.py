@@ -45,8 +45,8 @@ from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.generators.selection import Entry, lines, rollouts, select
-from lib.prompts import chat_columns, chat_of
 from lib.rewards.judge import Judge, judge_of_rows, prepare
+from lib.rl.prompts import chat_columns, chat_of
 from lib.run.hub import upload
 from lib.run.runlog import RunLog, check_directory, discard, write_whole
 from lib.run.tracking import Tracker

@@ -18,7 +18,7 @@ Data, prompts, budgets and the test of correctness are those of training; `eval.
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
-question's, a right and a random first attempt (lib/swaps.py); its rows go into the run's swaps.jsonl too.
+question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
 dtype of `model.dtype`, which has its name once it was read back and compared (lib/model/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
@@ -66,9 +66,9 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
+    from lib.rl.task import load_chat_task, load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
-    from lib.task import load_chat_task, load_task
 
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
@@ -109,7 +109,7 @@ def both_attempts(
     majority: bool,
 ) -> dict:  # fmt: skip
     """Measures a task of train.py: first answers and their corrections."""
-    from lib.evaluation import evaluate, majority_votes, pass_at_k, summarise
+    from lib.rl.evaluation import evaluate, majority_votes, pass_at_k, summarise
 
     config, samples = task.config, settings.samples_per_prompt
     answers, trees = evaluate(
@@ -128,8 +128,8 @@ def swapped_attempts(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures attempt 2 of a task of train.py after other first attempts."""
-    from lib.evaluation import evaluate
-    from lib.swaps import swap_attempts
+    from lib.rl.evaluation import evaluate
+    from lib.rl.swaps import swap_attempts
 
     sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
     about = task.policy, task.prompts
@@ -141,10 +141,10 @@ def single_answers(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
-    from lib.evaluation import evaluate_groups, in_parts
     from lib.generators.reply_cache import key_of
-    from lib.ledger import numbers_of
-    from lib.tree import sample
+    from lib.rl.evaluation import evaluate_groups, in_parts
+    from lib.rl.ledger import numbers_of
+    from lib.rl.tree import sample
 
     samples = settings.samples_per_prompt
     sampling = task.sampling(settings.temperature, samples)

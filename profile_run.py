@@ -46,7 +46,7 @@ def main() -> int:
     args, config = command_line()
     prepare(config)
     from lib.core.console import Screen  # torch is imported once the config is valid
-    from lib.task import load_task
+    from lib.rl.task import load_task
 
     screen = Screen()
     task = load_task(config, screen.say)
@@ -105,7 +105,7 @@ def sample(task: Any, count: int, seed: int) -> list:
     """Samples one pair of attempts at each of `count` random training rows, and returns the paths."""
     import torch
 
-    from lib import tree
+    from lib.rl import tree
 
     rows = random.Random(seed).sample(task.train, min(count, len(task.train)))
     generator = torch.Generator(task.policy.device).manual_seed(seed)
@@ -209,7 +209,7 @@ def with_headroom(tokens: float) -> int:
 def memory(task: Any) -> list[str]:
     """Returns the lines of the estimate that --dry-run shows."""
     from lib.model.loading import load_skeleton
-    from lib.preview import needs_of_tree
+    from lib.rl.preview import needs_of_tree
 
     skeleton, _ = load_skeleton(task.config.model)
     lengths = [len(task.prompt_ids(row)) for row in task.train]

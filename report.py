@@ -334,7 +334,7 @@ def counterfactuals(runs: list[Run]) -> list[str]:
 
 
 def alarms(runs: list[Run]) -> list[str]:
-    """Renders the section of the watch's alarms (lib/watch.py), in order of time; empty without any."""
+    """Renders the section of the watch's alarms (lib/rl/watch.py), in order of time; empty without any."""
     told = ""
     for run in runs:
         label = f"{run.name}, " if len(runs) > 1 else ""

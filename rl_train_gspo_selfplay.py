@@ -43,7 +43,7 @@ def main() -> int:
     from lib.generators.remote import check_keys
     from lib.gspo import GspoRun
     from lib.play_preview import preview_selfplay
-    from lib.task import load_chat_task
+    from lib.rl.task import load_chat_task
 
     if args.dry_run:
         preview_selfplay(config)

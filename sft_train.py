@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any
 from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.rl.watch import COLLAPSE, Watch, sft_checks
 from lib.run.pace import Pace
 from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.run.tracking import Tracker
 from lib.text.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
 from lib.text.data import Place, Row, load_splits
-from lib.watch import COLLAPSE, Watch, sft_checks
 
 if TYPE_CHECKING:  # both import torch
     from lib.core.console import Screen
@@ -357,7 +357,7 @@ def scheduled(trainer: Any, settings: Optimizer, num_training_steps: int, optimi
     """Sets and returns the RL scripts' learning-rate schedule: the trainer's own warm-up wastes a step at rate 0."""
     from torch.optim.lr_scheduler import LambdaLR
 
-    from lib.step import learning_rate
+    from lib.rl.step import learning_rate
 
     def factor(step: int) -> float:
         return learning_rate(settings, step, num_training_steps) / settings.learning_rate
@@ -402,7 +402,7 @@ def show(trainer: Any, screen: "Screen") -> None:
 
 def planned(trainer: Any, examples: list[Example], held_out: list[Example], steps: int, checkpoint: Path | None) -> str:
     """Describes in one line the steps of the run, or those left after a checkpoint, and how much text they read."""
-    from lib.plan import amount, counted
+    from lib.rl.plan import amount, counted
 
     arguments = trainer.args
     left = steps - (step_of(checkpoint) if checkpoint else 0)

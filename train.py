@@ -36,9 +36,9 @@ def main() -> int:
     """Trains stage I (anchors attempt 1, rewards attempt 2) and stage II (rewards both); evaluates around each."""
     args, config = command_line()
     prepare(config)
-    from lib.preview import preview  # torch is imported once the config is valid
-    from lib.score import ScoreRun
-    from lib.task import load_task
+    from lib.rl.preview import preview  # torch is imported once the config is valid
+    from lib.rl.score import ScoreRun
+    from lib.rl.task import load_task
 
     if args.dry_run:
         preview(config)

@@ -2,7 +2,7 @@
 
 Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
 
-    ours    lib.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
+    ours    lib.rl.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
             attempts, lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
@@ -243,8 +243,8 @@ def selfplay_config(case: Case, folder: Path):
 
 def of_given_lengths(case: Case, policy) -> None:
     """Gives all later completions the lengths of the case, and no end token."""
-    from lib import task
     from lib.generators import native
+    from lib.rl import task
 
     never = policy.language_model.config.vocab_size
     task.stop_ids = lambda *_: frozenset({never})
@@ -265,7 +265,7 @@ def gspo(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of rl_train_gspo_selfplay.py."""
     from lib.core.registry import rewards
     from lib.gspo import GspoRun
-    from lib.task import load_chat_task
+    from lib.rl.task import load_chat_task
 
     rewards.register("parity")(parity)
     made = load_chat_task(selfplay_config(case, folder))
@@ -288,8 +288,8 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     if not case.revisions:
         gspo(case, folder, meter)
     from lib.core.registry import rewards
-    from lib.score import ScoreRun
-    from lib.task import load_task
+    from lib.rl.score import ScoreRun
+    from lib.rl.task import load_task
 
     rewards.register("parity")(parity)
     made = load_task(score_config(case, folder))
@@ -368,7 +368,7 @@ class Naive:
 
     def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
         """Takes one optimizer step."""
-        from lib.losses import leave_one_out
+        from lib.rl.losses import leave_one_out
 
         case = self.case
         r1 = r1.view(case.prompts, case.attempts)

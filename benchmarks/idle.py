@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.core.config import ScoreConfig, load, parser
 from lib.rewards.judge import prepare
-from lib.score import ScoreRun
-from lib.task import load_task
+from lib.rl.score import ScoreRun
+from lib.rl.task import load_task
 
 
 def main() -> None:

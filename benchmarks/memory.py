@@ -28,14 +28,14 @@ sys.path.insert(0, str(ROOT))
 import torch
 import yaml
 
-from lib import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
 from lib.core.config import FromScratch, ScoreConfig, load
-from lib.estimate import GIB
 from lib.model.loading import load_skeleton
 from lib.model.scratch import build
-from lib.preview import needs_of_tree
-from lib.prompts import CorrectionPrompts
-from lib.task import fitting, load_data
+from lib.rl import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
+from lib.rl.estimate import GIB
+from lib.rl.preview import needs_of_tree
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.task import fitting, load_data
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"

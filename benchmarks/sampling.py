@@ -19,8 +19,8 @@ import torch
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.core.config import ScoreConfig, load, parser
 from lib.rewards.judge import prepare
-from lib.task import ScoreTask, load_task
-from lib.tree import nodes, sample
+from lib.rl.task import ScoreTask, load_task
+from lib.rl.tree import nodes, sample
 
 
 def main() -> None:

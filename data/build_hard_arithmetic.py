@@ -35,7 +35,7 @@ def main() -> int:
     """Asks the rows of each split, batch by batch, until enough of them prove hard; writes those."""
     args, config = command_line()
     from lib.core.console import Screen  # torch is imported once the config is valid
-    from lib.task import load_task
+    from lib.rl.task import load_task
 
     screen = Screen()
     task = load_task(config, screen.say)

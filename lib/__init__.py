@@ -10,33 +10,16 @@ model/        tensors: the head, the decoder, a frozen base with an adapter, the
 rewards/      what a model wrote, judged
 generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected
 tools/        functions that a model may call, and the loop in which it calls them
-losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
+rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
 children      other programs, several at once, none of which outlives this one
-prompts       the two prompts of an example, token in and token out
-tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
-batching      a tree as sequences that score every answer once, in micro-batches
-probe         whether sampling, scoring and a model's own forward give a token one log-prob
 scoreboard    who solved what: the policy, its opponent, both or neither
 selfplay      opponents, games, and the prompts that they choose
 hints         what a teacher says, made fit to be shown, or dropped
 teacher       hints and solutions where the policy failed
-ledger        groups in the books: rows of texts, rows of numbers
-credit        advantages of the answers of a step, and what they do to their tokens
-update        the loss of a micro-batch, and the numbers that a step tells of it
-evaluation    held-out accuracy of single answers and of two attempts, with intervals
-swaps         attempt 2 after first attempts that are not its own
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
-task          a config made real: data, judge, tokenizer, prompts, policy
-watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
-plan          what a run has before it: steps, evaluations, completions, tokens at most
-step          the state of a run, and its optimizer steps: within memory, checked before they are applied
-trainer       what every RL script does around its algorithm
-score         the steps of SCoRe: sample, credit, update, evaluate
 recipe        what a config of self-play comes to: its loss, and what to know before
 gspo          the steps of self-play: play, assist, credit, update, refresh
-estimate      the memory that a run will need
-preview       what a run would do, without training
 play_preview  the same for self-play
 ask           some rows of self-play answered, helped and judged, without training
 sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold

@@ -1,6 +1,6 @@
 """The steps of GSPO self-play: groups are answered and played, helped, credited, and learned from.
 
-GSPO: Zheng et al., arXiv 2507.18071. The other losses are in lib/losses.py; what an opponent is good for is in
+GSPO: Zheng et al., arXiv 2507.18071. The other losses are in lib/rl/losses.py; what an opponent is good for is in
 lib/selfplay.py.
 """
 
@@ -12,19 +12,25 @@ from typing import Any
 
 import torch
 
-from lib.batching import MicroBatch, batches_of
 from lib.core.clock import phase
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.console import with_best
-from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.generators.remote import Remote, remote_of, spent
 from lib.generators.reply_cache import key_of
-from lib.ledger import means_of, numbers_of, texts_of, updates_in_one
-from lib.losses import overlong_penalty
-from lib.plan import Work, stage_of, work_of_selfplay
-from lib.prompts import Prompt
 from lib.recipe import notes_on, recipe_of
+from lib.rl.batching import MicroBatch, batches_of
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.evaluation import evaluate_groups, in_parts, selected_groups
+from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.losses import overlong_penalty
+from lib.rl.plan import Work, stage_of, work_of_selfplay
+from lib.rl.prompts import Prompt
+from lib.rl.step import learning_rate
+from lib.rl.task import ChatTask
+from lib.rl.trainer import Trainer
+from lib.rl.tree import Group, Node, Sampling, nodes, sample
+from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
+from lib.rl.watch import form_of
 from lib.run.adapter_files import load_adapter
 from lib.run.distributed import anywhere, collect, make_accelerator
 from lib.run.runlog import STREAMS, read_jsonl
@@ -42,13 +48,7 @@ from lib.selfplay import (
     play,
     played_reward,
 )
-from lib.step import learning_rate
-from lib.task import ChatTask
 from lib.teacher import Teacher
-from lib.trainer import Trainer
-from lib.tree import Group, Node, Sampling, nodes, sample
-from lib.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.watch import form_of
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lib.core.config import SelfPlayConfig
-from lib.losses import RECIPES, Recipe
+from lib.rl.losses import RECIPES, Recipe
 
 
 def recipe_of(config: SelfPlayConfig) -> Recipe:

@@ -23,9 +23,9 @@ from lib.generators.protocol import Reply, Request, Turn
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
 from lib.model.policy import Policy
-from lib.prompts import ChatRenderer, Prompt
 from lib.rewards.judge import Judge, Verdict
-from lib.tree import Group, Sampling, judged, memory_explained, sample
+from lib.rl.prompts import ChatRenderer, Prompt
+from lib.rl.tree import Group, Sampling, judged, memory_explained, sample
 
 EVALUATION = -1  # in place of a step
 UNSEEN = (0.5, 0, 0)  # a row of the curriculum that has not been drawn

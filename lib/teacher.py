@@ -14,10 +14,10 @@ from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Outcome, Remote
 from lib.generators.reply_cache import seed_of
 from lib.hints import clean, gives_away
-from lib.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.rewards.judge import Judge
+from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_said
+from lib.rl.tree import Group, judged
 from lib.selfplay import Game
-from lib.tree import Group, judged
 
 
 @dataclass

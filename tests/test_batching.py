@@ -6,10 +6,10 @@ import pytest
 import torch
 from conftest import after
 
-from lib.batching import micro_batches, sequences
 from lib.generators.protocol import Completion
-from lib.prompts import Prompt
-from lib.tree import Answer, Group, nodes, paths
+from lib.rl.batching import micro_batches, sequences
+from lib.rl.prompts import Prompt
+from lib.rl.tree import Answer, Group, nodes, paths
 
 PAD = 0
 CPU = torch.device("cpu")

@@ -16,8 +16,8 @@ from test_resume import CONFIG, ROOT, flip, refused
 from test_resume import template as template
 
 from lib.core.config import parse, training_parser
+from lib.rl.trainer import score_of
 from lib.run.checkpoint import problems
-from lib.trainer import score_of
 
 REWARD = """
 from lib.core.registry import Judged

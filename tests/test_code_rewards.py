@@ -16,10 +16,10 @@ import train
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.core.registry import register_reward
+from lib.rl.score import ScoreRun
+from lib.rl.task import load_task
 from lib.sandbox import pool
 from lib.sandbox.worker import CaseVerdict, ProgramVerdict
-from lib.score import ScoreRun
-from lib.task import load_task
 
 ROOT = Path(__file__).parent.parent
 ROW = {"prompt": "Define `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"]}

@@ -7,8 +7,8 @@ import pytest
 
 from lib.core.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
 from lib.core.errors import ConfigError
-from lib.prompts import chat_of
-from lib.task import load_data
+from lib.rl.prompts import chat_of
+from lib.rl.task import load_data
 from lib.text.chats import text_of
 from lib.text.data import load_splits, parted
 

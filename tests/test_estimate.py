@@ -8,11 +8,11 @@ import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
 
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig
-from lib.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, attach_lora
 from lib.model.policy import Policy
 from lib.model.scratch import build
+from lib.rl.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
 
 SHAPE = {"hidden_size": 64, "intermediate_size": 160, "num_attention_heads": 4, "max_position_embeddings": 512}
 KINDS = {

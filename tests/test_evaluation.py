@@ -9,9 +9,9 @@ from helpers.leaves import rollouts_of
 
 from lib.core.config import Eval, Prompts
 from lib.core.registry import register_extractor
-from lib.evaluation import Answers, evaluate, selected, summarise
-from lib.prompts import CorrectionPrompts
-from lib.tree import Sampling
+from lib.rl.evaluation import Answers, evaluate, selected, summarise
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.tree import Sampling
 
 
 @register_extractor("first_character")

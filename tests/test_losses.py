@@ -4,16 +4,24 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from lib.batching import MicroBatch
 from lib.core.config import ScoreTrain
-from lib.credit import Credit, advantages_of, compared
 from lib.generators.protocol import Completion
-from lib.losses import RECIPES, adapted_beta, group_advantages, kl_per_token, leave_one_out, length_weights, policy_loss
-from lib.prompts import Prompt
 from lib.rewards.judge import Verdict
-from lib.score import paid
-from lib.tree import Answer, Group, nodes
-from lib.update import Objective, loss_of
+from lib.rl.batching import MicroBatch
+from lib.rl.credit import Credit, advantages_of, compared
+from lib.rl.losses import (
+    RECIPES,
+    adapted_beta,
+    group_advantages,
+    kl_per_token,
+    leave_one_out,
+    length_weights,
+    policy_loss,
+)
+from lib.rl.prompts import Prompt
+from lib.rl.score import paid
+from lib.rl.tree import Answer, Group, nodes
+from lib.rl.update import Objective, loss_of
 
 PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)

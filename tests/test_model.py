@@ -13,12 +13,12 @@ from lib.core.config import FromScratch, Lora, Model
 from lib.core.errors import ConfigError, NumericError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
-from lib.losses import kl_per_token
 from lib.model import policy as policies
 from lib.model.head import Head
 from lib.model.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
 from lib.model.policy import Policy
 from lib.model.scratch import build
+from lib.rl.losses import kl_per_token
 from lib.run.adapter_files import save_adapter
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ from lib.core.errors import ConfigError
 from lib.generators.local import LocalModel
 from lib.generators.protocol import Completion, Request
 from lib.model.scratch import build_tokenizer
-from lib.prompts import ChatRenderer, chat_of
+from lib.rl.prompts import ChatRenderer, chat_of
 from lib.text.chats import Labeller, as_chat
 from lib.text.data import Place
 from lib.text.outside import Outside

@@ -7,9 +7,9 @@ import torch
 from conftest import inputs_of
 from torch import tensor
 
-from lib import losses
-from lib.losses import group_advantages, overlong_penalty, sampler_weights
 from lib.model.policy import Policy
+from lib.rl import losses
+from lib.rl.losses import group_advantages, overlong_penalty, sampler_weights
 
 RECIPES = {name: recipe for name, recipe in losses.RECIPES.items() if recipe.ratio != "none"}  # those with a ratio
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from helpers.architectures import PROMPT, built
 
-from lib import probe
 from lib.core.errors import ConfigError, NumericError
 from lib.model.logits import Around
 from lib.model.policy import Policy
-from lib.probe import readable
+from lib.rl import probe
+from lib.rl.probe import readable
 
 
 def probe_of(policy):

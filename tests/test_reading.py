@@ -49,10 +49,12 @@ def test_a_step_of_each_script_is_counted_and_its_files_are_named():
     ]  # fmt: skip
     assert all(int(value.replace(",", "")) > 0 for _, *values in numbers for value in values)
     assert re.search(r"^train.py: main > update > .*\w$", table, re.MULTILINE)
-    scripts = {"train.py": "lib/score.py", "rl_train_gspo_selfplay.py": "lib/gspo.py"}
+    scripts = {"train.py": "lib/rl/score.py", "rl_train_gspo_selfplay.py": "lib/gspo.py"}
     for i, (script, steps) in enumerate(scripts.items()):
         rows = re.findall(r"^\| (\d+) \| (\S+\.py) \| (.+) \|$", lists[i], re.MULTILINE)
-        assert {script, steps, "lib/losses.py", "lib/tree.py", "lib/model/head.py"} <= {file for _, file, _ in rows}
+        assert {script, steps, "lib/rl/losses.py", "lib/rl/tree.py", "lib/model/head.py"} <= {
+            file for _, file, _ in rows
+        }
         totals = [int(values[i].replace(",", "")) for _, *values in numbers]
         assert totals[:2] == [len(rows), sum(int(lines) for lines, *_ in rows)]
         assert any(file == script and names.startswith("main ") for _, file, names in rows)

@@ -17,18 +17,18 @@ from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
 
 import report
 import train
-from lib import update as module
-from lib.batching import sequences
 from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model.logits import Around
 from lib.model.policy import Policy
-from lib.plan import stages_of
+from lib.rl import update as module
+from lib.rl.batching import sequences
+from lib.rl.plan import stages_of
+from lib.rl.score import ScoreRun, kl_weights
+from lib.rl.step import learning_rate
+from lib.rl.task import load_data, load_task
+from lib.rl.tree import nodes
 from lib.run.sampler import Sampler
-from lib.score import ScoreRun, kl_weights
-from lib.step import learning_rate
-from lib.task import load_data, load_task
-from lib.tree import nodes
 
 CONFIG = {
     "run_name": "tiny",

@@ -5,7 +5,7 @@ from lib.core.config import FromScratch
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.model.scratch import build, build_tokenizer, refuse_unknown
-from lib.prompts import ChatRenderer
+from lib.rl.prompts import ChatRenderer
 
 ARCHITECTURE = {
     "model_type": "qwen3", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,

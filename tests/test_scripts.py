@@ -29,13 +29,13 @@ import train
 from lib.core.clock import PHASES
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
-from lib.evaluation import majority_votes, pass_at_k, vote
 from lib.generators.protocol import Completion
-from lib.prompts import Prompt
 from lib.rewards.judge import Verdict
-from lib.task import load_data
+from lib.rl.evaluation import majority_votes, pass_at_k, vote
+from lib.rl.prompts import Prompt
+from lib.rl.task import load_data
+from lib.rl.tree import Answer, Group
 from lib.text.parsing import same_answer
-from lib.tree import Answer, Group
 
 ROOT = Path(__file__).parent.parent
 REAL = ("arithmetic", "gsm8k", "math")

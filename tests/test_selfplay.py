@@ -19,21 +19,24 @@ from accelerate import Accelerator
 from conftest import after
 from scipy.stats import binomtest
 
-from lib.batching import micro_batches, sequences
 from lib.core.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
-from lib.evaluation import evaluate_groups, selected_groups
 from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.generators.remote import Remote
 from lib.gspo import GspoRun, trained_rewards
 from lib.gspo import rewards_of as earned
-from lib.ledger import brief
-from lib.losses import group_advantages
-from lib.prompts import ChatRenderer, Prompt, question_of
 from lib.recipe import notes_on
 from lib.rewards.judge import Verdict
+from lib.rl.batching import micro_batches, sequences
+from lib.rl.evaluation import evaluate_groups, selected_groups
+from lib.rl.ledger import brief
+from lib.rl.losses import group_advantages
+from lib.rl.prompts import ChatRenderer, Prompt, question_of
+from lib.rl.task import load_chat_task
+from lib.rl.tree import Answer, Group, nodes
+from lib.rl.update import _corrections
 from lib.run.sampler import Sampler
 from lib.scoreboard import Scoreboard
 from lib.selfplay import (
@@ -46,9 +49,6 @@ from lib.selfplay import (
     game_score,
     played_reward,
 )
-from lib.task import load_chat_task
-from lib.tree import Answer, Group, nodes
-from lib.update import _corrections
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
 TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"

@@ -8,14 +8,14 @@ from conftest import chatterbox
 from helpers.judges import judge_by
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from lib import swaps
 from lib.core.config import Generation, Lora, Model, Prompts
 from lib.core.registry import register_extractor
-from lib.evaluation import evaluate
 from lib.model.loading import attach_lora
 from lib.model.policy import Policy
-from lib.prompts import CorrectionPrompts
-from lib.tree import Sampling, sample
+from lib.rl import swaps
+from lib.rl.evaluation import evaluate
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.tree import Sampling, sample
 
 ALONE = Accelerator(cpu=True)
 

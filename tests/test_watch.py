@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lib.watch import CHECKS, Watch, equal_rewards, evidence, sft_checks
+from lib.rl.watch import CHECKS, Watch, equal_rewards, evidence, sft_checks
 
 SERIES = Path(__file__).parent / "watch_series.jsonl"
 HEALTHY = {

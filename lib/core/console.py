@@ -153,7 +153,7 @@ class Screen:
         self._console.print(Text(f"WARNING: {text}", style="bold yellow"))
 
     def alarm(self, alarm: Any) -> None:
-        """Prints an alarm of the watch (lib/watch.py), when it begins and when it ends."""
+        """Prints an alarm of the watch (lib/rl/watch.py), when it begins and when it ends."""
         loud = "bold red" if alarm.severity == "collapse" else "bold yellow"
         word = alarm.severity.upper() if alarm.begins else "watch"
         where = f"stage {alarm.stage} step {alarm.step}"

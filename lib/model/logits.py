@@ -82,7 +82,7 @@ def measure(model: nn.Module) -> Around:
             hook.remove()
     around = None
     if inputs and logits.shape == raw.shape:
-        # if the backbone's own forward was not called, `before` cannot be measured: only lib/probe.py can tell
+        # if the backbone's own forward was not called, `before` cannot be measured: only lib/rl/probe.py can tell
         before = _factor(hidden, inputs[-1].flatten(0, -2)[-1]) if replaced else 1.0
         around = before and _bend(raw, logits, half, before)
     if not around:

@@ -2,7 +2,7 @@
 
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
-alarms.jsonl        what lib/watch.py noticed: a row when something begins, and one when it is over
+alarms.jsonl        what lib/rl/watch.py noticed: a row when something begins, and one when it is over
 generations.jsonl   every text that policy, opponent or teacher wrote, with its reward components
 failures.jsonl      solved by nobody, solved by the opponent only, broke a reward; or a failed request
 rollouts.jsonl      of collect_rollouts.py, in place of generations.jsonl: one row per rollout

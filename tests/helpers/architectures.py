@@ -7,7 +7,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from lib.core.config import Lora, Model
 from lib.model.loading import attach_lora
 from lib.model.policy import Policy
-from lib.probe import Gaps, probe, readable
+from lib.rl.probe import Gaps, probe, readable
 
 PROMPT = [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 3, 4, 20, 21, 22, 23]
 PARAMETERS = 10_000_000  # at most

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from lib.tree import nodes
+from lib.rl.tree import nodes
 
 
 def rollouts_of(trees):

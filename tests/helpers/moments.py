@@ -37,19 +37,19 @@ import torch
 import yaml
 
 from helpers import forks
-from lib import score, trainer
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.generators.remote import Remote
 from lib.gspo import GspoRun
 from lib.model.llama import Llama, Merged
-from lib.prompts import Prompt
+from lib.rl import score, trainer
+from lib.rl.prompts import Prompt
+from lib.rl.score import ScoreRun
+from lib.rl.tree import sample
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
 from lib.run.distributed import share
 from lib.run.runlog import Lines, read_jsonl
-from lib.score import ScoreRun
-from lib.tree import sample
 
 TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
 

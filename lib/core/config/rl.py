@@ -9,7 +9,7 @@ from lib.core.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunCo
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
-KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/losses.py for the value and the gradient of each
+KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/rl/losses.py for the value and the gradient of each
 
 
 class Dataset(Source):
@@ -53,7 +53,7 @@ class TrainLoop(Section):
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
-    # what happens on a collapse (defined in lib/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # what happens on a collapse (defined in lib/rl/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate
     overlong_buffer: CountOrZero = 0
     # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty

@@ -71,7 +71,7 @@ class ScoreTrain(TrainLoop):
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
     # rewards that are never negative can only make sampled text more likely
-    kl: KlKind = "k3"  # estimator of the KL (lib/losses.py)
+    kl: KlKind = "k3"  # estimator of the KL (lib/rl/losses.py)
     kl_sample: Share = 1.0
     # share of the first attempts without an advantage (their own or a revision's) that is drawn for the KL, where it
     # counts 1 / kl_sample times; the others need no forward pass. Unbiased, but noisier

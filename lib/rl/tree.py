@@ -19,8 +19,8 @@ from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
-from lib.prompts import Prompt
 from lib.rewards.judge import Judge, Verdict
+from lib.rl.prompts import Prompt
 
 
 @dataclass(frozen=True)

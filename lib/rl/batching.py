@@ -7,7 +7,7 @@ from itertools import accumulate, chain
 import torch
 
 from lib.model.policy import Inputs, Policy
-from lib.tree import Node
+from lib.rl.tree import Node
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,12 @@ from lib.core.config import Eval, dump
 from lib.core.console import Screen, Telling, answered, attempts_of
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.evaluation import Answered
-from lib.ledger import brief
-from lib.plan import Ahead, Held, Stage, Work, ahead, answers, told
+from lib.rl.evaluation import Answered
+from lib.rl.ledger import brief
+from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
+from lib.rl.step import OptimizerStep, Progress
+from lib.rl.task import ChatTask, ScoreTask
+from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 from lib.run import fingerprints
 from lib.run.adapter_files import save_weights
 from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
@@ -24,10 +27,7 @@ from lib.run.distributed import collect, highest, share
 from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog
 from lib.run.tracking import Tracker
-from lib.step import OptimizerStep, Progress
-from lib.task import ChatTask, ScoreTask
 from lib.text.data import digest_of
-from lib.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 
 OVER = 3  # the stage of a run that is finished
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause

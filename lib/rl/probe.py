@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lib.batching import micro_batches, sequences
 from lib.core.errors import ConfigError, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, Turn
 from lib.model.policy import Policy
-from lib.prompts import Prompt
 from lib.rewards.judge import Verdict
-from lib.tree import Answer, Group, memory_explained, nodes
+from lib.rl.batching import micro_batches, sequences
+from lib.rl.prompts import Prompt
+from lib.rl.tree import Answer, Group, memory_explained, nodes
 
 LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it
 BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others continue

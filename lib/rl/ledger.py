@@ -7,9 +7,9 @@ from typing import Any
 
 from lib.core.config import Thinking
 from lib.core.stats import percentiles
-from lib.prompts import question_of
+from lib.rl.prompts import question_of
+from lib.rl.tree import Answer, Group, paths
 from lib.text.parsing import split_reasoning
-from lib.tree import Answer, Group, paths
 
 LONGEST_TEXT = 20_000  # characters of a text in generations.jsonl; a server may write megabytes at every step
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import torch
 from accelerate import Accelerator
 
-from lib.batching import MicroBatch, batches_of
 from lib.core.clock import phase
 from lib.core.config import SamplerCorrection
-from lib.credit import Credit
-from lib.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
 from lib.model.policy import Policy
+from lib.rl.batching import MicroBatch, batches_of
+from lib.rl.credit import Credit
+from lib.rl.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
+from lib.rl.tree import Group, nodes
 from lib.run.distributed import collect, total
-from lib.tree import Group, nodes
 
 SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt
 

@@ -12,12 +12,12 @@ import torch
 
 from lib.core.config import ScoreConfig, SelfPlayConfig
 from lib.core.memory import container_room
-from lib.evaluation import ROWS_AT_ONCE
 from lib.model.decoder import bytes_per_token
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
 from lib.model.policy import attends_to_everything
+from lib.rl.evaluation import ROWS_AT_ONCE
 
 GIB = 2**30
 PYTHON = 0.46 * GIB  # resident with the packages of train.py and the smallest of models, on a CPU

@@ -9,12 +9,12 @@ from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.model.loading import attach_lora, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
-from lib.probe import probe, readable
-from lib.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rewards.judge import Judge, judge_of_rows
+from lib.rl.probe import probe, readable
+from lib.rl.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.tree import Sampling
 from lib.text.chats import system_notes, text_of
 from lib.text.data import Place, Splits, load_splits, parted
-from lib.tree import Sampling
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes

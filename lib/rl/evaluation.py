@@ -32,10 +32,10 @@ from lib.core.errors import Left
 from lib.core.interrupts import give_way
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
-from lib.prompts import CorrectionPrompts
 from lib.rewards.judge import Judge
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.tree import Answer, Group, Sampling, paths, sample
 from lib.run.distributed import collect, highest, share
-from lib.tree import Answer, Group, Sampling, paths, sample
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Asked = TypeVar("Asked")
@@ -223,7 +223,7 @@ def evaluate_groups(
 ) -> dict:
     """Returns the row of evaluations.jsonl for single answers, without `when` and `step`.
 
-    `questions` holds the questions of this process's rows, `answers` the numbers of each row's answers (lib/ledger.py),
+    `questions` holds the questions of this process's rows, `answers` the numbers of each row's answers (lib/rl/ledger.py),
     and `games`, if any, whether the policy's first answer and the opponent's are right, None where that is unknown.
     An answer that could not be judged counts as wrong.
     """

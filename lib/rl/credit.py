@@ -8,15 +8,15 @@ import torch
 from accelerate import Accelerator
 from torch.nn.utils.rnn import pad_sequence
 
-from lib.batching import MicroBatch
-from lib.losses import group_advantages, length_weights
+from lib.rl.batching import MicroBatch
+from lib.rl.losses import group_advantages, length_weights
+from lib.rl.tree import Answer, Group, Node, nodes
 from lib.run.distributed import collect
-from lib.tree import Answer, Group, Node, nodes
 
 
 @dataclass(frozen=True)
 class Credit:
-    """The n answers of a step, numbered by `lib.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
+    """The n answers of a step, numbered by `lib.rl.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
 
     nodes: list[Node]
     attempt: torch.Tensor  # from 1
@@ -69,7 +69,7 @@ def advantages_of(
     kind: str, sets: list[list[int]], rewards: list[float], counts: list[bool], accelerator: Accelerator,
     penalties: list[float] | None = None,
 ) -> dict[int, float]:  # fmt: skip
-    """Computes advantages by number of the answer (lib/losses.py), for `sets` of answers that are compared.
+    """Computes advantages by number of the answer (lib/rl/losses.py), for `sets` of answers that are compared.
 
     `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
     is in no mean. Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.

@@ -26,14 +26,14 @@ import torch
 from accelerate import Accelerator
 
 from lib.core import stats
-from lib.evaluation import ROWS_AT_ONCE, group_of
 from lib.generators.protocol import Completion
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
-from lib.prompts import CorrectionPrompts
 from lib.rewards.judge import Judge, Verdict
+from lib.rl.evaluation import ROWS_AT_ONCE, group_of
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.tree import Answer, Group, Sampling, judged, sample
 from lib.run.distributed import collect
-from lib.tree import Answer, Group, Sampling, judged, sample
 
 CONTEXTS = ("own", "other", "right", "random")
 SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether y1 is right

@@ -8,13 +8,13 @@ import torch
 from lib.core.config import Eval, ScoreConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
-from lib.estimate import Needs, load_of_tree, needs_of, shares_prompts
 from lib.generators.protocol import Completion
 from lib.model.loading import load_skeleton
-from lib.plan import Ahead, Held, ahead, stages_of, told, work_of_score
-from lib.prompts import CorrectionPrompts
-from lib.score import kl_weights
-from lib.task import fitting, load_data
+from lib.rl.estimate import Needs, load_of_tree, needs_of, shares_prompts
+from lib.rl.plan import Ahead, Held, ahead, stages_of, told, work_of_score
+from lib.rl.prompts import CorrectionPrompts
+from lib.rl.score import kl_weights
+from lib.rl.task import fitting, load_data
 
 LENGTHS = 1000  # rows whose prompts are measured
 

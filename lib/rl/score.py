@@ -4,25 +4,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 
-from lib.batching import MicroBatch, batches_of
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.core.console import with_best
-from lib.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.evaluation import evaluate, selected, summarise
-from lib.ledger import means_of, numbers_of, rows_of, updates_in_one
-from lib.losses import RECIPES, adapted_beta, overlong_penalty
-from lib.plan import Stage, Work, stages_of, work_of_score
+from lib.rl.batching import MicroBatch, batches_of
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.evaluation import evaluate, selected, summarise
+from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
+from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
+from lib.rl.plan import Stage, Work, stages_of, work_of_score
+from lib.rl.step import learning_rate
+from lib.rl.task import ScoreTask
+from lib.rl.trainer import OVER, Trainer
+from lib.rl.tree import Group, Node, nodes, paths, sample
+from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
+from lib.rl.watch import form_of
 from lib.run.adapter_files import load_adapter
 from lib.run.distributed import anywhere, collect, make_accelerator
 from lib.run.runlog import read_jsonl
 from lib.run.sampler import Sampler
-from lib.step import learning_rate
-from lib.task import ScoreTask
-from lib.trainer import OVER, Trainer
-from lib.tree import Group, Node, nodes, paths, sample
-from lib.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.watch import form_of
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:

@@ -1,0 +1,21 @@
+"""SCoRe, and what it shares with self-play.
+
+losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
+prompts       the prompts of an example, token in and token out
+tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
+batching      a tree as sequences that score every answer once, in micro-batches
+probe         whether sampling, scoring and a model's own forward give a token one log-prob
+credit        advantages of the answers of a step, and what they do to their tokens
+update        the loss of a micro-batch, and the numbers that a step tells of it
+evaluation    held-out accuracy of single answers and of several attempts, with intervals
+swaps         attempt 2 after first attempts that are not its own
+ledger        groups in the books: rows of texts, rows of numbers
+watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
+plan          what a run has before it: steps, evaluations, completions, tokens at most
+task          a config made real: data, judge, tokenizer, prompts, policy
+step          the state of a run, and its optimizer steps: within memory, checked before they are applied
+trainer       what every RL script does around its algorithm
+score         the steps of SCoRe: sample, credit, update, evaluate
+estimate      the memory that a run will need
+preview       what a run would do, without training
+"""
