@@ -39,10 +39,10 @@ def main() -> int:
     """Samples and judges groups, adds a teacher's help, assigns credit, updates; evaluates before, during and after."""
     args, config = command_line()
     prepare(config)
-    from lib.ask import ask  # torch is imported once the config is valid
     from lib.generators.remote import check_keys
-    from lib.gspo import GspoRun
-    from lib.play_preview import preview_selfplay
+    from lib.play.ask import ask  # torch is imported once the config is valid
+    from lib.play.gspo import GspoRun
+    from lib.play.preview import preview_selfplay
     from lib.rl.task import load_chat_task
 
     if args.dry_run:

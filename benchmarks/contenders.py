@@ -3,7 +3,7 @@
 Answers are lines of JSON on what was standard output at the start; whatever a library prints goes to standard error.
 
     ours    lib.rl.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
-            attempts, lib.gspo.GspoRun by those of rl_train_gspo_selfplay.py
+            attempts, lib.play.gspo.GspoRun by those of rl_train_gspo_selfplay.py
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
 """
@@ -264,7 +264,7 @@ def of_given_lengths(case: Case, policy) -> None:
 def gspo(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of rl_train_gspo_selfplay.py."""
     from lib.core.registry import rewards
-    from lib.gspo import GspoRun
+    from lib.play.gspo import GspoRun
     from lib.rl.task import load_chat_task
 
     rewards.register("parity")(parity)

@@ -24,10 +24,10 @@ from lib.core.config import Curriculum
 from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.generators.progress import CollectionProgress
 from lib.paired import compare
+from lib.play.opponents import CurriculumSampler
+from lib.play.scoreboard import Scoreboard
 from lib.rl.evaluation import Answers, pass_at_k, summarise
 from lib.run.sampler import Sampler
-from lib.scoreboard import Scoreboard
-from lib.selfplay import CurriculumSampler
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one

@@ -19,8 +19,8 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.core.config import Curriculum
+from lib.play.opponents import CurriculumSampler
 from lib.run.sampler import Sampler
-from lib.selfplay import CurriculumSampler
 
 PROMPTS, STEPS, BATCH, GROUP = 400, 150, 32, 8
 Make = Callable[[int, int], Sampler | CurriculumSampler]

@@ -11,17 +11,10 @@ rewards/      what a model wrote, judged
 generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected
 tools/        functions that a model may call, and the loop in which it calls them
 rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
+play/         self-play: opponents, teachers, their games, and the steps of GSPO
 children      other programs, several at once, none of which outlives this one
-scoreboard    who solved what: the policy, its opponent, both or neither
-selfplay      opponents, games, and the prompts that they choose
-hints         what a teacher says, made fit to be shown, or dropped
-teacher       hints and solutions where the policy failed
 paired        two evaluations of the same questions, compared question by question
 layout        how a page about runs looks: style, headings, tables, pictures inside it
-recipe        what a config of self-play comes to: its loss, and what to know before
-gspo          the steps of self-play: play, assist, credit, update, refresh
-play_preview  the same for self-play
-ask           some rows of self-play answered, helped and judged, without training
 sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold
 sweeps        the jobs of a sweep: planned, started, recorded; the result of each run
 sweep_page    those results as a page

@@ -49,7 +49,7 @@ def test_a_step_of_each_script_is_counted_and_its_files_are_named():
     ]  # fmt: skip
     assert all(int(value.replace(",", "")) > 0 for _, *values in numbers for value in values)
     assert re.search(r"^train.py: main > update > .*\w$", table, re.MULTILINE)
-    scripts = {"train.py": "lib/rl/score.py", "rl_train_gspo_selfplay.py": "lib/gspo.py"}
+    scripts = {"train.py": "lib/rl/score.py", "rl_train_gspo_selfplay.py": "lib/play/gspo.py"}
     for i, (script, steps) in enumerate(scripts.items()):
         rows = re.findall(r"^\| (\d+) \| (\S+\.py) \| (.+) \|$", lists[i], re.MULTILINE)
         assert {script, steps, "lib/rl/losses.py", "lib/rl/tree.py", "lib/model/head.py"} <= {

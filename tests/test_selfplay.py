@@ -25,9 +25,20 @@ from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
 from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.generators.remote import Remote
-from lib.gspo import GspoRun, trained_rewards
-from lib.gspo import rewards_of as earned
-from lib.recipe import notes_on
+from lib.play.gspo import GspoRun, trained_rewards
+from lib.play.gspo import rewards_of as earned
+from lib.play.opponents import (
+    EVALUATION,
+    UNSEEN,
+    CurriculumSampler,
+    Game,
+    OpponentAnswer,
+    SnapshotOpponent,
+    game_score,
+    played_reward,
+)
+from lib.play.recipe import notes_on
+from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.evaluation import evaluate_groups, selected_groups
@@ -38,17 +49,6 @@ from lib.rl.task import load_chat_task
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.update import _corrections
 from lib.run.sampler import Sampler
-from lib.scoreboard import Scoreboard
-from lib.selfplay import (
-    EVALUATION,
-    UNSEEN,
-    CurriculumSampler,
-    Game,
-    OpponentAnswer,
-    SnapshotOpponent,
-    game_score,
-    played_reward,
-)
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
 TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"

@@ -14,7 +14,7 @@ from pathlib import Path
 TESTS, ROOT = Path(__file__).parents[1:3]
 IMPORTED = [
     "pytest", "collect_rollouts", "train", "rl_train_gspo_selfplay", "sft_train", "sweep", "helpers.server",
-    "helpers.faults", "lib.rl.task", "lib.rl.score", "lib.gspo", "lib.model.scratch", "lib.generators.native",
+    "helpers.faults", "lib.rl.task", "lib.rl.score", "lib.play.gspo", "lib.model.scratch", "lib.generators.native",
     "lib.generators.openai", "peft", "datasets", "trl.trainer.sft_trainer",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")

@@ -41,8 +41,8 @@ from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.generators.remote import Remote
-from lib.gspo import GspoRun
 from lib.model.llama import Llama, Merged
+from lib.play.gspo import GspoRun
 from lib.rl import score, trainer
 from lib.rl.prompts import Prompt
 from lib.rl.score import ScoreRun

@@ -63,7 +63,7 @@ class Opponent(Section):
     # what games change. scoreboard: nothing, they are only counted; win: the reward of each answer, by a score of 1 for
     # a win and less for a tie or a loss (see below); curriculum: how often a prompt is drawn, by who solved it;
     # additive: the reward, by its distance from the opponent's reward, which is the same for the whole group, so that
-    # the baseline removes it (lib/selfplay.py)
+    # the baseline removes it (lib/play/opponents.py)
     weight: Fraction = 0.2
     # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
     tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only

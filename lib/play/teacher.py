@@ -13,11 +13,11 @@ from lib.core.config import SelfPlayConfig
 from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Outcome, Remote
 from lib.generators.reply_cache import seed_of
-from lib.hints import clean, gives_away
+from lib.play.hints import clean, gives_away
+from lib.play.opponents import Game
 from lib.rewards.judge import Judge
 from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.rl.tree import Group, judged
-from lib.selfplay import Game
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Help:
 
 
 class Teacher:
-    """Asks a server for help, and lets through what the rules of lib/hints.py allow."""
+    """Asks a server for help, and lets through what the rules of lib/play/hints.py allow."""
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge, prompts: ChatRenderer):
         self.config, self.settings = config, config.teacher

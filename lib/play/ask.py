@@ -9,14 +9,14 @@ import torch
 
 from lib.core.console import Screen
 from lib.generators.remote import remote_of, spent
+from lib.play.opponents import Game, ServerOpponent, SnapshotOpponent, describe, play
+from lib.play.teacher import Help, Teacher
 from lib.rewards.judge import Verdict
 from lib.rl.task import ChatTask
 from lib.rl.tree import Group, Sampling, sample
 from lib.run.adapter_files import load_adapter
 from lib.run.sampler import Sampler
 from lib.sandbox.worker import shown
-from lib.selfplay import Game, ServerOpponent, SnapshotOpponent, describe, play
-from lib.teacher import Help, Teacher
 
 STEP = 0  # the step whose rows and seeds are used
 

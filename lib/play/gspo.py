@@ -1,7 +1,7 @@
 """The steps of GSPO self-play: groups are answered and played, helped, credited, and learned from.
 
 GSPO: Zheng et al., arXiv 2507.18071. The other losses are in lib/rl/losses.py; what an opponent is good for is in
-lib/selfplay.py.
+lib/play/opponents.py.
 """
 
 import contextlib
@@ -17,7 +17,21 @@ from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.console import with_best
 from lib.generators.remote import Remote, remote_of, spent
 from lib.generators.reply_cache import key_of
-from lib.recipe import notes_on, recipe_of
+from lib.play.opponents import (
+    EVALUATION,
+    CurriculumSampler,
+    Game,
+    ServerOpponent,
+    SnapshotOpponent,
+    describe,
+    group_numbers,
+    opponent_text,
+    play,
+    played_reward,
+)
+from lib.play.recipe import notes_on, recipe_of
+from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
+from lib.play.teacher import Teacher
 from lib.rl.batching import MicroBatch, batches_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.evaluation import evaluate_groups, in_parts, selected_groups
@@ -35,20 +49,6 @@ from lib.run.adapter_files import load_adapter
 from lib.run.distributed import anywhere, collect, make_accelerator
 from lib.run.runlog import STREAMS, read_jsonl
 from lib.run.sampler import Sampler
-from lib.scoreboard import FRONTIER, Frontier, Scoreboard
-from lib.selfplay import (
-    EVALUATION,
-    CurriculumSampler,
-    Game,
-    ServerOpponent,
-    SnapshotOpponent,
-    describe,
-    group_numbers,
-    opponent_text,
-    play,
-    played_reward,
-)
-from lib.teacher import Teacher
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard

@@ -6,13 +6,13 @@ from statistics import median
 from lib.core.config import SelfPlayConfig, dump
 from lib.generators.openai import address
 from lib.model.loading import load_skeleton
-from lib.recipe import notes_on, recipe_of
+from lib.play.opponents import describe
+from lib.play.recipe import notes_on, recipe_of
 from lib.rl.estimate import load_of_groups, needs_of, shares_prompts
 from lib.rl.plan import Ahead, Held, ahead, stage_of, told, work_of_selfplay
 from lib.rl.preview import LENGTHS, evaluated, show
 from lib.rl.prompts import ChatRenderer, chat_of, filled, question_of, with_last_said
 from lib.rl.task import chat_renderer, fitting_chats, load_data
-from lib.selfplay import describe
 
 
 def preview_selfplay(config: SelfPlayConfig) -> None:
