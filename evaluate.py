@@ -22,7 +22,7 @@ question's, a right and a random first attempt (lib/rl/swaps.py); its rows go in
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
 dtype of `model.dtype`, which has its name once it was read back and compared (lib/model/merging.py).
 `--compare` answers nothing: it tests what differs between two evaluations of the same questions, pair by pair, of two
-runs or files of `--output` (the last ones), or of one (its first and its last); lib/paired.py says what and how.
+runs or files of `--output` (the last ones), or of one (its first and its last); lib/report/paired.py says what and how.
 
 Exit codes: 0 finished, 2 config, data or adapter, 3 numbers of a merged model, 5 sandbox, 7 a reward that raises, 74
 disk.
@@ -45,11 +45,11 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib import paired
 from lib.core.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
 from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
+from lib.report import paired
 from lib.rewards.judge import prepare
 from lib.run.runlog import adapter_in
 

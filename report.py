@@ -27,12 +27,12 @@ from typing import Any
 
 import yaml
 
-from lib import paired
 from lib.core.config import read_tree
 from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.stats import mean_interval
-from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
+from lib.report import paired
+from lib.report.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.run.runlog import is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown

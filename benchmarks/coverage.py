@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from lib.core.config import Curriculum
 from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.generators.progress import CollectionProgress
-from lib.paired import compare
 from lib.play.opponents import CurriculumSampler
 from lib.play.scoreboard import Scoreboard
+from lib.report.paired import compare
 from lib.rl.evaluation import Answers, pass_at_k, summarise
 from lib.run.sampler import Sampler
 

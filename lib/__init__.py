@@ -12,10 +12,5 @@ generators/   whoever writes text: the policy, a server, a model beside it; what
 tools/        functions that a model may call, and the loop in which it calls them
 rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
 play/         self-play: opponents, teachers, their games, and the steps of GSPO
-children      other programs, several at once, none of which outlives this one
-paired        two evaluations of the same questions, compared question by question
-layout        how a page about runs looks: style, headings, tables, pictures inside it
-sweep_tables  the figures of a sweep: over seeds, between variants, and which conditions hold
-sweeps        the jobs of a sweep: planned, started, recorded; the result of each run
-sweep_page    those results as a page
+report/       pages about runs, and the runs of a sweep
 """

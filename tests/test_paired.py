@@ -9,7 +9,7 @@ import evaluate
 import report
 from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval
-from lib.paired import compare
+from lib.report.paired import compare
 
 NAMES = ("first", "second")
 

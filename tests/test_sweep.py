@@ -13,14 +13,14 @@ from conftest import long
 from helpers import forks
 
 import sweep
-from lib import sweeps
 from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
+from lib.report import sweeps
+from lib.report.sweep_tables import summaries, value_of
+from lib.report.sweeps import distinct, plan, read_run
 from lib.run.runlog import RunLog
-from lib.sweep_tables import summaries, value_of
-from lib.sweeps import distinct, plan, read_run
 
 ROOT = Path(__file__).parents[1]
 RUN = """

@@ -6,7 +6,7 @@ that two evaluations can be compared pair by pair.
 
 A question is one witness, however often it is asked: the samples of it, and rows that ask the same, are one cluster of
 every interval and of `mcnemar_p`. `per_question` has what was right of each, in the order in which they come first, and
-two evaluations of the same rows are compared by it (lib/paired.py).
+two evaluations of the same rows are compared by it (lib/report/paired.py).
 
 A revision is worth something only if it beats another first attempt, which costs as much: after a wrong attempt 1,
 `revised_after_wrong` is how often its revision is right, and `fresh_after_wrong` how often the other first attempts to

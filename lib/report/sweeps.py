@@ -21,11 +21,11 @@ from statistics import fmean
 from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
+from lib.report.sweep_tables import FIGURES, last_values
 from lib.run.runlog import RunLog, read_jsonl
 from lib.sandbox.pool import cores
-from lib.sweep_tables import FIGURES, last_values
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "numpy")
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
-from lib.layout import COLOURS, facts, heading, page, picture, section, table, table_row
-from lib.run.runlog import is_number
-from lib.sweep_tables import (
+from lib.report.layout import COLOURS, facts, heading, page, picture, section, table, table_row
+from lib.report.sweep_tables import (
     DIFFERENCE_HEADS,
     FIGURES,
     SUMMARY_HEADS,
@@ -19,6 +18,7 @@ from lib.sweep_tables import (
     last_values,
     rounded,
 )
+from lib.run.runlog import is_number
 
 COLOUR_NAMES = ("two", "one", "good", "bad", "muted")  # of variants
 STROKES = {"solid": "solid", "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}  # of numbers of threads
