@@ -7,7 +7,8 @@
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
-no marks: lib/text/chats.py finds the turns, and says which templates it refuses. The result is in outputs/<run_name>/final.
+no marks: lib/text/chats.py finds the turns, and says which templates it refuses. The result is in
+outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 

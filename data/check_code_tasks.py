@@ -1,4 +1,4 @@
-"""Checks a JSONL file of programming tasks before anybody trains on it; what a row holds stands in lib/sandbox/tasks.py.
+"""Checks a JSONL file of programming tasks before anybody trains on it; lib/sandbox/tasks.py says what a row holds.
 
     python data/check_code_tasks.py data/mine.jsonl
     python data/check_code_tasks.py data/mine.jsonl --static          # reads only, runs nothing

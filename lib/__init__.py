@@ -1,6 +1,7 @@
-"""A book, in reading order. A chapter may only refer back, mates on a shelf do not know each other, the sections of a
-part have an order of their own, and nobody imports a script, but for the entry scripts, which import
-`reward_function`. tests/test_order.py keeps all this.
+"""A book of eleven parts, in reading order. The page of each part (its `__init__.py`) has the order of its modules.
+
+At every level a module refers back only, those named on one line do not know each other, and nobody imports a script,
+but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
 
 core/         what every part needs: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards

@@ -1,8 +1,8 @@
 """Answers that are numbers or formulae: the reward `exact_match`, extractors, and the two ways to be equal.
 
 Equivalence of formulae comes from the optional package math-verify, in a process that is killed after two CPU seconds
-or at four GiB, see lib/core/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the main
-thread only and cannot stop a long computation in C, while `9^{9^{9^9}}` is a valid answer for a model to give.
+or at four GiB, see lib/core/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the
+main thread only and cannot stop a long computation in C, while `9^{9^{9^9}}` is a valid answer for a model to give.
 """
 
 import importlib.util

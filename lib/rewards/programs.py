@@ -1,8 +1,8 @@
 """Programs, judged by tests in a sandbox: the rewards `code` and `code_tests`, and the extractor `code`.
 
 A row of the data set has `tests` (pieces of Python with asserts) or `stdio` (inputs, and what must be printed); the
-class `CodeTask` of `lib/sandbox/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs. Equal
-programs are run once, and beside the model that still writes others.
+class `CodeTask` of `lib/sandbox/tasks.py` has all the keys. Accuracy counts programs that pass every test of theirs.
+Equal programs are run once, and beside the model that still writes others.
 """
 
 import json

@@ -66,7 +66,7 @@ class Checkpoints:
     """The checkpoints of one run. Build it after `accelerator.prepare`, on every rank.
 
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
-    fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same ones.
+    fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
     folder of a checkpoint, in one process. ConfigError if the model is sharded (FSDP, DeepSpeed).
 

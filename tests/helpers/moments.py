@@ -47,6 +47,7 @@ from lib.rl import score, trainer
 from lib.rl.prompts import Prompt
 from lib.rl.score import ScoreRun
 from lib.rl.tree import sample
+from lib.run import adapter_files
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
 from lib.run.distributed import share
 from lib.run.runlog import Lines, read_jsonl

@@ -53,7 +53,7 @@ class TrainLoop(Section):
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
-    # what happens on a collapse (defined in lib/rl/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # what happens on a collapse (see lib/rl/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate
     overlong_buffer: CountOrZero = 0
     # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty

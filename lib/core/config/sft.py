@@ -50,7 +50,7 @@ class SFTPrompts(Section):
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on what the assistant says and the end of its turns, as lib/text/chats.py finds them."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns (lib/text/chats.py)."""
 
     steps: Count | None = None  # optimizer steps; null: epochs decides
     epochs: Positive = 1.0  # passes over the training rows

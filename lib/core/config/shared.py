@@ -108,7 +108,7 @@ class Reward(Section):
     fn: Annotated[Name | dict[Name, Weight], BeforeValidator(_accepted_by(weights_of))] = "exact_match"
     # name of one reward, or several with weights, which are summed: {exact_match: 1, code: 0.5}
     format: Literal["free", "answer", "think_answer", "boxed"] = "free"
-    # the required form of a completion, and the place of its answer (lib/text/formats.py); elsewhere, no answer is right.
+    # the required form of a completion, and the place of its answer (lib/text/formats.py); elsewhere, none is right.
     # answer: one `<answer>` block, at the end; think_answer: one `<think>` block, one `<answer>` block, nothing else;
     # boxed: one `\boxed{}`, at the end; free: any text, in which the extractor finds the answer
     answer_extractor: Annotated[Name, AfterValidator(_accepted_by(extractor_of_predictions))] = "identity"
