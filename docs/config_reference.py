@@ -31,8 +31,8 @@ BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 HEAD = """# Config reference
 
 Made by `python docs/config_reference.py` from the classes in `lib/core/config/`. A config is a YAML file with the
-sections of its script; any value can be replaced on the command line, such as `train.alpha=5`. A section whose keys all have
-defaults may be left out; a key without a default must be given.
+sections of its script; any value can be replaced on the command line, such as `train.alpha=5`. A section whose keys
+all have defaults may be left out; a key without a default must be given.
 """
 
 

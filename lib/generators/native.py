@@ -5,8 +5,8 @@ not depend on which rows were decoded together, in which order, or how many fitt
 id of `stop_ids`, whatever the pad id is.
 
 Two ways to decode, with the same samples. `_Continuous` keeps all rows in one slab (lib/model/decoder.py): each
-distinct prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave, and
-waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
+distinct prompt is read once, a follow-up turn continues from the keys and values of its chat, rows that finish leave,
+and waiting ones take their places. `_by_batches` asks nothing of a model but its own forward and cache: for sliding
 windows, recurrent layers, and what Unsloth computes in ways of its own beyond the families of lib/model/llama.py
 (`Policy.takes_slab`). Where padding would be read, the prompts of a batch are of one length.
 """

@@ -6,7 +6,8 @@ together, and a finished row's place can be given to another text. transformers'
 token, copied once per query head, and knows one length for all rows.
 
 Works with models whose layers all attend to the whole past, by transformers' own forward or by lib/model/llama.py,
-which reads weights and adapters alone, so that it does not matter whose forward is in their place (`Policy.takes_slab`).
+which reads weights and adapters alone, so that it does not matter whose forward is in their place
+(`Policy.takes_slab`).
 """
 
 import contextlib

@@ -224,8 +224,8 @@ def evaluate_groups(
     """Returns the row of evaluations.jsonl for single answers, without `when` and `step`.
 
     `questions` holds the questions of this process's rows, `answers` the numbers of each row's answers
-    (lib/rl/ledger.py), and `games`, if any, whether the policy's first answer and the opponent's are right, None where that is unknown.
-    An answer that could not be judged counts as wrong.
+    (lib/rl/ledger.py), and `games`, if any, whether the policy's first answer and the opponent's are right, None where
+    that is unknown. An answer that could not be judged counts as wrong.
     """
     answers, games = collect(answers, accelerator), collect(games, accelerator)
     right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (rows, samples)
