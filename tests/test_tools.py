@@ -407,7 +407,7 @@ def test_a_hung_thread_does_not_keep_the_process_alive(tmp_path):
     program = """
         import asyncio
         from lib.core.config import Tools
-        from lib.tools import Toolbox
+        from lib.tools.toolbox import Toolbox
         tools = Toolbox(Tools(names=["mine.hangs"], call_timeout_s=0.2), None)
         print(asyncio.run(tools.call("mine.hangs", {}, 60))["error"])
     """
