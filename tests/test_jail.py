@@ -746,6 +746,41 @@ def test_a_child_dies_with_its_parent():
 
 # --- zygote ---
 
+FORKED = """
+import json, os, resource, threading
+from lib.sandbox.jail import kernel
+
+out, into = os.pipe()
+child = kernel.fork()
+if child == 0:
+    found = []
+    threads = [threading.Thread(target=found.append, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    main = threading.current_thread() is threading.main_thread()
+    os.write(into, json.dumps([os.getpid(), sorted(found), main, threading.active_count()]).encode())
+    os._exit(7)
+pid, *rest = json.loads(os.read(out, 1 << 16))
+rest += [pid == child, os.waitpid(child, 0)[1] >> 8]
+kernel.drop_user(64_999)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+try:
+    if os.geteuid() == 0 or kernel.fork() > 0:  # no limit binds root
+        rest.append("not refused")
+except BlockingIOError as error:
+    rest.append(os.strerror(error.errno))
+print(json.dumps(rest))
+"""
+
+
+def test_a_forked_child_can_do_what_any_process_can():
+    found, main, active, same, status, refused = script(FORKED)
+    assert (found, main, active, same, status) == ([0, 1, 2], True, 1, True, 7)
+    assert refused == os.strerror(errno.EAGAIN) or (os.geteuid() == 0 and refused == "not refused")
+
+
 CLOSING = """
 import json, os, sys
 from lib.sandbox.jail.zygote import _close_all_but

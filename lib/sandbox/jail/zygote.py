@@ -140,7 +140,7 @@ class Zygote:
     ) -> "Child":
         """Forks a child that enters the jail, does its work and exits. `standard` replaces the standard streams."""
         me = os.getpid()
-        pid = os.fork()
+        pid = kernel.fork()
         if pid:
             return Child(pid)
         try:
