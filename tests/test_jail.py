@@ -575,9 +575,10 @@ def thread():
     started.start()
     started.join()
 
-child = os.fork()
+filter = kernel.SeccompFilter(kernel.seccomp_filter(opens_files=opens_files))  # as the zygote makes it: beforehand
+child = kernel.fork()
 if child == 0:
-    kernel.enter_seccomp(kernel.seccomp_filter(opens_files=opens_files))
+    filter.enter()
     results = {
         "getpid": attempt(os.getpid), "urandom": attempt(os.urandom, 8), "pipe": attempt(os.pipe),
         "thread": attempt(thread), "signal itself": attempt(os.kill, os.getpid(), 0),
