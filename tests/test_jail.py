@@ -804,6 +804,32 @@ def test_holes_are_filled_to_an_end(allocator, monkeypatch):
     assert filled < 9 << 20 and (apart < 8 or allocator == "malloc")
 
 
+LIBRARY = """
+import json, sys
+from lib.sandbox.jail.library import Library
+
+library = Library(sys.argv[1:])
+sys.meta_path.insert(0, library)
+import alone, packed.inner
+try:
+    library._data[0] = 0
+    written = True
+except TypeError:
+    written = False
+print(json.dumps([alone.VALUE, packed.VALUE, packed.inner.VALUE, alone.__spec__.loader is library, written]))
+"""
+
+
+def test_the_library_in_memory_is_found_and_never_written_to(tmp_path):
+    (tmp_path / "later").mkdir()
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "alone.py").write_text("VALUE = 1")
+    (tmp_path / "later" / "alone.py").write_text("VALUE = 2")
+    (tmp_path / "packed" / "__init__.py").write_text("VALUE = 3")
+    (tmp_path / "packed" / "inner.py").write_text("from . import VALUE\nVALUE += 1")
+    assert script(LIBRARY, tmp_path, tmp_path / "later") == [1, 3, 4, True, False]
+
+
 CLOSING = """
 import json, os, sys
 from lib.sandbox.jail.zygote import _close_all_but
