@@ -575,9 +575,10 @@ def thread():
     started.start()
     started.join()
 
-child = os.fork()
+filter = kernel.SeccompFilter(kernel.seccomp_filter(opens_files=opens_files))  # as the zygote makes it: beforehand
+child = kernel.fork()
 if child == 0:
-    kernel.enter_seccomp(kernel.seccomp_filter(opens_files=opens_files))
+    filter.enter()
     results = {
         "getpid": attempt(os.getpid), "urandom": attempt(os.urandom, 8), "pipe": attempt(os.pipe),
         "thread": attempt(thread), "signal itself": attempt(os.kill, os.getpid(), 0),
@@ -745,6 +746,89 @@ def test_a_child_dies_with_its_parent():
 
 
 # --- zygote ---
+
+FORKED = """
+import json, os, resource, threading
+from lib.sandbox.jail import kernel
+
+out, into = os.pipe()
+child = kernel.fork()
+if child == 0:
+    found = []
+    threads = [threading.Thread(target=found.append, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    main = threading.current_thread() is threading.main_thread()
+    os.write(into, json.dumps([os.getpid(), sorted(found), main, threading.active_count()]).encode())
+    os._exit(7)
+pid, *rest = json.loads(os.read(out, 1 << 16))
+rest += [pid == child, os.waitpid(child, 0)[1] >> 8]
+kernel.drop_user(64_999)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+try:
+    if os.geteuid() == 0 or kernel.fork() > 0:  # no limit binds root
+        rest.append("not refused")
+except BlockingIOError as error:
+    rest.append(os.strerror(error.errno))
+print(json.dumps(rest))
+"""
+
+
+def test_a_forked_child_can_do_what_any_process_can():
+    found, main, active, same, status, refused = script(FORKED)
+    assert (found, main, active, same, status) == ([0, 1, 2], True, 1, True, 7)
+    assert refused == os.strerror(errno.EAGAIN) or (os.geteuid() == 0 and refused == "not refused")
+
+
+HOLES = """
+import json, sys
+from lib.sandbox.jail.zygote import _filled_holes
+
+kept = [bytes(size) for size in range(480) for _ in range(20)]
+del kept[::2]
+blocks = _filled_holes()
+apart = []
+for size in range(48, 513, 16):
+    places = [id(each) for each in [bytes(size - sys.getsizeof(b"")) for _ in range(20)]]
+    apart.append(sum(after - before != size for before, after in zip(places, places[1:])))
+print(json.dumps([sum(map(sys.getsizeof, blocks)), max(apart)]))
+"""
+
+
+@pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
+def test_holes_are_filled_to_an_end(allocator, monkeypatch):
+    monkeypatch.setenv("PYTHONMALLOC", allocator)
+    filled, apart = script(HOLES)
+    assert filled < 9 << 20 and (apart < 8 or allocator == "malloc")
+
+
+LIBRARY = """
+import json, sys
+from lib.sandbox.jail.library import Library
+
+library = Library(sys.argv[1:])
+sys.meta_path.insert(0, library)
+import alone, packed.inner
+try:
+    library._data[0] = 0
+    written = True
+except TypeError:
+    written = False
+print(json.dumps([alone.VALUE, packed.VALUE, packed.inner.VALUE, alone.__spec__.loader is library, written]))
+"""
+
+
+def test_the_library_in_memory_is_found_and_never_written_to(tmp_path):
+    (tmp_path / "later").mkdir()
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "alone.py").write_text("VALUE = 1")
+    (tmp_path / "later" / "alone.py").write_text("VALUE = 2")
+    (tmp_path / "packed" / "__init__.py").write_text("VALUE = 3")
+    (tmp_path / "packed" / "inner.py").write_text("from . import VALUE\nVALUE += 1")
+    assert script(LIBRARY, tmp_path, tmp_path / "later") == [1, 3, 4, True, False]
+
 
 CLOSING = """
 import json, os, sys

@@ -472,6 +472,7 @@ _NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomia
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
     "PYTHONHASHSEED": "0",  # sets have the same order in every run
+    "LD_BIND_NOW": "1",  # otherwise every child would look up the same functions anew
     "MALLOC_ARENA_MAX": "1",  # an arena per thread would take 64 MB each of a program's memory
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
 }  # fmt: skip

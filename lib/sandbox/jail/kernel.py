@@ -27,9 +27,15 @@ _CGROUPS, _OWN_CGROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
 _LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
+_fork = ctypes.PyDLL(None, use_errno=True).fork  # called with the interpreter's lock held, like `os.fork`
 _MACHINE = platform.machine()
 
+if _LINUX:  # so that no object has to be made for each number
+    _libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 4, 38, 22
+
+Limit = tuple[int, tuple[int, int]]  # number, (soft, hard)
 
 
 def _checked(result: int, what: str) -> int:
@@ -39,9 +45,17 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def _prctl(option: int, value: int | ctypes.c_void_p = 0, more: int | ctypes.c_void_p = 0) -> None:
-    arguments = [v if isinstance(v, ctypes.c_void_p) else ctypes.c_ulong(v) for v in (value, more, 0, 0)]
-    _checked(_libc.prctl(option, *arguments), "prctl")
+def _prctl(option: int, value: int = 0, more: int = 0) -> None:
+    _checked(_libc.prctl(option, value, more, 0, 0), "prctl")
+
+
+def fork() -> int:
+    """Forks this process, which must have no other thread. Returns 0 in the child, its ID here. Raises OSError.
+
+    `os.fork` would then put Python's locks, threads and random numbers in order, which nothing has left in disorder
+    where there is one thread: that writes to as many pages as a small program does, and each of them is copied.
+    """
+    return _checked(_fork(), "fork") if _LINUX else os.fork()
 
 
 def die_with(parent: int) -> None:
@@ -83,22 +97,38 @@ def set_limits(memory: int, cpu_seconds: float, processes: int) -> None:
     `memory`: bytes of address space beyond what is mapped now. `cpu_seconds`: a backstop behind the zygote's clock.
     `processes`: counts all of this user's, threads included, wherever they were started.
     """
-    seconds = math.ceil(cpu_seconds) + 1
+    set_common_limits()
+    for limit in own_limits(mapped_bytes() + memory, cpu_seconds, processes):
+        resource.setrlimit(*limit)
+
+
+def set_common_limits() -> None:
+    """Sets those limits that are the same for every program; children inherit them."""
     limits = {
-        "CORE": 0, "FSIZE": LARGEST_FILE, "NOFILE": MOST_FILES, "AS": mapped_bytes() + memory,
-        "CPU": (seconds, seconds + 1), "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": MOST_SIGNALS, "NPROC": processes,
+        "CORE": 0, "FSIZE": LARGEST_FILE, "NOFILE": MOST_FILES, "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": MOST_SIGNALS,
     }  # fmt: skip
+    for limit in _lowered(limits):
+        resource.setrlimit(*limit)
+
+
+def own_limits(space: int, cpu_seconds: float, processes: int) -> list[Limit]:
+    """Returns the limits of one program, for `resource.setrlimit`; `space`: bytes of address space."""
+    seconds = math.ceil(cpu_seconds) + 1
+    return _lowered({"AS": space, "CPU": (seconds, seconds + 1), "NPROC": processes})
+
+
+def _lowered(limits: dict[str, int | tuple[int, int]]) -> list[Limit]:
+    """Returns the limits that this system knows, none of them above what this process may have."""
+    result = []
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}", None)
         if kind is not None:
-            _lower(kind, *(value if isinstance(value, tuple) else (value, value)))
-
-
-def _lower(kind: int, soft: int, hard: int) -> None:
-    ceiling = resource.getrlimit(kind)[1]
-    if ceiling != resource.RLIM_INFINITY:
-        soft, hard = min(soft, ceiling), min(hard, ceiling)
-    resource.setrlimit(kind, (soft, hard))
+            soft, hard = value if isinstance(value, tuple) else (value, value)
+            ceiling = resource.getrlimit(kind)[1]
+            if ceiling != resource.RLIM_INFINITY:
+                soft, hard = min(soft, ceiling), min(hard, ceiling)
+            result.append((kind, (soft, hard)))
+    return result
 
 
 def most_threads(sharers: int) -> int:
@@ -167,6 +197,17 @@ def bounds_processes(user: int) -> bool:
     return not _forks_within(user, 1)
 
 
+def can_become(user: int) -> bool:
+    """Tells whether this process may switch to `user`."""
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1] == 0
+    try:
+        drop_user(user)
+    finally:
+        os._exit(os.geteuid() != user)
+
+
 def _forks_within(user: int, limit: int) -> bool:
     """Tells whether `user` can start a process under a limit of `limit` processes."""
     pid = os.fork()
@@ -194,11 +235,19 @@ def threads_of(user: int) -> int:
     return count
 
 
+def read_small(path: str) -> bytes:
+    """Returns the content of a file of at most 4 KB, in a fraction of the time that a file object takes."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
+
+
 def mapped_bytes() -> int:
     """Returns this process's address space in bytes: the interpreter's share is not charged to the program."""
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * resource.getpagesize()
+        return int(read_small("/proc/self/statm").split()[0]) * resource.getpagesize()
     except OSError:  # no /proc here
         return 256 << 20
 
@@ -386,9 +435,26 @@ def _alternatives(alternatives: list[list[_Condition]]) -> list[Instruction]:
 
 def enter_seccomp(program: bytes) -> None:
     """Installs a filter of `seccomp_filter` in this process. Raises OSError."""
-    program = program.replace(struct.pack("<I", _MY_PID), struct.pack("<I", os.getpid()))
-    buffer = ctypes.create_string_buffer(program, len(program))
-    # struct sock_fprog: a count of instructions, padding, their address
-    header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
-    no_new_privileges()
-    _prctl(_PR_SET_SECCOMP, 2, ctypes.c_void_p(ctypes.addressof(header)))
+    SeccompFilter(program).enter()
+
+
+class SeccompFilter:
+    """A filter of `seccomp_filter` in the form in which the kernel takes it, for all children of a process."""
+
+    def __init__(self, program: bytes):
+        self._program = ctypes.create_string_buffer(program, len(program))
+        # struct sock_fprog: a count of instructions, padding, their address
+        header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self._program))
+        self._header = ctypes.create_string_buffer(header)
+        self._address = ctypes.addressof(self._header)
+        operands = range(4, len(program), 8)
+        marks = [place for place in operands if program[place : place + 4] == struct.pack("<I", _MY_PID)]
+        self._pids = [ctypes.c_uint32.from_buffer(self._program, place) for place in marks]
+
+    def enter(self) -> None:
+        """Installs it in this process. Raises OSError."""
+        no_new_privileges()
+        mine = os.getpid()
+        for pid in self._pids:
+            pid.value = mine
+        _prctl(_PR_SET_SECCOMP, 2, self._address)

@@ -5,14 +5,18 @@ system wants a file. Time zones are data beside the library, and wait as bytes t
 """
 
 import contextlib
+import fcntl
 import importlib.machinery
 import importlib.util
 import io
 import marshal
+import mmap
+import os
 import re
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 # not for programs: tests, editors, installers, windows
 _LEFT_OUT = {"test", "tests", "idlelib", "idle_test", "lib2to3", "turtledemo", "tkinter", "ensurepip", "__pycache__"}
@@ -24,11 +28,18 @@ class Library:
     """A finder and a loader of modules, for `sys.meta_path`."""
 
     def __init__(self, folders: Iterable[str]):
-        """Reads all modules below these folders."""
-        self._files: dict[str, tuple[Path, bytes, bool]] = {}  # by module: path, data, whether it is compiled
-        for folder in folders:
-            for name, path in _modules(Path(folder)):
-                self._files.setdefault(name, (path, *_read(path)))
+        """Reads all modules below these folders into a file in memory: of what is mapped, a fork copies nothing."""
+        self._files: dict[str, tuple[Path, slice, bool]] = {}  # by module: path, place in it, whether it is compiled
+        with _file_in_memory() as file:
+            for name, path in (each for folder in folders for each in _modules(Path(folder))):
+                if name not in self._files:
+                    data, compiled = _read(path)
+                    self._files[name] = path, slice(file.tell(), file.tell() + len(data)), compiled
+                    file.write(data)
+            file.flush()
+            _seal(file.fileno())
+            # private, so that nothing that is done to it reaches another process
+            self._data = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         """Returns the spec of a module, None if it is not here, as `importlib.abc.MetaPathFinder` does."""
@@ -44,7 +55,8 @@ class Library:
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Executes the module's code."""
-        path, data, compiled = self._files[module.__spec__.name]
+        path, place, compiled = self._files[module.__spec__.name]
+        data = self._data[place]
         exec(marshal.loads(data) if compiled else compile(data, path, "exec", dont_inherit=True), module.__dict__)
 
 
@@ -69,6 +81,21 @@ def keep_time_zones(folder: str) -> None:
         return io.BytesIO(zones[key])
 
     zoneinfo._common.load_tzdata = load
+
+
+def _file_in_memory() -> BinaryIO:
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("library", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    import tempfile  # here, since it brings many modules along
+
+    return tempfile.TemporaryFile()
+
+
+def _seal(file: int) -> None:
+    """Makes a file in memory immutable for all who have it open."""
+    if hasattr(os, "memfd_create"):
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
 
 
 def _modules(folder: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:

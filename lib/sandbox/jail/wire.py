@@ -26,6 +26,15 @@ DEEPEST = 60  # levels of containers
 _EXACT = 1 << 53  # larger integers travel as text, since other JSON readers take numbers as doubles
 
 
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+# made once: json.dumps and json.loads would make them anew for each frame
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+_from_json = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
 class Broken(Exception):
     """Bytes that are not a frame, or a frame that is not a value."""
 
@@ -43,7 +52,7 @@ def write_frame(fd: int, body: dict) -> None:
 
 def frame(body: dict) -> bytes:
     """Returns `body` as the bytes of one frame."""
-    data = json.dumps(body, separators=(",", ":")).encode("ascii")
+    data = _to_json(body).encode("ascii")
     return len(data).to_bytes(4, "little") + data
 
 
@@ -58,16 +67,12 @@ def read_frame(fd: int, largest: int = LARGEST_FRAME) -> dict:
 def unframed(data: bytes) -> dict:
     """Returns the object in a frame's body. Raises Broken."""
     try:
-        body = json.loads(data.decode("ascii"), parse_constant=_no_constant)
+        body = _from_json(data.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise Broken(f"no JSON: {type(error).__name__}") from None
     if type(body) is not dict:
         raise Broken("no JSON object")
     return body
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
 
 
 def _read_exactly(fd: int, count: int) -> bytes:

@@ -4,6 +4,7 @@ It is executed, never forked from the trainer: a fork of a process with gigabyte
 this process takes one. What the children may need is imported before they exist.
 """
 
+import _signal
 import _thread
 import array
 import contextlib
@@ -12,12 +13,14 @@ import importlib
 import math
 import os
 import random
+import resource
 import select
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from lib.sandbox.jail import candidate, examiner, kernel, wire
 
@@ -27,6 +30,12 @@ THREAD_STACK = 1 << 20  # bytes; the usual 8 MB each would count against a progr
 WALL_FACTOR = 5  # wall seconds that count as one where `CoreClock` hardly moves; more if a quota leaves under a core
 LARGEST_CROWD = 128  # threads of one program, where all programs share one limit
 GLANCE = 0.05  # seconds between two counts of these threads
+Step = tuple[Callable[..., Any], tuple]  # a call
+# Python's allocator has pools for each of these sizes, in bytes; larger objects lie elsewhere
+_SMALLEST_BLOCK, _LARGEST_BLOCK, _BETWEEN_BLOCKS = 48, 512, 16
+_POOL = (16 << 10) - 48
+_MOST_HOLES = 256 << 10  # bytes of one size, if another allocator is in use
+_SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)  # without the enum that `signal.signal` works on
 
 # Loaded beforehand: a module listed here costs every program a little, an unlisted one costs its importer far more.
 COMMON = """
@@ -69,8 +78,11 @@ class Zygote:
         sys.path[:] = settings["path"]
         files = settings["readable"], settings["listed"]
         self._ruleset = kernel.landlock_ruleset(*files) if settings["landlock"] else None
-        self._filter = kernel.seccomp_filter(opens_files=settings["landlock"]) if settings["seccomp"] else None
+        self._filter = None
+        if settings["seccomp"]:
+            self._filter = kernel.SeccompFilter(kernel.seccomp_filter(opens_files=settings["landlock"]))
         self._user = settings["user"]
+        os.chdir("/")
         _thread.stack_size(THREAD_STACK)
         self.bounds_threads = kernel.bounds_processes(self._user)
         # the limit counts all of a user's processes: each worker of root has its own user, others at best a namespace
@@ -78,12 +90,15 @@ class Zygote:
         self.shares_threads = not own and self.bounds_threads
         self._processes = settings["threads"] + (0 if own else settings["others"])
         self._wall_factor = settings["wall_factor"]
+        kernel.set_common_limits()
         self._wakes, wakes = os.pipe()
         os.set_blocking(self._wakes, False)
         os.set_blocking(wakes, False)
         signal.set_wakeup_fd(wakes)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # only so that the pipe above is written to
+        signal.signal(signal.SIGCHLD, _nothing)  # only so that the pipe above is written to
+        self._leaving, self._giving_up, self._locking = self._same_for_all()
         gc.collect()
+        self._filling = _filled_holes()
         gc.freeze()  # otherwise the children's collector would copy every page
 
     def serve(self) -> None:
@@ -111,67 +126,71 @@ class Zygote:
         program, tests, verdict = fds
         requests_out, requests_in = os.pipe()
         replies_out, replies_in = os.pipe()
-
-        def answer() -> None:
-            candidate.answer_calls(program, requests_out, replies_in, begins, job["stateful"])
-
-        def examine() -> None:
-            examiner.examine(tests, requests_in, replies_out, verdict)
-
-        children = {
-            "program": self._fork(job, [program, requests_out, replies_in, begins], answer),
-            "examiner": self._fork(job, [tests, requests_in, replies_out, verdict], examine, EXAMINER_MEMORY),
-        }
-        for fd in (*fds, requests_out, requests_in, replies_out, replies_in):
+        # opened anew: a descriptor shared with another program would keep the flags that this one sets
+        nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
+        answers = program, requests_out, replies_in, begins
+        exam = tests, requests_in, replies_out, verdict
+        answering = (candidate.answer_calls, (*answers, job["stateful"]))
+        pids = self._forked(
+            [*self._entering(job, answers, nothing[:1] * 3), answering],
+            [*self._entering(job, exam, nothing[1:] * 3, EXAMINER_MEMORY), (examiner.examine, exam)],
+        )
+        for fd in (*fds, *nothing, requests_out, requests_in, replies_out, replies_in):
             os.close(fd)
-        return children
+        return {role: Child(pid) for role, pid in zip(("program", "examiner"), pids, strict=True)}
 
     def _scripted(self, job: dict, fds: list[int], begins: int) -> "dict[str, Child]":
-        def run() -> None:
-            candidate.run_script(fds[0], begins)
-
-        children = {"program": self._fork(job, [fds[0], begins], run, standard=fds[1:])}
+        run = (candidate.run_script, (fds[0], begins))
+        [pid] = self._forked([*self._entering(job, (fds[0], begins), fds[1:]), run])
         for fd in fds:
             os.close(fd)
-        return children
+        return {"program": Child(pid)}
 
-    def _fork(
-        self, job: dict, keep: list[int], work: Callable[[], None], more_memory: int = 0, standard: list[int] = ()
-    ) -> "Child":
-        """Forks a child that enters the jail, does its work and exits. `standard` replaces the standard streams."""
-        me = os.getpid()
-        pid = os.fork()
-        if pid:
-            return Child(pid)
-        try:
-            self._enter(me, job, keep, more_memory, standard)
-            work()
-        except BaseException:  # others may learn only that it ended
-            os._exit(70)
-        os._exit(0)
+    def _forked(self, *works: list[Step]) -> list[int]:
+        """Forks a child for each list of calls; it makes these and exits. Returns the process IDs."""
+        pids = []
+        for steps in works:
+            pid = kernel.fork()
+            if not pid:
+                _make(steps)
+            pids.append(pid)
+        return pids
 
-    def _enter(self, parent: int, job: dict, keep: list[int], more_memory: int, standard: list[int]) -> None:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # opened anew: a descriptor shared with the next program would keep the flags that this one sets
-        for number, fd in enumerate(standard or [os.open(os.devnull, os.O_RDWR)] * 3):
-            os.dup2(fd, number)
-        _close_all_but({0, 1, 2, *keep} | ({self._ruleset} if self._ruleset is not None else set()))
-        os.chdir("/")
-        kernel.drop_user(self._user)
-        kernel.hide_memory()  # a change of user may have undone it
-        kernel.die_with(parent)
-        kernel.set_limits(job["memory"] + more_memory, job["cpu"], self._processes)
+    def _entering(self, job: dict, keep: tuple[int, ...], standard: list[int], more_memory: int = 0) -> list[Step]:
+        """Returns the calls by which a child enters the jail. It keeps some descriptors, and gets standard streams.
+
+        All is worked out before the fork: each page that a child writes to must be copied, if only to count references.
+        """
+        memory = kernel.mapped_bytes() + job["memory"] + more_memory
         seed = job["seed"] + bool(more_memory)  # the examiner draws other numbers than the program
-        random.seed(seed)
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(seed % (1 << 32))
+        ruleset = () if self._ruleset is None else (self._ruleset,)
+        return [
+            *self._leaving,
+            *((os.dup2, (fd, number)) for number, fd in enumerate(standard)),
+            *((os.closerange, gap) for gap in _gaps({0, 1, 2, *keep, *ruleset})),
+            *self._giving_up,
+            *((resource.setrlimit, limit) for limit in kernel.own_limits(memory, job["cpu"], self._processes)),
+            (random.seed, (seed,)),
+            *([(sys.modules["numpy"].random.seed, (seed % (1 << 32),))] if "numpy" in sys.modules else []),
+            *self._locking,
+        ]
+
+    def _same_for_all(self) -> tuple[list[Step], list[Step], list[Step]]:
+        """Returns calls of every child: before it gets its descriptors, before its limits, and last of all."""
+        leaving = [(os.setsid, ()), (signal.set_wakeup_fd, (-1,)), (_signal.signal, (_SIGCHLD, _SIG_DFL))]
+        user = self._user
+        become = [(os.setgroups, ([],)), (os.setresgid, (user, user, user)), (os.setresuid, (user, user, user))]
+        giving_up = [
+            *(become if os.geteuid() == 0 and kernel.can_become(user) else []),
+            (kernel.hide_memory, ()),  # a change of user may have undone it
+            (kernel.die_with, (os.getpid(),)),
+        ]
+        locking = []
         if self._ruleset is not None:
-            kernel.enter_landlock(self._ruleset)
-            os.close(self._ruleset)
+            locking += [(kernel.enter_landlock, (self._ruleset,)), (os.close, (self._ruleset,))]
         if self._filter is not None:
-            kernel.enter_seccomp(self._filter)
+            locking.append((self._filter.enter, ()))
+        return leaving, giving_up, locking
 
     def _watch(self, children: "dict[str, Child]", limit: float, begun: int) -> dict:
         """Waits for the children, kills the overdue and reports. Time counts from when the pipe `begun` is closed."""
@@ -225,11 +244,47 @@ def _is_killed(status: int) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
+def _nothing(*_: Any) -> None:
+    """Does nothing."""
+
+
+def _filled_holes() -> list[bytes]:
+    """Returns blocks that take up the free places between this process's objects.
+
+    What a child makes then lies side by side in fresh pages, not in many pages that must be copied.
+    """
+    blocks = [b""]
+    for size in range(_SMALLEST_BLOCK, _LARGEST_BLOCK + 1, _BETWEEN_BLOCKS):
+        in_a_row = 0
+        for _ in range(_MOST_HOLES // size):
+            blocks.append(bytes(size - sys.getsizeof(b"")))
+            in_a_row = in_a_row + 1 if id(blocks[-1]) == id(blocks[-2]) + size else 1
+            if in_a_row == _POOL // size:  # a pool without any hole
+                break
+    return blocks
+
+
+def _make(steps: list[Step]) -> NoReturn:
+    """Makes the calls and ends this process."""
+    try:
+        for call, arguments in steps:
+            call(*arguments)
+    except BaseException:  # others may learn only that it ended
+        os._exit(70)
+    os._exit(0)
+
+
 def _close_all_but(keep: set[int]) -> None:
+    for gap in _gaps(keep):
+        os.closerange(*gap)
+
+
+def _gaps(keep: set[int]) -> Iterator[tuple[int, int]]:
+    """Yields the first and the last but one number of each range of descriptors that are not in `keep`."""
     start = 0
     for fd in [*sorted(keep), 1 << 16]:
         if start < fd:  # an empty range at 0 would close everything
-            os.closerange(start, fd)
+            yield start, fd
         start = fd + 1
 
 
@@ -262,8 +317,7 @@ class Child:
     def threads(self) -> int:
         """Returns its number of threads, 0 if that is unknown."""
         try:
-            with open(f"/proc/{self.pid}/stat") as file:
-                return int(file.read().rpartition(")")[2].split()[17])
+            return int(kernel.read_small(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()[17])
         except (OSError, IndexError, ValueError):
             return 0
 
@@ -311,8 +365,7 @@ class CoreClock:
     def _waiting_of(self, pid: int | str) -> float:
         """Returns the seconds in which a process could have run but had no core."""
         try:
-            with open(f"/proc/{pid}/schedstat") as file:
-                return int(file.read().split()[1]) / 1e9
+            return int(kernel.read_small(f"/proc/{pid}/schedstat").split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             self._knows_waiting = False
             return 0.0
