@@ -1127,24 +1127,22 @@ def numbered(number, right=True):
 
 @needs_proc
 def test_no_verdict_is_lost_when_workers_are_killed(protected):
-    others = set(workers_of(os.getpid()))
     with Sandbox(workers=2, rung=protected.rung.name) as sandbox:
-        many, most = fewer(1000, 200), fewer(16, 4)
+        many, most = fewer(1000, 300), fewer(16, 4)
         programs = [numbered(number, right=number % 2 == 0) for number in range(many)]
         futures = [sandbox.submit(each) for each in programs]
-        kills, seen = 0, set()
+        killed = set()
         while not futures[-1].done():
-            there = set(workers_of(os.getpid())) - others
-            for pid in there & seen if kills < most else ():  # one that is killed while it starts is another matter
+            there = {worker._process.pid for worker in list(sandbox._workers)}  # those that have started
+            for pid in there - killed if len(killed) < most else ():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                    kills += 1
-            seen = there
-            time.sleep(0.25)
+            killed |= there if len(killed) < most else set()
+            time.sleep(0.1)
         verdicts = sandbox.judge(programs)
         assert [verdict.passed for verdict in verdicts] == [number % 2 == 0 for number in range(many)]
         assert {test.verdict for verdict in verdicts[1::2] for test in verdict.tests} == {"wrong"}
-        assert kills >= 2 and sandbox.counts["lost workers"] >= 2
+        assert len(killed) >= 2 and sandbox.counts["lost workers"] >= 2
         assert sandbox.counts["programs"] == sandbox.counts["remembered"] == many
         assert sandbox.counts["without verdict"] == 0
 
