@@ -56,19 +56,19 @@ def main() -> int:
         load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
-    with run.open():
-        if run.progress.due:  # "pretrain" at first
-            run.evaluate(run.progress.due)
-            run.save()
+    with run.open() as session:
+        if session.progress.due:  # "pretrain" at first
+            session.evaluate(session.progress.due)
+            session.save()
         while run.unfinished():
             games = run.play()
             retries = run.assist(games)
             credit = run.credit(games, retries)
             run.update(games, credit)
             run.refresh(games)
-            if run.interrupted():
-                return run.leave()
-            run.when_due()
+            if session.interrupted():
+                return session.leave()
+            session.when_due()
         run.finish()
         run.show_results()
     return FINISHED

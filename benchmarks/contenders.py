@@ -274,7 +274,7 @@ def gspo(case: Case, folder: Path, meter: Meter) -> None:
     run.progress.due = None
     with run.open():
         meter.ready()
-        while not run.interrupted():
+        while not run.session.interrupted():
             meter.begin()
             played = run.play()
             sampled = seconds()
@@ -297,9 +297,9 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     run = ScoreRun(made, start_stage=2)
     run.progress.due = None
     with run.open():
-        stage = next(run.remaining())
+        stage = next(run.session.remaining())
         meter.ready()
-        while not run.interrupted():
+        while not run.session.interrupted():
             meter.begin()
             trees = run.sample(stage)
             sampled = seconds()

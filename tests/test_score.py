@@ -937,7 +937,7 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
         )
         with run.open():
             counts = []
-            for stage in run.remaining():
+            for stage in run.session.remaining():
                 counts.append(len(run.step.optimizer.state))
                 trees = run.sample(stage)
                 assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
@@ -949,7 +949,7 @@ def test_adamw_in_8_bits_takes_a_step(folder):
     run = make_run("optimizer.name=adamw_8bit")
     with run.open():
         before = weights(run)
-        for stage in run.remaining():
+        for stage in run.session.remaining():
             step(run, stage.number)
             run.progress.step = 0
         assert "8bit" in type(run.step.optimizer.optimizer).__name__

@@ -430,7 +430,7 @@ def test_the_past_answers_as_it_was(folder):
     past = ("opponent.snapshots.every_steps=1", "opponent.snapshots.keep=2", "opponent.temperature=0")
     with opened(*past, moved=0.3) as run:
         opponent, asked = run.opponent, asked_of(run, 8)
-        randomness = torch.get_rng_state(), run.generator.get_state()
+        randomness = torch.get_rng_state(), run.session.generator.get_state()
         before = texts(opponent.end(0, asked[:6]))
         assert len(opponent.said[0]) == 6 and all(before)
         opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
@@ -439,7 +439,7 @@ def test_the_past_answers_as_it_was(folder):
         opponent.refresh(1)
         opponent.said[0] = {}
         assert texts(opponent.end(0, asked[:6])) == before != texts(opponent.end(1, asked[:6]))
-        assert all(map(torch.equal, (torch.get_rng_state(), run.generator.get_state()), randomness))
+        assert all(map(torch.equal, (torch.get_rng_state(), run.session.generator.get_state()), randomness))
 
         state = copy.deepcopy(opponent.state_dict())
         sampling = run.task.sampling(0.0, 1)
@@ -963,7 +963,7 @@ def test_what_could_never_work_is_told_before(folder, mistake, told):
 
 def test_a_smaller_micro_batch_counts_at_a_resume(folder):
     with opened() as run:
-        step(run), run.save()
+        step(run), run.session.save()
     name = f"run_name={run.config.run_name}"
     config = load(SelfPlayConfig, Path("tiny.yaml"), [name, "train.micro_batch_tokens=77"])
     again = GspoRun(load_chat_task(config, lambda text: None), resume=True, allow_change=True)

@@ -78,6 +78,11 @@ class ChatTask:
     notes: list[str]
 
     @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens, by attempt."""
+        return (self.config.generation.most_tokens,)
+
+    @property
     def tokenizer(self) -> Any:
         return self.prompts.tokenizer
 
