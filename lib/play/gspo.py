@@ -134,7 +134,7 @@ class GspoRun:
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
-        games = draw(self.sampler, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
+        games = draw(self.sampler.take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
         self._book(games)
         return games
 

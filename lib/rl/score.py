@@ -94,7 +94,7 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        return draw(self.sampler, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
+        return draw(self.sampler.take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""

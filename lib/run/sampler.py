@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from accelerate import Accelerator
 
@@ -11,18 +11,11 @@ from lib.run.distributed import collect, share
 Drawn = TypeVar("Drawn")
 
 
-class Draws(Protocol):
-    """Chooses rows."""
-
-    def take(self, count: int) -> list[int]:
-        """Returns the indices of the next `count` rows."""
-
-
 def draw(
-    sampler: Draws, wanted: int, rounds: int, accelerator: Accelerator, answer: Callable[[list[int]], list[Drawn]],
-    tells: Callable[[list[Drawn]], list[bool]],
+    take: Callable[[int], list[int]], wanted: int, rounds: int, accelerator: Accelerator,
+    answer: Callable[[list[int]], list[Drawn]], tells: Callable[[list[Drawn]], list[bool]],
 ) -> list[Drawn]:  # fmt: skip
-    """Draws the next `wanted` rows and returns the results of `answer` on this process's share, one per row.
+    """Takes the next `wanted` rows, and returns the results of `answer` on this process's share, one per row.
 
     Up to `rounds` times, further rows are added for those without a training signal, until `wanted` have one: `tells`
     gets the results so far and tells which have one.
@@ -30,7 +23,7 @@ def draw(
     answered: list[Drawn] = []
     missing = wanted
     for round_ in range(1 + rounds):
-        drawn = sampler.take(max(missing, accelerator.num_processes if round_ else 0))  # one for each
+        drawn = take(max(missing, accelerator.num_processes if round_ else 0))  # one for each
         answered += answer(share(drawn, accelerator))
         if round_ == rounds:
             break
