@@ -417,7 +417,9 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         for tokens in (60, 10_000):
             run.progress.micro_batch_tokens = tokens
-            batches = list(run._batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__))
+            batches = list(
+                run.step.batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__)
+            )
             shared = [batch.inputs.branch is not None for batch in batches]
             assert all(shared) if pays and history == "full" else any(shared) == pays
             run.policy.zero_grad()
@@ -461,7 +463,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     for own, pays in product((credit, every), (True, False)):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
-        batches = run._batches(own.parts[0], own.is_learned)
+        batches = run.step.batches(own.parts[0], own.is_learned)
         scored = sum(int((batch.token == 0).sum()) for batch in batches)
         found.append((scored, accumulate(run, own)["loss"], gradients(run)))
     learned = sum(credit.learned)

@@ -567,7 +567,7 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         played = run.play()
         credit = run.credit(played, [])
         old = run._old_logp(credit)
-        first = list(run._batches(credit.parts[0], credit))
+        first = list(run.step.batches(credit.parts[0], credit.is_learned))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert old[places].isnan().all()
         run._gradients(credit, credit.parts[0], old, is_first=True)
@@ -744,7 +744,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
-        batches = [batch for part in credit.parts for batch in run._batches(part, credit)]
+        batches = [batch for part in credit.parts for batch in run.step.batches(part, credit.is_learned)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
             places, answer = credit.tokens_of(batch), batch.answer
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]

@@ -160,7 +160,7 @@ class Screen:
         self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
 
     def step(self, row: dict, left: float | None) -> None:
-        """Prints the line of one step, of attempts or single answers; `left`: the seconds to the end of the run, if known."""
+        """Prints the line of one step, of several attempts or of single answers; `left`: estimated seconds."""
         attempts = attempts_of(row, "length")  # which a row has even if nothing was judged
         if not attempts:
             return self._single_step(row, left)

@@ -31,7 +31,6 @@ from lib.play.opponents import (
 from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
-from lib.rl.batching import MicroBatch, batches_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.evaluation import evaluate_groups, in_parts, selected_groups
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
@@ -163,17 +162,17 @@ class GspoRun:
         """Computes advantages within groups, and selects the answers to train in each optimizer step."""
         config, train = self.config, self.config.train
         groups = [game.group for game in games] + retries
+        found = nodes(groups)
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
         counts = [is_whole(answer, train.mask_truncated) for group in groups for answer in group.answers]
         in_reward = train.kl == "k1_in_reward"
         penalties = None
         if in_reward and train.beta:
-            tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-            penalties = kl_in_reward(self.policy, groups, (train.beta,), tokens, pad)
-        sets = compared(nodes(groups)).get(1, [])
+            penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches)
+        sets = compared(found).get(1, [])
         advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
         return credit_of(
-            groups, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
+            found, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
             length_norm=self.recipe.length_norm, budgets=(config.generation.most_tokens,),
             accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
             others_drawn=train.resample_rounds > 0,
@@ -202,7 +201,7 @@ class GspoRun:
     def _gradients(self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool) -> dict:
         """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         numbers = Numbers()
-        for batch in self._batches(part, credit):
+        for batch in self.step.batches(part, credit.is_learned):
             places = credit.tokens_of(batch)
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
@@ -224,14 +223,10 @@ class GspoRun:
         first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
         for number, part in enumerate(credit.parts):
             if number != first:
-                for batch in self._batches(part, credit):
+                for batch in self.step.batches(part, credit.is_learned):
                     with phase("reference"):
                         old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return old
-
-    def _batches(self, part: list[Node], credit: Credit) -> Iterator[MicroBatch]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return batches_of(part, credit.is_learned, self.policy, tokens, pad)
 
     def refresh(self, games: list[Game]) -> None:
         """Updates the curriculum with the outcomes, and the opponent's pool of snapshots if due; acts on alarms."""

@@ -1,14 +1,13 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from statistics import fmean
 from typing import Any
 
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreTrain
-from lib.rl.batching import MicroBatch, batches_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
@@ -88,9 +87,9 @@ class ScoreRun:
             return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator)
 
         def tell(trees: list[Group]) -> list[bool]:
-            advantage = self._advantages(stage, trees)[0]
-            tells = [False] * len(trees)
-            for node in nodes(trees):
+            found, tells = nodes(trees), [False] * len(trees)
+            advantage = self._advantages(stage, found)[0]
+            for node in found:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
@@ -98,13 +97,14 @@ class ScoreRun:
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
-        train = self.config.train
+        train, found = self.config.train, nodes(trees)
         in_reward = train.kl == "k1_in_reward"
         betas = self._kl_weights(stage)
-        advantage, counts = self._advantages(stage, trees, self._penalties(trees, betas) if in_reward else None)
+        penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
+        advantage, counts = self._advantages(stage, found, penalties)
         budgets = self.task.budgets
         return credit_of(
-            trees, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
+            found, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
             length_norm=train.length_norm,
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
             accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
@@ -142,7 +142,7 @@ class ScoreRun:
     def _gradients(self, credit: Credit, part: list[Node]) -> dict:
         """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
         numbers = Numbers()
-        for batch in self._batches(part, credit.is_learned):
+        for batch in self.step.batches(part, credit.is_learned):
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
                 loss, own, _ = loss_of(self.policy, batch, credit, self.objective, forward=self.session.wrapped)
@@ -172,26 +172,18 @@ class ScoreRun:
 
     # -- credit and numbers, part by part
 
-    def _batches(self, part: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return batches_of(part, is_learned, self.policy, tokens, pad)
-
-    def _penalties(self, trees: list[Group], betas: tuple[float, ...]) -> list[float]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return kl_in_reward(self.policy, trees, betas, tokens, pad)
-
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
         return kl_weights(self.config.train, stage.number, self.progress.beta2)
 
     def _advantages(
-        self, stage: Stage, trees: list[Group], penalties: list[float] | None = None
+        self, stage: Stage, found: list[Node], penalties: list[float] | None = None
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
         An answer that does not count is left out of the loss, including its KL: it was not judged, is masked, or the
         base wrote it.
         """
-        train, found = self.config.train, nodes(trees)
+        train = self.config.train
         rewards, counts, earned = [], [], []
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
         for node in found:

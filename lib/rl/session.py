@@ -64,7 +64,8 @@ class Session:
         self.progress = Progress(
             due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
         )
-        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, self.screen.warn)
+        pad_id = task.tokenizer.pad_token_id
+        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, pad_id, self.screen.warn)
         self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()

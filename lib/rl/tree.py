@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from math import prod
+from operator import add
 from typing import Any, Protocol
 
 import torch
@@ -105,6 +106,14 @@ class Renderer(Protocol):
         """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
 
 
+def longest_prompts(renderer: Renderer, first: int, budgets: tuple[int, ...]) -> list[int]:
+    """Returns the most tokens of each attempt's prompt, behind a first prompt of `first` tokens."""
+    lengths = [first]
+    for attempt, budget in enumerate(budgets[:-1], start=2):
+        lengths.append(renderer.longest_next(lengths[-1] + budget, attempt))
+    return lengths
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Sampling settings. `copies` and `max_new_tokens` have an entry for each attempt: the depth of the tree."""
@@ -120,10 +129,8 @@ class Sampling:
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
         """Returns the settings for decoding the trees of these prompts together."""
         leaves = len(prompts) * prod(self.copies)
-        columns = longest = max(len(prompt.ids) for prompt in prompts) + self.max_new_tokens[0]
-        for attempt, budget in enumerate(self.max_new_tokens[1:], start=2):
-            longest = renderer.longest_next(longest, attempt) + budget
-            columns = max(columns, longest)
+        lengths = longest_prompts(renderer, max(len(prompt.ids) for prompt in prompts), self.max_new_tokens)
+        columns = max(map(add, lengths, self.max_new_tokens))
         rows = min(leaves, self.batch_size or leaves)
         return native.Decoding(self.temperature, self.stop_ids, self.pad_id, rows=rows, columns=columns, seed=seed)
 
