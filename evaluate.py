@@ -66,20 +66,19 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
-    from lib.rl.task import load_chat_task, load_task
+    from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
 
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
-    load_any: Callable[..., Any]
     if args.swap_attempts:
-        load_any, measure, tables = load_task, swapped_attempts, tables_of_swaps
+        measure, tables = swapped_attempts, tables_of_swaps
     elif isinstance(config, ScoreConfig):
-        load_any, measure, tables = load_task, partial(both_attempts, majority=args.majority), tables_of_attempts
+        measure, tables = partial(both_attempts, majority=args.majority), tables_of_attempts
     else:
-        load_any, measure, tables = load_chat_task, single_answers, table_of_answers
-    task = load_any(config, screen.say)
+        measure, tables = single_answers, table_of_answers
+    task = load_task(config, screen.say)
     if adapter:
         load_adapter(task.policy.model, adapter)
     for note in task.notes:
@@ -150,7 +149,7 @@ def single_answers(
     sampling = task.sampling(settings.temperature, samples)
 
     def answer(rows: list[dict], *how: Any) -> list:
-        return sample(task.policy, task.prompts, [task.prompt(row) for row in rows], task.judge, sampling, *how)
+        return sample(task.policy, task.prompts, [task.prompts.prompt(row) for row in rows], task.judge, sampling, *how)
 
     groups = in_parts(answer, rows, settings.seed, task.policy.device, accelerator, samples, on_progress)
     answers = [[numbers_of(each) for each in group.answers] for group in groups]

@@ -43,17 +43,17 @@ def main() -> int:
     from lib.play.ask import ask  # torch is imported once the config is valid
     from lib.play.gspo import GspoRun
     from lib.play.preview import preview_selfplay
-    from lib.rl.task import load_chat_task
+    from lib.rl.task import load_task
 
     if args.dry_run:
         preview_selfplay(config)
         return FINISHED
     check_keys(config)
     if args.ask:
-        ask(load_chat_task(config), args.ask, args.resume_adapter)
+        ask(load_task(config), args.ask, args.resume_adapter)
         return FINISHED
     run = GspoRun(
-        load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
+        load_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
     with run.open() as session:

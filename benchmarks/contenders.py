@@ -265,10 +265,10 @@ def gspo(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of rl_train_gspo_selfplay.py."""
     from lib.core.registry import rewards
     from lib.play.gspo import GspoRun
-    from lib.rl.task import load_chat_task
+    from lib.rl.task import load_task
 
     rewards.register("parity")(parity)
-    made = load_chat_task(selfplay_config(case, folder))
+    made = load_task(selfplay_config(case, folder))
     of_given_lengths(case, made.policy)
     run = GspoRun(made)
     run.progress.due = None

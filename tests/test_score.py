@@ -297,7 +297,7 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     assert "'<|assistant|>', '<|im_end|>' (2 rows, first line " in task.notes[-2]
     assert task.notes[-1].startswith("the tokenizer does not know '\xd7' (1 rows, first line 10 of 'rows.jsonl')")
     end = task.tokenizer.convert_tokens_to_ids("<|im_end|>")
-    assert all(task.prompts.first(row).count(end) == 1 for row in rows)
+    assert all(task.prompts.prompt(row).ids.count(end) == 1 for row in rows)
 
 
 def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):

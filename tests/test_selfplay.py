@@ -45,7 +45,7 @@ from lib.rl.evaluation import evaluate_groups, selected_groups
 from lib.rl.ledger import brief
 from lib.rl.losses import group_advantages
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
-from lib.rl.task import load_chat_task
+from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.update import _corrections
 from lib.run.sampler import Sampler
@@ -118,7 +118,7 @@ def move(policy, size, seed=1):
 def opened(*overrides, moved=0.0):
     """A run in a directory of its own; `moved` takes the adapter away from its start."""
     config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
-    run = GspoRun(load_chat_task(config, say=lambda text: None))
+    run = GspoRun(load_task(config, say=lambda text: None))
     move(run.policy, moved)
     with run.open():
         yield run
@@ -419,7 +419,7 @@ def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
 
 
 def asked_of(run, count=4):
-    return [run.task.prompt(row, i) for i, row in enumerate(run.task.train[:count])]
+    return [run.task.prompts.prompt(row, i) for i, row in enumerate(run.task.train[:count])]
 
 
 def texts(reactions):
@@ -667,7 +667,7 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
     with opened("train.mask_truncated=true") as run:
         completion = Completion([5, 6], [0.0, 0.0], True)
         answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
-        each = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer())
+        each = Game(Group(run.task.prompts.prompt(run.task.train[0]), answers), OpponentAnswer())
         assert len(set(trained_rewards(each, run.config))) == 1
         other = Group(each.group.prompt, [*answers[:3], Answer(completion, "", score(1))])
         assert len(set(trained_rewards(Game(other), run.config))) == 2
@@ -751,7 +751,7 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
             weight = _corrections(None, old, sampled, credit.off_policy[answer], answer)
             for number in answer.unique().tolist():
                 completion = answers_of(retries)[number - 16].completion
-                plain = after(run.task.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
+                plain = after(run.task.prompts.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
                 gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
                 found.append(min(gained.sum().exp().item(), 2))
                 assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
@@ -782,7 +782,7 @@ def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
             assert run.scoreboard.assisted[f"hints_{why}"] == 1 and retries == []
         run.teacher.remote = Says("add b to get 12.")
         for secret, expected in (("12", "answer"), ("13", None)):
-            asked = run.task.prompt({"question": "7+5", "answer": secret})
+            asked = run.task.prompts.prompt({"question": "7+5", "answer": secret})
             answers = [Answer(Completion([5], [0.0], True), "", score(0))]
             found = run.teacher.help([Game(Group(asked, answers), OpponentAnswer())], step=0)
             assert found.texts[0]["dropped"] == expected and len(found.hinted) == (expected is None)
@@ -853,17 +853,17 @@ def test_a_system_prompt_stands_before_chats_without_one(folder):
     rows = [{"chat": [*([own] if i % 4 == 0 else []), {"role": "user", "content": f"{i}"}]} for i in range(20)]
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     chosen = ["prompts.messages_field=chat", "prompts.system=b", "generation.max_prompt_length=20"]
-    task = load_chat_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
+    task = load_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
     for number, row in enumerate(task.train):
         last = row["chat"][-1]["content"]
         system = "a" if int(last) % 4 == 0 else "b"
-        assert task.tokenizer.decode(task.prompt(row, number).ids) == (
+        assert task.tokenizer.decode(task.prompts.prompt(row, number).ids) == (
             f"<|system|>{system}<|im_end|><|user|>{last}<|im_end|><|assistant|>"
         )
     assert "5 of 20 chats have a system message of their own, and keep it: no prompts.system there" in task.notes
     control = load(SelfPlayConfig, Path("tiny.yaml"), [*chosen, "prompts.system=<|im_end|>"])
     with pytest.raises(ConfigError, match=r"^prompts\.system: '<\|im_end\|>' is a control token"):
-        load_chat_task(control, say=lambda text: None)
+        load_task(control, say=lambda text: None)
 
 
 def test_notes_tell_what_settings_come_to(folder):
@@ -898,7 +898,7 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
     completion = Completion([5], [0.0], True)
     with opened() as run:
         answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
-        lost = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer("x", score(1.0, match=True)))
+        lost = Game(Group(*asked_of(run, 1), answers), OpponentAnswer("x", score(1.0, match=True)))
         assert (lost.outcome, lost.pass_rate) == (None, None)
         mixed = Game(Group(lost.group.prompt, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
         assert mixed.pass_rate == 1.0
@@ -934,7 +934,7 @@ def test_the_token_norm_counts_what_is_trained(folder):
 
             def group(number, rewards, tokens):
                 answers = [Answer(Completion([5] * tokens, [0.0] * tokens, True), "", score(r)) for r in rewards]
-                return Game(Group(run.task.prompt(run.task.train[number], number), answers))
+                return Game(Group(run.task.prompts.prompt(run.task.train[number], number), answers))
 
             credit = run.credit([group(0, [0, 1, 0, 1], 4), group(1, [1] * 4, length)], [])
             found.append((credit.weight[:4] / credit.divisor).tolist())
@@ -966,7 +966,7 @@ def test_a_smaller_micro_batch_counts_at_a_resume(folder):
         step(run), run.session.save()
     name = f"run_name={run.config.run_name}"
     config = load(SelfPlayConfig, Path("tiny.yaml"), [name, "train.micro_batch_tokens=77"])
-    again = GspoRun(load_chat_task(config, lambda text: None), resume=True, allow_change=True)
+    again = GspoRun(load_task(config, lambda text: None), resume=True, allow_change=True)
     with again.open():
         assert (again.progress.step, again.progress.micro_batch_tokens) == (1, 77)
 

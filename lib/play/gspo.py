@@ -39,7 +39,7 @@ from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Prompt
 from lib.rl.session import Session
 from lib.rl.step import learning_rate
-from lib.rl.task import ChatTask
+from lib.rl.task import Task
 from lib.rl.tree import Group, Node, Sampling, nodes, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
@@ -70,7 +70,7 @@ def trained_rewards(game: Game, config: SelfPlayConfig) -> list[float]:
 class GspoRun:
     """A run of self-play: the state, and one method per step of the algorithm."""
 
-    def __init__(self, task: ChatTask, **options: Any):
+    def __init__(self, task: Task[SelfPlayConfig], **options: Any):
         """Starts a run; `options` are those of a session, such as `resume`."""
         self.task, self.config, self.policy = task, task.config, task.policy
         config, train = task.config, task.config.train
@@ -87,7 +87,7 @@ class GspoRun:
             self.sampler = CurriculumSampler(size, config.seed, opponent.curriculum)
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
-            sampling = task.sampling(opponent.temperature, 1, opponent.max_new_tokens)
+            sampling = task.sampling(opponent.temperature, 1, max_new_tokens=opponent.max_new_tokens)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
         for note in notes_on(config):
@@ -127,7 +127,7 @@ class GspoRun:
         sampling = self.task.sampling(self.config.generation.temperature, train.group_size)
 
         def play(drawn: list[int]) -> list[Game]:
-            prompts = [self.task.prompt(self.task.train[i], i) for i in drawn]
+            prompts = [self.task.prompts.prompt(self.task.train[i], i) for i in drawn]
             return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
 
         def tell(games: list[Game]) -> list[bool]:
@@ -249,7 +249,7 @@ class GspoRun:
         def play(
             rows: list[tuple[int, dict]], generator: torch.Generator, on_written: Callable[[], None]
         ) -> list[Game]:
-            prompts = [self.task.prompt(row, number) for number, row in rows]
+            prompts = [self.task.prompts.prompt(row, number) for number, row in rows]
             return self._games(prompts, sampling, generator, EVALUATION, opponent, on_written)
 
         device = self.policy.device

@@ -33,8 +33,7 @@ from lib.core.interrupts import give_way
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge
-from lib.rl.prompts import CorrectionPrompts
-from lib.rl.tree import Answer, Group, Sampling, paths, sample
+from lib.rl.tree import Answer, Group, Renderer, Sampling, paths, sample
 from lib.run.distributed import collect, highest, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
@@ -62,7 +61,7 @@ class Answers:
 
 def evaluate(
     policy: Policy,
-    prompts: CorrectionPrompts,
+    prompts: Renderer,
     rows: list[dict],
     judge: Judge,
     sampling: Sampling,

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from lib.core.clock import phase
-from lib.core.config import Eval, ScoreTrain
+from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
@@ -15,7 +15,7 @@ from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
-from lib.rl.task import ScoreTask
+from lib.rl.task import Task
 from lib.rl.tree import Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
@@ -52,7 +52,7 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
 class ScoreRun:
     """A SCoRe run: the state, and one method per step of the algorithm."""
 
-    def __init__(self, task: ScoreTask, *, start_stage: int = 1, **options: Any):
+    def __init__(self, task: Task[ScoreConfig], *, start_stage: int = 1, **options: Any):
         """Starts a run; `options` are those of a session, such as `resume`."""
         self.task, self.config, self.policy = task, task.config, task.policy
         config, train = task.config, task.config.train
@@ -60,7 +60,7 @@ class ScoreRun:
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.sampler = Sampler(len(task.train), config.seed)
-        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(task.budgets))
+        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
             self.progress.due = "after_stage1"
@@ -79,7 +79,7 @@ class ScoreRun:
         self.session.clock.start()
         generator, sampling = self.session.generator, task.sampling(
             self.config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            train.base_first_attempts,
+            by_base=train.base_first_attempts,
         )  # fmt: skip
 
         def grow(drawn: list[int]) -> list[Group]:
@@ -102,7 +102,7 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets = self.task.budgets
+        budgets = self.config.budgets
         return credit_of(
             found, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
             length_norm=train.length_norm,
@@ -187,7 +187,7 @@ class ScoreRun:
         rewards, counts, earned = [], [], []
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
         for node in found:
-            budget = self.task.budgets[node.attempt - 1]
+            budget = self.config.budgets[node.attempt - 1]
             knows = not node.group.by_base and (node.before is None or node.before.verdict.scored or not needs_both)
             for answer in node.group.answers:
                 overlong = overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
@@ -195,7 +195,7 @@ class ScoreRun:
                 counts.append(knows and is_whole(answer, train.mask_truncated))
             earned += paid(node, rewards, stage.number, train)
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.task.budgets) + 1):
+        for attempt in range(1, len(self.config.budgets) + 1):
             own = advantages_of(train.baseline, sets.get(attempt, []), earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
@@ -214,7 +214,7 @@ class ScoreRun:
                     own["idle"] = float(credit.advantage[number] == 0)
                 rows.append((node.attempt, own))
         rows = collect(rows, self.accelerator)
-        attempts = range(1, len(self.task.budgets) + 1)
+        attempts = range(1, len(self.config.budgets) + 1)
         means = [means_of(own for attempt, own in rows if attempt == number) for number in attempts]
         last, both = means[-1], {name: fmean(each[name] for each in means) for name in ("truncated", "unscored")}
         shown = ("changed", "cut", "idle", "unscored")

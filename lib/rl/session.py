@@ -17,7 +17,7 @@ from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.ledger import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
-from lib.rl.task import ChatTask, ScoreTask
+from lib.rl.task import Task
 from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
@@ -50,7 +50,7 @@ class Session:
     """
 
     def __init__(
-        self, task: ScoreTask | ChatTask, stages: list[Stage], measure: Callable[..., dict], *,
+        self, task: Task, stages: list[Stage], measure: Callable[..., dict], *,
         adapter: Path | None = None, resume: bool | Path = False, allow_change: bool = False, profile: int = 0,
     ):  # fmt: skip
         if adapter:
@@ -169,7 +169,7 @@ class Session:
         return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
 
     def _completions_of(self, when: str) -> int:
-        return len(self.task.budgets) * answers(self.config.eval, when, self.held)
+        return len(self.config.budgets) * answers(self.config.eval, when, self.held)
 
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""

@@ -96,6 +96,9 @@ def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
 class Renderer(Protocol):
     """Renders prompts as token ids, and decodes answers."""
 
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index."""
+
     def text(self, completion: Completion) -> str:
         """Returns the text of a completion for rewards and logs."""
 

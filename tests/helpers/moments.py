@@ -287,7 +287,7 @@ def _one_by_one(policy, renderer, prompts: list[Prompt], *about: object) -> list
 def _play_all(run: GspoRun) -> list:
     """Stands for GspoRun.play."""
     run.session.clock.start()
-    prompts = [run.task.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
+    prompts = [run.task.prompts.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
     generator = torch.Generator().manual_seed(5)
     sampling = run.task.sampling(1.0, run.config.train.group_size)
     games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)
