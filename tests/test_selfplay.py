@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from accelerate import Accelerator
 from conftest import after
 from scipy.stats import binomtest
 
-from lib.core.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.core.config import Curriculum, Endpoint, Opponent, SelfPlayConfig, Thinking, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
@@ -41,7 +40,7 @@ from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
-from lib.rl.evaluation import evaluate_groups, selected_groups
+from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
 from lib.rl.losses import group_advantages
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
@@ -300,21 +299,26 @@ def test_of_equal_players_the_scoreboard_covers_one_half(weights):
     assert 0.92 <= covered / runs <= 0.98  # were all games independent: .80, with the curriculum .50, at a rate of .43
 
 
-def test_an_evaluation_by_hand():
-    def number(acc):
-        return {"acc": acc, "reward": acc, "length": 2.0, "truncated": 0.0, "unscored": float(acc is None),
-                "well_formed": 1.0}  # fmt: skip
+def single(group, match, well_formed=None, unscored=None):
+    """Answers of one attempt each."""
+    right = np.array([match], dtype=bool)
+    formed = np.ones_like(right) if well_formed is None else np.array([well_formed])
+    unjudged = np.zeros(right.size) if unscored is None else np.array(unscored)
+    return Answers(np.array(group), right, right * 1.0, 2 * np.ones(right.shape), ~formed, formed, right[0], unjudged,
+                   [{}] * right.size)  # fmt: skip
 
-    answers = [[number(1.0), number(0.0)], [number(None), number(0.0)], [number(1.0), number(1.0)]]
+
+def test_an_evaluation_by_hand():
+    answers = single([0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1], unscored=[0, 0, 1, 0, 0, 0])
     games = [(True, False), (None, True), (True, True)]
-    row = evaluate_groups("abc", answers, games, Eval(temperature=0.5), Accelerator(cpu=True))
+    row = summarise_single(answers, 0.5, 2, games)
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
     assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
-    assert "games" not in evaluate_groups("abc", answers, [], Eval(), Accelerator(cpu=True))
-    choice = selected_groups("abc", answers, Eval(), Accelerator(cpu=True))
+    assert "games" not in summarise_single(answers, 0.5, 2)
+    choice = selected(answers)
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
     assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
         wilson(1, 1)
@@ -324,12 +328,10 @@ def test_an_evaluation_by_hand():
 def test_rows_that_ask_the_same_are_one_witness():
     """Each of twenty questions stands in four rows, and is always answered and played alike."""
     right = [number % 3 > 0 for number in range(20)]
-    alone = [[{name: float(one) for name in ("acc", "reward", "length", "truncated", "unscored", "well_formed")}] * 2
-             for one in right]  # fmt: skip
+    question, alone = np.arange(20).repeat(2), np.repeat(right, 2)
     games = [(one, number % 5 > 2) for number, one in enumerate(right)]
-    settings, accelerator = Eval(temperature=0.5), Accelerator(cpu=True)
-    once = evaluate_groups(range(20), alone, games, settings, accelerator)
-    often = evaluate_groups([*range(20)] * 4, alone * 4, games * 4, settings, accelerator)
+    once = summarise_single(single(question, alone, alone), 0.5, 2, games)
+    often = summarise_single(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
     assert (once["prompts"], often["prompts"], often["n"]) == (20, 20, 160)
     keys = ["acc_ci95", "win_rate_ci95", "opponent_acc_ci95", "well_formed_ci95"]
     pairs = [(once[key], often[key]) for key in keys]

@@ -32,7 +32,7 @@ from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.rl.evaluation import evaluate_groups, in_parts, selected_groups
+from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import overlong_penalty
 from lib.rl.plan import stage_of, work_of_selfplay
@@ -255,12 +255,9 @@ class GspoRun:
         device = self.policy.device
         games = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
-        answers = [[numbers_of(answer) for answer in game.group.answers] for game in games]
-        questions = [key_of(game.group.prompt.messages) for game in games]
-        if part:
-            return selected_groups(questions, answers, settings, self.accelerator)
-        results = [game.result for game in games if opponent]
-        return evaluate_groups(questions, answers, results, settings, self.accelerator)
+        answers = answers_of([game.group for game in games], self.accelerator)
+        results = collect([game.result for game in games if opponent], self.accelerator)
+        return selected(answers) if part else summarise_single(answers, settings.temperature, samples, results)
 
     def finish(self) -> None:
         """Ends the run: evaluates, saves the adapter in `stage1/`, and the last checkpoint."""
