@@ -77,14 +77,14 @@ class ScoreRun:
         """
         train, task = self.config.train, self.task
         self.session.clock.start()
-        generator, sampling = self.session.generator, task.sampling(
+        sampling = task.sampling(
             self.config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
             by_base=train.base_first_attempts,
         )  # fmt: skip
 
         def grow(drawn: list[int]) -> list[Group]:
             prompts = [task.prompts.prompt(task.train[i], i) for i in drawn]
-            return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator)
+            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
 
         def tell(trees: list[Group]) -> list[bool]:
             found, tells = nodes(trees), [False] * len(trees)
