@@ -161,19 +161,17 @@ class GspoRun:
     def credit(self, games: list[Game], retries: list[Group]) -> Credit:
         """Computes advantages within groups, and selects the answers to train in each optimizer step."""
         config, train = self.config, self.config.train
-        groups = [game.group for game in games] + retries
-        found = nodes(groups)
+        found = nodes([*(game.group for game in games), *retries])
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
-        counts = [is_whole(answer, train.mask_truncated) for group in groups for answer in group.answers]
+        counts = [is_whole(answer, train.mask_truncated) for node in found for answer in node.group.answers]
         in_reward = train.kl == "k1_in_reward"
-        penalties = None
-        if in_reward and train.beta:
-            penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches)
+        has_penalties = in_reward and train.beta > 0
+        penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
         sets = compared(found).get(1, [])
         advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
         return credit_of(
             found, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
-            length_norm=self.recipe.length_norm, budgets=(config.generation.most_tokens,),
+            length_norm=self.recipe.length_norm, budgets=config.budgets,
             accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
             others_drawn=train.resample_rounds > 0,
         )  # fmt: skip
@@ -246,14 +244,11 @@ class GspoRun:
         samples = settings.samples_per_prompt
         sampling = self.task.sampling(settings.temperature, samples)
 
-        def play(
-            rows: list[tuple[int, dict]], generator: torch.Generator, on_written: Callable[[], None]
-        ) -> list[Game]:
-            prompts = [self.task.prompts.prompt(row, number) for number, row in rows]
+        def play(rows: list[dict], generator: torch.Generator, on_written: Callable[[], None]) -> list[Game]:
+            prompts = [self.task.prompts.prompt(row) for row in rows]
             return self._games(prompts, sampling, generator, EVALUATION, opponent, on_written)
 
-        device = self.policy.device
-        games = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator, samples, on_progress)
+        games = in_parts(play, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
         answers = answers_of([game.group for game in games], self.accelerator)
         results = collect([game.result for game in games if opponent], self.accelerator)
