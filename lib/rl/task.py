@@ -17,15 +17,15 @@ from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
-Config = TypeVar("Config", ScoreConfig, SelfPlayConfig)
+TaskConfig = TypeVar("TaskConfig", ScoreConfig, SelfPlayConfig)
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
 
 
 @dataclass(frozen=True)
-class Task(Generic[Config]):
+class Task(Generic[TaskConfig]):
     """Everything that a script needs before the first token."""
 
-    config: Config
+    config: TaskConfig
     splits: Splits
     judge: Judge
     prompts: Any  # CorrectionPrompts or ChatRenderer
@@ -67,7 +67,7 @@ class Task(Generic[Config]):
         )
 
 
-def load_task(config: Config, say: Callable[[str], None] = print) -> Task[Config]:
+def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
     """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
     backend = start_backend(config.model)
