@@ -66,20 +66,19 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
-    from lib.rl.task import load_chat_task, load_task
+    from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
 
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
-    load_any: Callable[..., Any]
     if args.swap_attempts:
-        load_any, measure, tables = load_task, swapped_attempts, tables_of_swaps
+        measure, tables = swapped_attempts, tables_of_swaps
     elif isinstance(config, ScoreConfig):
-        load_any, measure, tables = load_task, partial(both_attempts, majority=args.majority), tables_of_attempts
+        measure, tables = partial(both_attempts, majority=args.majority), tables_of_attempts
     else:
-        load_any, measure, tables = load_chat_task, single_answers, table_of_answers
-    task = load_any(config, screen.say)
+        measure, tables = single_answers, table_of_answers
+    task = load_task(config, screen.say)
     if adapter:
         load_adapter(task.policy.model, adapter)
     for note in task.notes:
@@ -109,13 +108,10 @@ def both_attempts(
     majority: bool,
 ) -> dict:  # fmt: skip
     """Measures a task of train.py: first answers and their corrections."""
-    from lib.rl.evaluation import evaluate, majority_votes, pass_at_k, summarise
+    from lib.rl.evaluation import majority_votes, pass_at_k, summarise
 
     config, samples = task.config, settings.samples_per_prompt
-    answers, trees = evaluate(
-        task.policy, task.prompts, rows, task.judge,
-        task.sampling(settings.temperature, samples), settings.seed, accelerator, on_progress,
-    )  # fmt: skip
+    answers, trees = answers_to(task, rows, settings, accelerator, on_progress)
     row = summarise(answers, settings.temperature)
     if samples > 1:
         row["pass_at_k"] = pass_at_k(answers, samples)
@@ -128,34 +124,29 @@ def swapped_attempts(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures attempt 2 of a task of train.py after other first attempts."""
-    from lib.rl.evaluation import evaluate
     from lib.rl.swaps import swap_attempts
 
     sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
-    about = task.policy, task.prompts
-    _, own = evaluate(*about, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
-    return swap_attempts(*about, own, task.judge, sampling, settings.seed, accelerator)
+    _, own = answers_to(task, rows, settings, accelerator, on_progress)
+    return swap_attempts(task.policy, task.prompts, own, task.judge, sampling, settings.seed, accelerator)
 
 
 def single_answers(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
-    from lib.generators.reply_cache import key_of
-    from lib.rl.evaluation import evaluate_groups, in_parts
-    from lib.rl.ledger import numbers_of
-    from lib.rl.tree import sample
+    from lib.rl.evaluation import summarise_single
 
-    samples = settings.samples_per_prompt
-    sampling = task.sampling(settings.temperature, samples)
+    answers, _ = answers_to(task, rows, settings, accelerator, on_progress)
+    return summarise_single(answers, settings.temperature, settings.samples_per_prompt)
 
-    def answer(rows: list[dict], *how: Any) -> list:
-        return sample(task.policy, task.prompts, [task.prompt(row) for row in rows], task.judge, sampling, *how)
 
-    groups = in_parts(answer, rows, settings.seed, task.policy.device, accelerator, samples, on_progress)
-    answers = [[numbers_of(each) for each in group.answers] for group in groups]
-    questions = [key_of(group.prompt.messages) for group in groups]
-    return evaluate_groups(questions, answers, [], settings, accelerator)
+def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable) -> Any:
+    """Samples all attempts at all rows; returns them as numbers, and this process's trees."""
+    from lib.rl.evaluation import evaluate
+
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
+    return evaluate(task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
 
 
 def merge(task: Any, out: Path, adapter: Path | None) -> str:

@@ -90,7 +90,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
 
 def prompt_lengths(task: Any) -> dict:
     """Measures the first prompts of all training rows, including those too long for the budget."""
-    lengths = [len(task.prompts.first(row)) for row in task.splits.train]
+    lengths = [len(task.prompt_ids(row)) for row in task.splits.train]
     limit = task.config.generation.max_prompt_length_attempt1
     return spread(lengths) | {"rows": len(lengths), "budget": limit, "too_long": sum(n > limit for n in lengths)}
 
@@ -209,11 +209,11 @@ def with_headroom(tokens: float) -> int:
 def memory(task: Any) -> list[str]:
     """Returns the lines of the estimate that --dry-run shows."""
     from lib.model.loading import load_skeleton
-    from lib.rl.preview import needs_of_tree
+    from lib.rl.preview import needs_of_run
 
     skeleton, _ = load_skeleton(task.config.model)
     lengths = [len(task.prompt_ids(row)) for row in task.train]
-    return needs_of_tree(skeleton, task.config, task.prompts, lengths, len(task.test)).lines()
+    return needs_of_run(skeleton, task.config, task.prompts, lengths, len(task.test)).lines()
 
 
 def texts_of(rollout: tuple, target_field: str) -> dict:

@@ -43,32 +43,32 @@ def main() -> int:
     from lib.play.ask import ask  # torch is imported once the config is valid
     from lib.play.gspo import GspoRun
     from lib.play.preview import preview_selfplay
-    from lib.rl.task import load_chat_task
+    from lib.rl.task import load_task
 
     if args.dry_run:
         preview_selfplay(config)
         return FINISHED
     check_keys(config)
     if args.ask:
-        ask(load_chat_task(config), args.ask, args.resume_adapter)
+        ask(load_task(config), args.ask, args.resume_adapter)
         return FINISHED
     run = GspoRun(
-        load_chat_task(config), adapter=args.resume_adapter, resume=args.resume,
+        load_task(config), adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
-    with run.open():
-        if run.progress.due:  # "pretrain" at first
-            run.evaluate(run.progress.due)
-            run.save()
+    with run.open() as session:
+        if session.progress.due:  # "pretrain" at first
+            session.evaluate(session.progress.due)
+            session.save()
         while run.unfinished():
             games = run.play()
             retries = run.assist(games)
             credit = run.credit(games, retries)
             run.update(games, credit)
             run.refresh(games)
-            if run.interrupted():
-                return run.leave()
-            run.when_due()
+            if session.interrupted():
+                return session.leave()
+            session.when_due()
         run.finish()
         run.show_results()
     return FINISHED

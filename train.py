@@ -47,18 +47,18 @@ def main() -> int:
         load_task(config), start_stage=args.start_stage, adapter=args.resume_adapter, resume=args.resume,
         allow_change=args.allow_config_change, profile=args.profile,
     )  # fmt: skip
-    with run.open():
-        if run.progress.due:  # "pretrain" at first
-            run.evaluate(run.progress.due)
-            run.save()
-        for stage in run.remaining():
-            while run.progress.step < stage.steps:
+    with run.open() as session:
+        if session.progress.due:  # "pretrain" at first
+            session.evaluate(session.progress.due)
+            session.save()
+        for stage in session.remaining():
+            while session.progress.step < stage.steps:
                 trees = run.sample(stage)
                 credit = run.credit(stage, trees)
                 run.update(stage, trees, credit)
-                if run.interrupted():
-                    return run.leave()
-                run.when_due(stage)
+                if session.interrupted():
+                    return session.leave()
+                session.when_due()
             run.finish(stage)
         run.show_results()
     return FINISHED

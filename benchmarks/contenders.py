@@ -265,16 +265,16 @@ def gspo(case: Case, folder: Path, meter: Meter) -> None:
     """Runs the loop of rl_train_gspo_selfplay.py."""
     from lib.core.registry import rewards
     from lib.play.gspo import GspoRun
-    from lib.rl.task import load_chat_task
+    from lib.rl.task import load_task
 
     rewards.register("parity")(parity)
-    made = load_chat_task(selfplay_config(case, folder))
+    made = load_task(selfplay_config(case, folder))
     of_given_lengths(case, made.policy)
     run = GspoRun(made)
     run.progress.due = None
     with run.open():
         meter.ready()
-        while not run.interrupted():
+        while not run.session.interrupted():
             meter.begin()
             played = run.play()
             sampled = seconds()
@@ -297,9 +297,9 @@ def ours(case: Case, folder: Path, meter: Meter) -> None:
     run = ScoreRun(made, start_stage=2)
     run.progress.due = None
     with run.open():
-        stage = next(run.remaining())
+        stage = next(run.session.remaining())
         meter.ready()
-        while not run.interrupted():
+        while not run.session.interrupted():
             meter.begin()
             trees = run.sample(stage)
             sampled = seconds()

@@ -33,9 +33,8 @@ from lib.model.loading import load_skeleton
 from lib.model.scratch import build
 from lib.rl import score  # noqa: F401  what a run imports, imported before the processes of the runs begin
 from lib.rl.estimate import GIB
-from lib.rl.preview import needs_of_tree
-from lib.rl.prompts import CorrectionPrompts
-from lib.rl.task import fitting, load_data
+from lib.rl.preview import needs_of_run
+from lib.rl.task import fitting, load_data, prompts_of
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"
@@ -118,9 +117,9 @@ def compare(folder: Path, name: str, dtype: str) -> None:
 def estimate(config: ScoreConfig) -> float:
     """Returns the estimated peak in bytes, as --dry-run has it."""
     skeleton, tokenizer = load_skeleton(config.model)
-    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
+    prompts = prompts_of(config, tokenizer)
     rows, held_out, *_ = fitting(load_data(config)[0], prompts, config)
-    return needs_of_tree(skeleton, config, prompts, [len(prompts.first(row)) for row in rows], len(held_out)).peak
+    return needs_of_run(skeleton, config, prompts, [len(prompts.prompt(row).ids) for row in rows], len(held_out)).peak
 
 
 def high_water() -> int:

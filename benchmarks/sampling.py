@@ -19,7 +19,7 @@ import torch
 import reward_function  # noqa: F401  registers rewards and extractors
 from lib.core.config import ScoreConfig, load, parser
 from lib.rewards.judge import prepare
-from lib.rl.task import ScoreTask, load_task
+from lib.rl.task import Task, load_task
 from lib.rl.tree import nodes, sample
 
 
@@ -42,7 +42,7 @@ def main() -> None:
         print(f"| {name} | {median(rates):.0f} | {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |")
 
 
-def sampled(task: ScoreTask, slab: bool, seed: int) -> tuple[int, float]:
+def sampled(task: Task[ScoreConfig], slab: bool, seed: int) -> tuple[int, float]:
     """Returns the tokens of one step's attempts, and the CPU seconds that they took."""
     config = task.config
     train = config.train

@@ -120,7 +120,7 @@ def ask_of(task) -> Ask:
     def ask(rows: list[dict]) -> Iterator[list[tuple[dict, bool]]]:
         for start in range(0, len(rows), size):
             batch = rows[start : start + size]
-            turns = {(i,): Turn(task.prompts.first(row), budget) for i, row in enumerate(batch)}
+            turns = {(i,): Turn(task.prompt_ids(row), budget) for i, row in enumerate(batch)}
             width = max(len(turn.ids) for turn in turns.values()) + budget
             decoding = native.Decoding(0.0, sampling.stop_ids, sampling.pad_id, rows=len(batch), columns=width)
             written = native.generate(task.policy, turns, decoding)

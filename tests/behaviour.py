@@ -135,9 +135,10 @@ def content(path: Path, folder: Path) -> Any:
     data = path.read_bytes()
     if path.suffix not in (".json", ".jsonl"):
         return data
+    text = data.decode().replace(str(folder.resolve()), "OUT")
     if path.name == "adapter_config.json":  # PEFT writes sets as lists, in any order
-        return {key: sorted(each) if isinstance(each, list) else each for key, each in json.loads(data).items()}
-    lines = data.decode().replace(str(folder.resolve()), "OUT").splitlines()
+        return {key: sorted(each) if isinstance(each, list) else each for key, each in json.loads(text).items()}
+    lines = text.splitlines()
     return [without_times(json.loads(line)) for line in (lines if path.suffix == ".jsonl" else ["".join(lines)])]
 
 

@@ -16,7 +16,7 @@ from test_resume import CONFIG, ROOT, flip, refused
 from test_resume import template as template
 
 from lib.core.config import parse, training_parser
-from lib.rl.trainer import score_of
+from lib.rl.session import score_of
 from lib.run.checkpoint import problems
 
 REWARD = """

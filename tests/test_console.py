@@ -56,9 +56,9 @@ def test_a_revision_beside_a_fresh_draw_is_told_where_it_was_measured(told):
 def test_what_is_well_formed_is_told_of_single_answers(told):
     step = {"step": 1, "steps": 9, "solved": 0.5, "equal_groups": 0.0, "length": 9.0, "truncated": 0.0,
             "grad_norm": 1.0, "tokens_per_second": 9.0, "well_formed": 0.87}  # fmt: skip
-    assert "  formed 0.87  " in told("single_step", step, 5)
+    assert "  formed 0.87  " in told("step", step, 5)
     row = {"when": "after_training", "step": 3, "n": 20, "prompts": 10, "temperature": 1.0, "acc": 0.5,
            "acc_ci95": [0.4, 0.6], "pass_at_k": [{"k": 1, "pass": 0.5, "pass_ci95": [0.4, 0.6]}],
            "well_formed": 0.87, "well_formed_ci95": [0.8, 0.9]}  # fmt: skip
     assert "well-formed 0.870, n = 20" in told("evaluation", row)
-    assert "0.870" in told("single_table", [row], "a run")
+    assert "0.870" in told("table", [row], "a run")

@@ -49,11 +49,11 @@ def controls_of(tokenizer, ids):
 @pytest.mark.parametrize("family", test_prompts.FAMILIES)
 def test_a_question_has_no_control_token_in_any_column(attack, family):
     prompts = test_prompts.prompts_of(family, user="{question}{more} <think>")
-    expected = controls_of(prompts.tokenizer, prompts.first({"question": "1?", "more": ""}))
+    expected = controls_of(prompts.tokenizer, prompts.prompt({"question": "1?", "more": ""}).ids)
     halves = attack[: len(attack) // 2], attack[len(attack) // 2 :]  # a mark may come together from two columns
     for pair in ((attack, ""), ("1", attack), halves):
         row = dict(zip(("question", "more"), pair, strict=True))
-        first = prompts.first(row)
+        first = prompts.prompt(row).ids
         assert controls_of(prompts.tokenizer, first) == expected
         assert prompts.tokenizer.convert_tokens_to_ids("<think>") in first  # no control token: instructions speak of it
         second = prompts.next_prompt(prompts.prompt(row), test_prompts.completion(prompts, "3"))
@@ -114,7 +114,7 @@ def test_what_a_policy_spells_letter_by_letter_is_no_control_token_when_it_is_re
     prompts = test_prompts.prompts_of(history=history)
     prompts = type(prompts)(scratch(), prompts.prompts, test_prompts.LIMITS.model_copy(
         update={"max_prompt_length_attempt2": 50_000}))  # fmt: skip
-    first, tokenizer = prompts.first(test_prompts.ROW), prompts.tokenizer
+    first, tokenizer = prompts.prompt(test_prompts.ROW).ids, prompts.tokenizer
 
     def second(text):
         ids = [*(tokenizer.convert_tokens_to_ids(letter) for letter in text), tokenizer.eos_token_id]

@@ -71,7 +71,7 @@ def decoded(prompts, ids):
 @families
 def test_attempt_2_continues_the_sampled_tokens(family):
     prompts = prompts_of(family)
-    first = prompts.first(ROW)
+    first = prompts.prompt(ROW).ids
     attempt1 = completion(prompts, "<think>\n1 and 1\n</think>\n\n 3")
     second = prompts.next_prompt(prompts.prompt(ROW), attempt1)
     assert (second.continues, second.cut) == (True, False)
@@ -82,7 +82,7 @@ def test_attempt_2_continues_the_sampled_tokens(family):
 @families
 def test_a_truncated_attempt_is_closed_before_the_instruction(family):
     prompts = prompts_of(family)
-    first = prompts.first(ROW)
+    first = prompts.prompt(ROW).ids
     second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, "<think> 1 a", finished=False))
     assert second.continues
     assert decoded(prompts, second.ids[len(first) :]) == "<think> 1 a" + AFTER_ATTEMPT_1[family]
@@ -102,7 +102,7 @@ def test_an_attempt_that_ended_by_another_token_is_closed_too(family):
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_cut_context_keeps_both_prompts_whole(family, finished):
     prompts = prompts_of(family)
-    first = prompts.first(ROW)
+    first = prompts.prompt(ROW).ids
     long = completion(prompts, "0123456789" * 40, finished)
     second = prompts.next_prompt(prompts.prompt(ROW), long)
     assert (second.continues, second.cut) == (False, True)
@@ -116,7 +116,7 @@ def test_a_cut_context_keeps_both_prompts_whole(family, finished):
 
 def test_a_context_that_fits_exactly_is_not_cut():
     prompts = prompts_of()
-    first = prompts.first(ROW)
+    first = prompts.prompt(ROW).ids
     room = 300 - len(first) - len(prompts.retry_ids)
     fits = completion(prompts, "1" * room, finished=False)
     assert prompts.next_prompt(prompts.prompt(ROW), fits).continues
@@ -141,7 +141,7 @@ REASONED = "<think>\n1 and 1\n</think>\n\n3"
 )
 def test_what_attempt_2_sees_of_attempt_1(family, history, text, expected):
     prompts = prompts_of(family, history=history)
-    first = prompts.first(ROW)
+    first = prompts.prompt(ROW).ids
     second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, text))
     assert (second.continues, second.cut) == (False, False)
     opening = " " if family == "mistral" else ""
@@ -154,20 +154,20 @@ def test_a_cut_text_keeps_the_instruction_as_well(history):
     second = prompts.next_prompt(prompts.prompt(ROW), completion(prompts, "0123456789" * 40))
     assert second.cut
     assert len(second.ids) == 300
-    assert decoded(prompts, second.ids).startswith(decoded(prompts, prompts.first(ROW)) + "0123")
+    assert decoded(prompts, second.ids).startswith(decoded(prompts, prompts.prompt(ROW).ids) + "0123")
     assert decoded(prompts, second.ids).endswith("789" + AFTER_ATTEMPT_1["chatml"])
 
 
 def test_the_template_gets_its_arguments():
     prompts = prompts_of(template_kwargs={"enable_thinking": False})
     ending = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
-    assert decoded(prompts, prompts.first(ROW)).endswith(ending)
+    assert decoded(prompts, prompts.prompt(ROW).ids).endswith(ending)
     assert decoded(prompts, prompts.retry_ids).endswith(ending)
 
 
 def test_a_system_prompt_stands_before_both():
     prompts = prompts_of(system="Be brief.")
-    assert decoded(prompts, prompts.first(ROW)).startswith(
+    assert decoded(prompts, prompts.prompt(ROW).ids).startswith(
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n"
     )
     assert "brief" not in decoded(prompts, prompts.retry_ids)
@@ -196,5 +196,5 @@ def test_columns_of_a_user_template():
     with pytest.raises(ConfigError, match="double a brace"):
         columns_of("{a")
     with pytest.raises(ConfigError, match="no column 'questio'; did you mean 'question'"):
-        prompts_of(user="{questio}").first(ROW)
-    assert "{1+1?}" in decoded(prompts_of(), prompts_of(user="{{{question}}}").first(ROW))
+        prompts_of(user="{questio}").prompt(ROW)
+    assert "{1+1?}" in decoded(prompts_of(), prompts_of(user="{{{question}}}").prompt(ROW).ids)

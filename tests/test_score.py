@@ -297,7 +297,7 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     assert "'<|assistant|>', '<|im_end|>' (2 rows, first line " in task.notes[-2]
     assert task.notes[-1].startswith("the tokenizer does not know '\xd7' (1 rows, first line 10 of 'rows.jsonl')")
     end = task.tokenizer.convert_tokens_to_ids("<|im_end|>")
-    assert all(task.prompts.first(row).count(end) == 1 for row in rows)
+    assert all(task.prompts.prompt(row).ids.count(end) == 1 for row in rows)
 
 
 def test_a_model_that_is_sampled_batch_by_batch_is_told(folder, monkeypatch):
@@ -417,7 +417,9 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         for tokens in (60, 10_000):
             run.progress.micro_batch_tokens = tokens
-            batches = list(run._batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__))
+            batches = list(
+                run.step.batches(credit.nodes, {getattr(rollouts[i], NAMES[a]) for a, i in logps}.__contains__)
+            )
             shared = [batch.inputs.branch is not None for batch in batches]
             assert all(shared) if pays and history == "full" else any(shared) == pays
             run.policy.zero_grad()
@@ -461,7 +463,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     for own, pays in product((credit, every), (True, False)):
         monkeypatch.setattr(Policy, "sharing_pays", lambda self, trunk, branches, pays=pays: pays)
         run.policy.zero_grad()
-        batches = run._batches(own.parts[0], own.is_learned)
+        batches = run.step.batches(own.parts[0], own.is_learned)
         scored = sum(int((batch.token == 0).sum()) for batch in batches)
         found.append((scored, accumulate(run, own)["loss"], gradients(run)))
     learned = sum(credit.learned)
@@ -937,7 +939,7 @@ def test_each_stage_has_its_own_schedule_and_a_fresh_optimizer(folder):
         )
         with run.open():
             counts = []
-            for stage in run.remaining():
+            for stage in run.session.remaining():
                 counts.append(len(run.step.optimizer.state))
                 trees = run.sample(stage)
                 assert run.update(stage, trees, run.credit(stage, trees))["learning_rate"] == 1e-2
@@ -949,7 +951,7 @@ def test_adamw_in_8_bits_takes_a_step(folder):
     run = make_run("optimizer.name=adamw_8bit")
     with run.open():
         before = weights(run)
-        for stage in run.remaining():
+        for stage in run.session.remaining():
             step(run, stage.number)
             run.progress.step = 0
         assert "8bit" in type(run.step.optimizer.optimizer).__name__

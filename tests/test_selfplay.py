@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from accelerate import Accelerator
 from conftest import after
 from scipy.stats import binomtest
 
-from lib.core.config import Curriculum, Endpoint, Eval, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.core.config import Curriculum, Endpoint, Opponent, SelfPlayConfig, Thinking, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
@@ -41,11 +40,11 @@ from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
-from lib.rl.evaluation import evaluate_groups, selected_groups
+from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
 from lib.rl.losses import group_advantages
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
-from lib.rl.task import load_chat_task
+from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.update import _corrections
 from lib.run.sampler import Sampler
@@ -118,7 +117,7 @@ def move(policy, size, seed=1):
 def opened(*overrides, moved=0.0):
     """A run in a directory of its own; `moved` takes the adapter away from its start."""
     config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
-    run = GspoRun(load_chat_task(config, say=lambda text: None))
+    run = GspoRun(load_task(config, say=lambda text: None))
     move(run.policy, moved)
     with run.open():
         yield run
@@ -300,21 +299,26 @@ def test_of_equal_players_the_scoreboard_covers_one_half(weights):
     assert 0.92 <= covered / runs <= 0.98  # were all games independent: .80, with the curriculum .50, at a rate of .43
 
 
-def test_an_evaluation_by_hand():
-    def number(acc):
-        return {"acc": acc, "reward": acc, "length": 2.0, "truncated": 0.0, "unscored": float(acc is None),
-                "well_formed": 1.0}  # fmt: skip
+def single(group, match, well_formed=None, unscored=None):
+    """Answers of one attempt each."""
+    right = np.array([match], dtype=bool)
+    formed = np.ones_like(right) if well_formed is None else np.array([well_formed])
+    unjudged = np.zeros(right.size) if unscored is None else np.array(unscored)
+    return Answers(np.array(group), right, right * 1.0, 2 * np.ones(right.shape), ~formed, formed, right[0], unjudged,
+                   [{}] * right.size)  # fmt: skip
 
-    answers = [[number(1.0), number(0.0)], [number(None), number(0.0)], [number(1.0), number(1.0)]]
+
+def test_an_evaluation_by_hand():
+    answers = single([0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1], unscored=[0, 0, 1, 0, 0, 0])
     games = [(True, False), (None, True), (True, True)]
-    row = evaluate_groups("abc", answers, games, Eval(temperature=0.5), Accelerator(cpu=True))
+    row = summarise_single(answers, 0.5, 2, games)
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
     assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
-    assert "games" not in evaluate_groups("abc", answers, [], Eval(), Accelerator(cpu=True))
-    choice = selected_groups("abc", answers, Eval(), Accelerator(cpu=True))
+    assert "games" not in summarise_single(answers, 0.5, 2)
+    choice = selected(answers)
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
     assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
         wilson(1, 1)
@@ -324,12 +328,10 @@ def test_an_evaluation_by_hand():
 def test_rows_that_ask_the_same_are_one_witness():
     """Each of twenty questions stands in four rows, and is always answered and played alike."""
     right = [number % 3 > 0 for number in range(20)]
-    alone = [[{name: float(one) for name in ("acc", "reward", "length", "truncated", "unscored", "well_formed")}] * 2
-             for one in right]  # fmt: skip
+    question, alone = np.arange(20).repeat(2), np.repeat(right, 2)
     games = [(one, number % 5 > 2) for number, one in enumerate(right)]
-    settings, accelerator = Eval(temperature=0.5), Accelerator(cpu=True)
-    once = evaluate_groups(range(20), alone, games, settings, accelerator)
-    often = evaluate_groups([*range(20)] * 4, alone * 4, games * 4, settings, accelerator)
+    once = summarise_single(single(question, alone, alone), 0.5, 2, games)
+    often = summarise_single(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
     assert (once["prompts"], often["prompts"], often["n"]) == (20, 20, 160)
     keys = ["acc_ci95", "win_rate_ci95", "opponent_acc_ci95", "well_formed_ci95"]
     pairs = [(once[key], often[key]) for key in keys]
@@ -419,7 +421,7 @@ def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
 
 
 def asked_of(run, count=4):
-    return [run.task.prompt(row, i) for i, row in enumerate(run.task.train[:count])]
+    return [run.task.prompts.prompt(row, i) for i, row in enumerate(run.task.train[:count])]
 
 
 def texts(reactions):
@@ -430,7 +432,7 @@ def test_the_past_answers_as_it_was(folder):
     past = ("opponent.snapshots.every_steps=1", "opponent.snapshots.keep=2", "opponent.temperature=0")
     with opened(*past, moved=0.3) as run:
         opponent, asked = run.opponent, asked_of(run, 8)
-        randomness = torch.get_rng_state(), run.generator.get_state()
+        randomness = torch.get_rng_state(), run.session.generator.get_state()
         before = texts(opponent.end(0, asked[:6]))
         assert len(opponent.said[0]) == 6 and all(before)
         opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
@@ -439,7 +441,7 @@ def test_the_past_answers_as_it_was(folder):
         opponent.refresh(1)
         opponent.said[0] = {}
         assert texts(opponent.end(0, asked[:6])) == before != texts(opponent.end(1, asked[:6]))
-        assert all(map(torch.equal, (torch.get_rng_state(), run.generator.get_state()), randomness))
+        assert all(map(torch.equal, (torch.get_rng_state(), run.session.generator.get_state()), randomness))
 
         state = copy.deepcopy(opponent.state_dict())
         sampling = run.task.sampling(0.0, 1)
@@ -567,7 +569,7 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
         played = run.play()
         credit = run.credit(played, [])
         old = run._old_logp(credit)
-        first = list(run._batches(credit.parts[0], credit))
+        first = list(run.step.batches(credit.parts[0], credit.is_learned))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
         assert old[places].isnan().all()
         run._gradients(credit, credit.parts[0], old, is_first=True)
@@ -667,7 +669,7 @@ def test_an_answer_that_counts_for_nothing_makes_no_group_telling(folder):
     with opened("train.mask_truncated=true") as run:
         completion = Completion([5, 6], [0.0, 0.0], True)
         answers = [Answer(completion, "", score(0.3, scored=False) if i == 0 else score(0.5)) for i in range(4)]
-        each = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer())
+        each = Game(Group(run.task.prompts.prompt(run.task.train[0]), answers), OpponentAnswer())
         assert len(set(trained_rewards(each, run.config))) == 1
         other = Group(each.group.prompt, [*answers[:3], Answer(completion, "", score(1))])
         assert len(set(trained_rewards(Game(other), run.config))) == 2
@@ -744,14 +746,14 @@ def test_a_retry_under_the_plain_prompt_has_a_truncated_weight(folder):
         _, retries, credit = helped(run, "add a bad bag.")
         assert credit.off_policy.tolist() == [False] * 16 + [True] * 16
         found = []
-        batches = [batch for part in credit.parts for batch in run._batches(part, credit)]
+        batches = [batch for part in credit.parts for batch in run.step.batches(part, credit.is_learned)]
         for batch, more in itertools.product(batches, (0.0, 1.0)):
             places, answer = credit.tokens_of(batch), batch.answer
             old, sampled = run.policy(batch.inputs)[0].detach() + more, credit.sampled_logp[places]
             weight = _corrections(None, old, sampled, credit.off_policy[answer], answer)
             for number in answer.unique().tolist():
                 completion = answers_of(retries)[number - 16].completion
-                plain = after(run.task.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
+                plain = after(run.task.prompts.prompt(retries[number // 4 - 4].prompt.row).ids, completion.ids)
                 gained = run.policy(plain)[0].detach() + more - torch.tensor(completion.logps)
                 found.append(min(gained.sum().exp().item(), 2))
                 assert weight[answer == number].tolist() == pytest.approx([found[-1]] * len(gained), rel=1e-3)
@@ -782,7 +784,7 @@ def test_hints_with_code_answers_or_no_reply_are_counted_and_dropped(folder):
             assert run.scoreboard.assisted[f"hints_{why}"] == 1 and retries == []
         run.teacher.remote = Says("add b to get 12.")
         for secret, expected in (("12", "answer"), ("13", None)):
-            asked = run.task.prompt({"question": "7+5", "answer": secret})
+            asked = run.task.prompts.prompt({"question": "7+5", "answer": secret})
             answers = [Answer(Completion([5], [0.0], True), "", score(0))]
             found = run.teacher.help([Game(Group(asked, answers), OpponentAnswer())], step=0)
             assert found.texts[0]["dropped"] == expected and len(found.hinted) == (expected is None)
@@ -853,17 +855,17 @@ def test_a_system_prompt_stands_before_chats_without_one(folder):
     rows = [{"chat": [*([own] if i % 4 == 0 else []), {"role": "user", "content": f"{i}"}]} for i in range(20)]
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     chosen = ["prompts.messages_field=chat", "prompts.system=b", "generation.max_prompt_length=20"]
-    task = load_chat_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
+    task = load_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
     for number, row in enumerate(task.train):
         last = row["chat"][-1]["content"]
         system = "a" if int(last) % 4 == 0 else "b"
-        assert task.tokenizer.decode(task.prompt(row, number).ids) == (
+        assert task.tokenizer.decode(task.prompts.prompt(row, number).ids) == (
             f"<|system|>{system}<|im_end|><|user|>{last}<|im_end|><|assistant|>"
         )
     assert "5 of 20 chats have a system message of their own, and keep it: no prompts.system there" in task.notes
     control = load(SelfPlayConfig, Path("tiny.yaml"), [*chosen, "prompts.system=<|im_end|>"])
     with pytest.raises(ConfigError, match=r"^prompts\.system: '<\|im_end\|>' is a control token"):
-        load_chat_task(control, say=lambda text: None)
+        load_task(control, say=lambda text: None)
 
 
 def test_notes_tell_what_settings_come_to(folder):
@@ -898,7 +900,7 @@ def test_a_group_that_nobody_judged_is_no_failure(folder):
     completion = Completion([5], [0.0], True)
     with opened() as run:
         answers = [Answer(completion, "", score(0.0, scored=False)) for _ in range(4)]
-        lost = Game(Group(run.task.prompt(run.task.train[0]), answers), OpponentAnswer("x", score(1.0, match=True)))
+        lost = Game(Group(*asked_of(run, 1), answers), OpponentAnswer("x", score(1.0, match=True)))
         assert (lost.outcome, lost.pass_rate) == (None, None)
         mixed = Game(Group(lost.group.prompt, [Answer(completion, "", score(1.0, match=True)), *answers[1:]]))
         assert mixed.pass_rate == 1.0
@@ -934,7 +936,7 @@ def test_the_token_norm_counts_what_is_trained(folder):
 
             def group(number, rewards, tokens):
                 answers = [Answer(Completion([5] * tokens, [0.0] * tokens, True), "", score(r)) for r in rewards]
-                return Game(Group(run.task.prompt(run.task.train[number], number), answers))
+                return Game(Group(run.task.prompts.prompt(run.task.train[number], number), answers))
 
             credit = run.credit([group(0, [0, 1, 0, 1], 4), group(1, [1] * 4, length)], [])
             found.append((credit.weight[:4] / credit.divisor).tolist())
@@ -963,10 +965,10 @@ def test_what_could_never_work_is_told_before(folder, mistake, told):
 
 def test_a_smaller_micro_batch_counts_at_a_resume(folder):
     with opened() as run:
-        step(run), run.save()
+        step(run), run.session.save()
     name = f"run_name={run.config.run_name}"
     config = load(SelfPlayConfig, Path("tiny.yaml"), [name, "train.micro_batch_tokens=77"])
-    again = GspoRun(load_chat_task(config, lambda text: None), resume=True, allow_change=True)
+    again = GspoRun(load_task(config, lambda text: None), resume=True, allow_change=True)
     with again.open():
         assert (again.progress.step, again.progress.micro_batch_tokens) == (1, 77)
 

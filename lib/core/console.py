@@ -160,8 +160,10 @@ class Screen:
         self._console.print(Text(f"{word} at {where}: {alarm.text}", style=loud if alarm.begins else "cyan"))
 
     def step(self, row: dict, left: float | None) -> None:
-        """Prints the line of one optimizer step; `left` is the estimate of the run's remaining seconds."""
+        """Prints the line of one step, of several attempts or of single answers; `left`: estimated seconds."""
         attempts = attempts_of(row, "length")  # which a row has even if nothing was judged
+        if not attempts:
+            return self._single_step(row, left)
 
         def each(key: str, digits: int) -> list[str]:
             return [_cell(row.get(f"{key}_attempt{number}"), digits=digits) for number in attempts]
@@ -185,8 +187,7 @@ class Screen:
             )
         )  # fmt: skip
 
-    def single_step(self, row: dict, left: float | None) -> None:
-        """Prints the line of one step of self-play."""
+    def _single_step(self, row: dict, left: float | None) -> None:
         against = f"  won {row['wins']:.2f} lost {row['losses']:.2f}" if "wins" in row else ""
         clipped = 100 * (row.get("clipped_low", 0.0) + row.get("clipped_high", 0.0))
         self._console.print(
@@ -202,10 +203,8 @@ class Screen:
             )
         )
 
-    def single_table(self, rows: list[dict], title: str) -> None:
-        """Prints pass@1, pass@k and the games, each with its 95 % interval below; one row per evaluation."""
-        if not rows:
-            return
+    def _single_table(self, rows: list[dict], title: str) -> None:
+        """Prints pass@1, pass@k and the games, each with its 95 % interval below."""
         largest = max(row["pass_at_k"][-1]["k"] for row in rows)
         columns = ["pass@1", *([f"pass@{largest}"] if largest > 1 else []), "well-formed", "games won", "opponent"]
         table = _table(title, columns)
@@ -239,8 +238,10 @@ class Screen:
         self._console.print(Text(f"eval {row['when']}: {text}, n = {row['n']}, {answered(row)}", style="bold cyan"))
 
     def table(self, rows: list[dict], title: str) -> None:
-        """Prints all attempts, delta, i->c and c->i, each above its 95 % interval, and the well-formed shares."""
+        """Prints a row per evaluation: accuracies and what they come to, each above its 95 % interval."""
         attempts = attempts_of(rows[-1]) if rows else [1, 2]
+        if not attempts:
+            return self._single_table(rows, title)
         changes = {"delta": "delta", "i_to_c": "i->c", "c_to_i": "c->i"}
         if len(attempts) > 2:  # more columns would not fit a terminal; evaluate.py and the files have them
             changes = {"delta": "delta"}

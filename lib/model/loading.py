@@ -58,7 +58,7 @@ def start_backend(config: Model) -> str:
     return backend
 
 
-def load_base(config: Model, backend: str) -> tuple[nn.Module, object]:
+def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
     """Loads the frozen base model and its tokenizer. Raises ConfigError with the reason if it cannot be loaded."""
     loader = _load_unsloth if backend == "unsloth" else _load_plain
     _check_folders(config)
@@ -86,7 +86,7 @@ def _without_dropout(model: nn.Module) -> None:
                     setattr(holder, name, 0.0)
 
 
-def load_skeleton(config: Model) -> tuple[nn.Module, object]:
+def load_skeleton(config: Model) -> tuple[nn.Module, Any]:
     """Loads the architecture, without weights (on the meta device), and the tokenizer, for estimates.
 
     Raises ConfigError as `load_base` does.
@@ -212,7 +212,7 @@ def _template_text(template: str) -> str:
     return path.read_text(encoding="utf-8") if is_file else template
 
 
-def _load_plain(config: Model) -> tuple[nn.Module, object]:
+def _load_plain(config: Model) -> tuple[nn.Module, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
     shared = {"revision": config.revision or "main", "trust_remote_code": config.trust_remote_code}
@@ -229,7 +229,7 @@ def _load_plain(config: Model) -> tuple[nn.Module, object]:
     return model, tokenizer
 
 
-def _load_unsloth(config: Model) -> tuple[nn.Module, object]:
+def _load_unsloth(config: Model) -> tuple[nn.Module, Any]:
     from unsloth import FastLanguageModel
 
     return FastLanguageModel.from_pretrained(

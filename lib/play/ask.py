@@ -7,12 +7,13 @@ from pathlib import Path
 
 import torch
 
+from lib.core.config import SelfPlayConfig
 from lib.core.console import Screen
 from lib.generators.remote import remote_of, spent
 from lib.play.opponents import Game, ServerOpponent, SnapshotOpponent, describe, play
 from lib.play.teacher import Help, Teacher
 from lib.rewards.judge import Verdict
-from lib.rl.task import ChatTask
+from lib.rl.task import Task
 from lib.rl.tree import Group, Sampling, sample
 from lib.run.adapter_files import load_adapter
 from lib.run.sampler import Sampler
@@ -21,7 +22,7 @@ from lib.sandbox.worker import shown
 STEP = 0  # the step whose rows and seeds are used
 
 
-def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
+def ask(task: Task[SelfPlayConfig], count: int, adapter: Path | None = None) -> None:
     """Shows the first rows that a run would draw, each with its prompt, answers, hints, retries and their verdicts.
 
     The teacher is asked about every row and in every mode of the config, even where a run would not ask it, to show
@@ -53,7 +54,7 @@ def ask(task: ChatTask, count: int, adapter: Path | None = None) -> None:
 class _Rehearsal:
     """Policy, opponent and teacher of a config, and their answers to some rows."""
 
-    def __init__(self, task: ChatTask, folder: Path, stack: contextlib.ExitStack, screen: Screen):
+    def __init__(self, task: Task[SelfPlayConfig], folder: Path, stack: contextlib.ExitStack, screen: Screen):
         self.task, self.config, self.folder, self.screen = task, task.config, folder, screen
         config = task.config
         self.generator = torch.Generator(task.policy.device)
@@ -71,7 +72,7 @@ class _Rehearsal:
         if "opponent" in remotes:
             self.opponent = ServerOpponent(config, remotes["opponent"], task.judge)
         elif config.opponent:
-            sampling = task.sampling(config.opponent.temperature, 1, config.opponent.max_new_tokens)
+            sampling = task.sampling(config.opponent.temperature, 1, max_new_tokens=config.opponent.max_new_tokens)
             self.opponent = SnapshotOpponent(config, task.policy, task.prompts, sampling, task.judge)
         self.teacher = Teacher(config, remotes["teacher"], task.judge, task.prompts) if "teacher" in remotes else None
         if config.opponent:
@@ -79,7 +80,7 @@ class _Rehearsal:
 
     def played(self, numbers: list[int]) -> list[Game]:
         """Samples a group of the policy's answers to each row, and one answer of the opponent."""
-        task, prompts = self.task, [self.task.prompt(self.task.train[number], number) for number in numbers]
+        task, prompts = self.task, [self.task.prompts.prompt(self.task.train[number], number) for number in numbers]
         sampling = self._sampling(self.config.train.group_size)
         return play(task.policy, task.prompts, prompts, task.judge, sampling, self.generator, self.opponent, STEP)
 

@@ -7,14 +7,13 @@ lib/play/opponents.py.
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
 
 from lib.core.clock import phase
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
-from lib.core.console import with_best
 from lib.generators.remote import Remote, remote_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
@@ -32,23 +31,21 @@ from lib.play.opponents import (
 from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
-from lib.rl.batching import MicroBatch, batches_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
-from lib.rl.evaluation import evaluate_groups, in_parts, selected_groups
+from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import overlong_penalty
-from lib.rl.plan import Work, stage_of, work_of_selfplay
+from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Prompt
+from lib.rl.session import Session
 from lib.rl.step import learning_rate
-from lib.rl.task import ChatTask
-from lib.rl.trainer import Trainer
+from lib.rl.task import Task
 from lib.rl.tree import Group, Node, Sampling, nodes, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
-from lib.run.adapter_files import load_adapter
-from lib.run.distributed import anywhere, collect, make_accelerator
-from lib.run.runlog import STREAMS, read_jsonl
-from lib.run.sampler import Sampler
+from lib.run.distributed import anywhere, collect
+from lib.run.runlog import STREAMS
+from lib.run.sampler import Sampler, draw
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard
@@ -70,30 +67,19 @@ def trained_rewards(game: Game, config: SelfPlayConfig) -> list[float]:
     return [reward for reward, answer in rewards if is_whole(answer, config.train.mask_truncated)]
 
 
-class GspoRun(Trainer):
+class GspoRun:
     """A run of self-play: the state, and one method per step of the algorithm."""
 
-    task: ChatTask
-    config: SelfPlayConfig
-    per_answer = 1
-
-    def __init__(
-        self,
-        task: ChatTask,
-        *,
-        adapter: Path | None = None,
-        resume: bool | Path = False,
-        allow_change: bool = False,
-        profile: int = 0,
-    ):
-        config = task.config
-        if adapter:
-            load_adapter(task.policy.model, adapter)
-        accelerator = make_accelerator()
-        super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
-        self.stages = [stage_of(config, len(task.train))]
-        self.steps = self.stages[0].steps
-        self.recipe = recipe_of(config)
+    def __init__(self, task: Task[SelfPlayConfig], **options: Any):
+        """Starts a run; `options` are those of a session, such as `resume`."""
+        self.task, self.config, self.policy = task, task.config, task.policy
+        config, train = task.config, task.config.train
+        stage = stage_of(config, len(task.train))
+        self.session = session = Session(task, [stage], self.measure, **options)
+        self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
+        self.steps, self.recipe = stage.steps, recipe_of(config)
+        reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
+        self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         size, opponent = len(task.train), config.opponent
         self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
@@ -101,25 +87,22 @@ class GspoRun(Trainer):
             self.sampler = CurriculumSampler(size, config.seed, opponent.curriculum)
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
-            sampling = task.sampling(opponent.temperature, 1, opponent.max_new_tokens)
+            sampling = task.sampling(opponent.temperature, 1, max_new_tokens=opponent.max_new_tokens)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
-        self.progress.micro_batch_tokens = config.train.micro_batch_tokens
-        if adapter:
-            self.progress.due = "adapter"
-        for note in [*task.notes, *notes_on(config)]:
-            self.screen.say(note)
+        for note in notes_on(config):
+            session.screen.say(note)
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[None]:
+    def open(self) -> Iterator[Session]:
         """Opens the run directory, with signal handlers, and the servers, until the context ends."""
         config = self.config
         moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.sampler}
         if isinstance(self.opponent, SnapshotOpponent):
             moving["opponent"] = self.opponent
         with contextlib.ExitStack() as stack:
-            fingerprint, keep = self.task.splits.fingerprint, config.train.keep_checkpoints
-            stack.enter_context(self.opened(fingerprint, keep, FILES, **moving))
+            work = partial(work_of_selfplay, config, rows=len(self.task.train))
+            session = stack.enter_context(self.session.open(work, FILES, **moving))
             if config.opponent and config.opponent.endpoint:
                 remote = stack.enter_context(self._remote("opponent", config.opponent))
                 self.opponent = ServerOpponent(config, remote, self.task.judge)
@@ -127,15 +110,8 @@ class GspoRun(Trainer):
                 remote = stack.enter_context(self._remote("teacher", config.teacher))
                 self.teacher = Teacher(config, remote, self.task.judge, self.task.prompts)
             if config.opponent:
-                self.screen.say(describe(config.opponent))
-            yield
-
-    @property
-    def objective(self) -> Objective:
-        """Returns what is minimised."""
-        train = self.config.train
-        reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
-        return Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
+                session.screen.say(describe(config.opponent))
+            yield session
 
     def unfinished(self) -> bool:
         """Tells whether there are steps left."""
@@ -147,17 +123,17 @@ class GspoRun(Trainer):
         With `resample_rounds`, further prompts are drawn for those whose answers all earn the same.
         """
         train = self.config.train
-        self.clock.start()
+        self.session.clock.start()
         sampling = self.task.sampling(self.config.generation.temperature, train.group_size)
 
         def play(drawn: list[int]) -> list[Game]:
-            prompts = [self.task.prompt(self.task.train[i], i) for i in drawn]
-            return self._games(prompts, sampling, self.generator, self.progress.step, self.opponent)
+            prompts = [self.task.prompts.prompt(self.task.train[i], i) for i in drawn]
+            return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
 
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
-        games = self.draw(train.batch_size, play, tell)
+        games = draw(self.sampler.take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
         self._book(games)
         return games
 
@@ -171,12 +147,13 @@ class GspoRun(Trainer):
         settings, generation = self.config.teacher.hint, self.config.generation
         found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
         sampling = self.task.sampling(generation.temperature, settings.retries or self.config.train.group_size)
-        retries = sample(self.policy, self.task.prompts, found.hinted, self.task.judge, sampling, self.generator)
+        task, generator = self.task, self.session.generator
+        retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
             self.scoreboard.assist(counts)
         for row in collect(found.rows, self.accelerator):
-            self.log.write("sft", row)
+            self.session.log.write("sft", row)
         self._log_texts("train", found.texts + [text for group in retries for text in texts_of(group)])
         self._log_failures([("teacher", *failure) for failure in found.failures])
         return [] if settings.train == "collect" else retries
@@ -184,20 +161,18 @@ class GspoRun(Trainer):
     def credit(self, games: list[Game], retries: list[Group]) -> Credit:
         """Computes advantages within groups, and selects the answers to train in each optimizer step."""
         config, train = self.config, self.config.train
-        groups = [game.group for game in games] + retries
+        found = nodes([*(game.group for game in games), *retries])
         rewards = [reward for game in [*games, *map(Game, retries)] for reward in rewards_of(game, config)]
-        counts = [is_whole(answer, train.mask_truncated) for group in groups for answer in group.answers]
+        counts = [is_whole(answer, train.mask_truncated) for node in found for answer in node.group.answers]
         in_reward = train.kl == "k1_in_reward"
-        penalties = None
-        if in_reward and train.beta:
-            tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-            penalties = kl_in_reward(self.policy, groups, (train.beta,), tokens, pad)
-        sets = compared(nodes(groups)).get(1, [])
+        has_penalties = in_reward and train.beta > 0
+        penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
+        sets = compared(found).get(1, [])
         advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
         return credit_of(
-            groups, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
-            length_norm=self.recipe.length_norm, budgets=(config.generation.most_tokens,),
-            accelerator=self.accelerator, generator=self.generator, minibatches=train.minibatches,
+            found, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
+            length_norm=self.recipe.length_norm, budgets=config.budgets,
+            accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
             others_drawn=train.resample_rounds > 0,
         )  # fmt: skip
 
@@ -216,25 +191,20 @@ class GspoRun(Trainer):
             pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
         numbers = updates_in_one(updates)
-        self.progress.step += 1
-        self.note_evaluation(self.steps)
+        self.session.count_step()
         row = self._metrics(games, credit) | numbers
-        row |= self.time_of_step(row["prompts"] * train.group_size, row["tokens"])
-        self.log_step(row, lambda: self._distributions(games, credit))
         self._write_scoreboard()
-        self.screen.single_step(row, self.seconds_left())
-        self.heed(self.watch.step(row))
-        return row
+        return self.session.log_step(row, row["prompts"] * train.group_size, lambda: self._distributions(games, credit))
 
     def _gradients(self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool) -> dict:
         """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         numbers = Numbers()
-        for batch in self._batches(part, credit):
+        for batch in self.step.batches(part, credit.is_learned):
             places = credit.tokens_of(batch)
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
+            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
                 known = None if is_first else old_logp[places]
-                loss, own, logp = loss_of(self.policy, batch, credit, self.objective, known, self.wrapped)
+                loss, own, logp = loss_of(self.policy, batch, credit, self.objective, known, self.session.wrapped)
                 self.accelerator.backward(loss / credit.divisor)
             if is_first:
                 old_logp[places] = logp
@@ -251,24 +221,20 @@ class GspoRun(Trainer):
         first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
         for number, part in enumerate(credit.parts):
             if number != first:
-                for batch in self._batches(part, credit):
+                for batch in self.step.batches(part, credit.is_learned):
                     with phase("reference"):
                         old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return old
 
-    def _batches(self, part: list[Node], credit: Credit) -> Iterator[MicroBatch]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return batches_of(part, credit.is_learned, self.policy, tokens, pad)
-
     def refresh(self, games: list[Game]) -> None:
-        """Updates the curriculum with the outcomes, adds a snapshot to the opponent's pool if due, and calls `act`."""
+        """Updates the curriculum with the outcomes, and the opponent's pool of snapshots if due; acts on alarms."""
         if isinstance(self.sampler, CurriculumSampler):
             outcomes = [(game.group.prompt.number, game.pass_rate, game.opponent.is_right) for game in games]
             for outcome in collect(outcomes, self.accelerator):
                 self.sampler.note(*outcome)
         if self.opponent:
             self.opponent.refresh(self.progress.step)
-        self.act()  # now that all of the step has been done
+        self.session.act()  # now that all of the step has been done
 
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
@@ -278,69 +244,45 @@ class GspoRun(Trainer):
         samples = settings.samples_per_prompt
         sampling = self.task.sampling(settings.temperature, samples)
 
-        def play(
-            rows: list[tuple[int, dict]], generator: torch.Generator, on_written: Callable[[], None]
-        ) -> list[Game]:
-            prompts = [self.task.prompt(row, number) for number, row in rows]
+        def play(rows: list[dict], generator: torch.Generator, on_written: Callable[[], None]) -> list[Game]:
+            prompts = [self.task.prompts.prompt(row) for row in rows]
             return self._games(prompts, sampling, generator, EVALUATION, opponent, on_written)
 
-        device = self.policy.device
-        games = in_parts(play, list(enumerate(rows)), settings.seed, device, self.accelerator, samples, on_progress)
+        games = in_parts(play, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
-        answers = [[numbers_of(answer) for answer in game.group.answers] for game in games]
-        questions = [key_of(game.group.prompt.messages) for game in games]
-        if part:
-            return selected_groups(questions, answers, settings, self.accelerator)
-        results = [game.result for game in games if opponent]
-        return evaluate_groups(questions, answers, results, settings, self.accelerator)
-
-    def when_due(self) -> None:
-        """Evaluates and saves where due during training; its end has its own evaluation and checkpoint."""
-        step = self.progress.step
-        if step == self.steps:
-            return
-        if self.progress.due:
-            self.evaluate(self.progress.due)
-        self.save_if_due()
+        answers = answers_of([game.group for game in games], self.accelerator)
+        results = collect([game.result for game in games if opponent], self.accelerator)
+        return selected(answers) if part else summarise_single(answers, settings.temperature, samples, results)
 
     def finish(self) -> None:
         """Ends the run: evaluates, saves the adapter in `stage1/`, and the last checkpoint."""
         if self.progress.stage > 1:
-            self.screen.say("this run is finished: nothing is left to do")
+            self.session.screen.say("this run is finished: nothing is left to do")
             if self.progress.step < self.steps:
-                self.screen.warn("a finished run is not made longer: start another one with --resume-adapter")
+                self.session.screen.warn("a finished run is not made longer: start another one with --resume-adapter")
             return
-        row = self.evaluate("after_training")
-        self.save_adapter(1, self.task.tokenizer)
-        self.end_stage(row)
-
-    def work(self) -> Iterator[Work]:
-        """Yields the completions that are left to sample."""
-        return work_of_selfplay(self.config, self.ahead(), self.held, len(self.task.train))
+        self.session.finish("after_training")
 
     def show_results(self) -> None:
         """Prints evaluations, alarms and restores, the scoreboard, and the costs of opponent and teacher."""
         self._write_scoreboard()
         if not self.accelerator.is_main_process:
             return
-        config, opponent, teacher = self.config, self.config.opponent, self.config.teacher
-        rows, _ = read_jsonl(config.run_dir / "evaluations.jsonl")
-        self.screen.single_table(with_best(rows, self.checkpoints.best_of), f"{config.run_name}, held-out answers")
-        self.show_alarms()
-        self.say_restores()
+        self.session.show_results()
+        config, say = self.config, self.session.screen.say
         for line in self.scoreboard.lines() if self.opponent or self.teacher else ():
-            self.screen.say(line)
-        for section, settings in (("opponent", opponent), ("teacher", teacher)):
+            say(line)
+        for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
             if settings and settings.endpoint:
                 files = config.run_dir.glob(f"{section}_replies*.jsonl")
-                self.screen.say(f"{section}: {spent(files, settings.endpoint)}")
+                say(f"{section}: {spent(files, settings.endpoint)}")
 
     # -- asking and answering
 
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
         rank = self.accelerator.process_index
         kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
-        return remote_of(section, settings, kept, self.screen.warn)
+        return remote_of(section, settings, kept, self.session.screen.warn)
 
     def _games(
         self, prompts: list[Prompt], sampling: Sampling, generator: torch.Generator, step: int,
@@ -364,7 +306,7 @@ class GspoRun(Trainer):
         rows = [(game.outcome, game.group.prompt.row) for game in known if game.outcome]
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
-                self.log.write(f"frontier/{outcome}", row)
+                self.session.log.write(f"frontier/{outcome}", row)
         self._log_texts("train", self._texts(games, self.opponent))
         self._log_unsolved([game.group for game in games if game.outcome])
 
@@ -374,7 +316,7 @@ class GspoRun(Trainer):
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:
         where = {"when": when, "stage": 1, "step": self.progress.step + (when == "train"), **how}
-        self.keep_texts([where | row for row in texts])
+        self.session.keep_texts([where | row for row in texts])
 
     def _log_unsolved(self, groups: list[Group]) -> None:
         """Logs the reward's explanation for the first answer to each prompt that the policy did not solve."""
@@ -382,12 +324,12 @@ class GspoRun(Trainer):
         told = zip(groups, self.task.judge.explain(texts, rows), strict=True)
         failures = [{"prompt": group.prompt.question, "failed": each} for group, each in told if each]
         for row in collect(failures, self.accelerator):
-            self.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})
+            self.session.log.write("failures", {"step": self.progress.step + 1, "why": "solved by nobody", **row})
 
     def _log_failures(self, failures: list[tuple[str, str, Prompt]]) -> None:
         rows = [{"why": f"{who}: {error}", "prompt": prompt.question} for who, error, prompt in failures]
         for row in collect(rows, self.accelerator):
-            self.log.write("failures", {"step": self.progress.step + 1, **row})
+            self.session.log.write("failures", {"step": self.progress.step + 1, **row})
 
     def _distributions(self, games: list[Game], credit: Credit) -> dict[str, list[float]]:
         """Returns lists of values by answer, for histograms."""

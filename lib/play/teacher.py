@@ -119,7 +119,7 @@ class Teacher:
         if not dropped:
             values = {**prompt.row, "question": prompt.question, "hint": cleaned.text}
             messages = with_last_said(prompt.messages, filled(self.config.prompts.hinted, values, "prompts.hinted"))
-            hinted = self.prompts.prompt(prompt.row, messages, prompt.number)
+            hinted = self.prompts.prompt_of(prompt.row, messages, prompt.number)
             if len(hinted.ids) + self.config.generation.most_tokens > self.config.model.max_seq_length:
                 dropped = "too_long"
             else:

@@ -14,7 +14,7 @@ watch         what a colleague would notice in a run's numbers: alarms, and whic
 plan          what a run has before it: steps, evaluations, completions, tokens at most
 task          a config made real: data, judge, tokenizer, prompts, policy
 step          the state of a run, and its optimizer steps: within memory, checked before they are applied
-trainer       what every RL script does around its algorithm
+session       what every RL run does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
 estimate      the memory that a run will need
 preview       what a run would do, without training

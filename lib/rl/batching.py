@@ -6,7 +6,7 @@ from itertools import accumulate, chain
 
 import torch
 
-from lib.model.policy import Inputs, Policy
+from lib.model.policy import Inputs
 from lib.rl.tree import Node
 
 
@@ -100,13 +100,6 @@ class MicroBatch:
     inputs: Inputs
     answer: torch.Tensor  # (N,) the number of its answer
     token: torch.Tensor  # (N,) its number within the answer
-
-
-def batches_of(
-    nodes: list[Node], is_learned: Callable[[int], bool], policy: Policy, tokens: int, pad_id: int
-) -> Iterator[MicroBatch]:
-    """Yields the micro-batches of those answers that have a gradient, of at most `tokens` each."""
-    return micro_batches(sequences(nodes, is_learned, policy.sharing_pays), tokens, pad_id, policy.device)
 
 
 def micro_batches(items: list[PackedSequence], tokens: int, pad_id: int, device: torch.device) -> Iterator[MicroBatch]:

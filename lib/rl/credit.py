@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from lib.rl.batching import MicroBatch
 from lib.rl.losses import group_advantages, length_weights
-from lib.rl.tree import Answer, Group, Node, nodes
+from lib.rl.tree import Answer, Node
 from lib.run.distributed import collect
 
 
@@ -91,7 +91,7 @@ def advantages_of(
 
 
 def credit_of(
-    trees: list[Group],
+    found: list[Node],
     advantage: list[float],
     trained: list[bool],
     kl_weights: tuple[float, ...],
@@ -112,7 +112,7 @@ def credit_of(
     kept with probability `kl_sample` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected
     gradient is unchanged.
     """
-    device, found = accelerator.device, nodes(trees)
+    device = accelerator.device
     completions = [answer.completion for node in found for answer in node.group.answers]
 
     def by_answer(values: Iterable, dtype: torch.dtype = torch.long) -> torch.Tensor:

@@ -27,14 +27,12 @@ import torch
 from accelerate import Accelerator
 
 from lib.core import stats
-from lib.core.config import Eval
 from lib.core.errors import Left
 from lib.core.interrupts import give_way
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge
-from lib.rl.prompts import CorrectionPrompts
-from lib.rl.tree import Answer, Group, Sampling, paths, sample
+from lib.rl.tree import Answer, Group, Renderer, Sampling, paths, sample
 from lib.run.distributed import collect, highest, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
@@ -62,7 +60,7 @@ class Answers:
 
 def evaluate(
     policy: Policy,
-    prompts: CorrectionPrompts,
+    prompts: Renderer,
     rows: list[dict],
     judge: Judge,
     sampling: Sampling,
@@ -75,8 +73,7 @@ def evaluate(
         lambda part, *how: sample(policy, prompts, [prompts.prompt(row) for row in part], judge, sampling, *how),
         rows, seed, policy.device, accelerator, sum(accumulate(sampling.copies, mul)), on_progress,
     )  # fmt: skip
-    numbers = [_numbers(path) for tree in trees for path in paths(tree)]
-    return _answers(collect(numbers, accelerator)), trees
+    return answers_of(trees, accelerator), trees
 
 
 def in_parts(
@@ -121,10 +118,10 @@ def group_of(questions: Sequence[Hashable]) -> np.ndarray:
 
 
 def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
-    first, answers = path[0][0], [answer for _, answer in path]
+    asked, answers = path[0][0].prompt, [answer for _, answer in path]
     verdicts, written = [answer.verdict for answer in answers], [answer.completion for answer in answers]
     return (
-        key_of(first.prompt.ids),
+        key_of(asked.messages or asked.ids),
         [verdict.match for verdict in verdicts],
         [verdict.reward for verdict in verdicts],
         [len(completion.ids) for completion in written],
@@ -136,30 +133,22 @@ def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
     )
 
 
-def _answers(numbers: list[tuple]) -> Answers:
+def answers_of(trees: list[Group], accelerator: Accelerator) -> Answers:
+    """Returns the attempts in the trees of all processes; single answers are trees of depth one."""
+    numbers = collect([_numbers(path) for tree in trees for path in paths(tree)], accelerator)
     questions, *columns, components = zip(*numbers, strict=True)
     arrays: dict[str, Any] = dict(zip(COLUMNS, (np.asarray(column).T for column in columns), strict=True))
     return Answers(group=group_of(questions), components=list(components), **arrays)
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
-    """Returns the row of evaluations.jsonl, without `when` and `step`."""
-    right = {f"acc_attempt{number}": values.astype(float) for number, values in enumerate(answers.match, start=1)}
+    """Returns the row of evaluations.jsonl for several attempts, without `when` and `step`."""
+    right = _right(answers)
     one, *_, two = right.values()  # the first attempt and the last one
-    gained, lost = (1 - one) * two, one * (1 - two)
-    row: dict[str, Any] = {
-        "n": len(one),
-        "prompts": int(answers.group.max()) + 1,
-        "temperature": temperature,
-    }
-    for name, values in right.items():
-        row[name] = float(values.mean())
-        row[f"{name}_ci95"] = _interval(values, answers.group)
+    row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
     row["delta"] = float((two - one).mean())
     row["delta_ci95"] = list(stats.paired_delta_interval(one.tolist(), two.tolist(), answers.group.tolist()))
-    for name, values in (("i_to_c", gained), ("c_to_i", lost)):
-        row[name] = float(values.mean())
-        row[f"{name}_ci95"] = _interval(values, answers.group)
+    row |= rate("i_to_c", (1 - one) * two, answers.group) | rate("c_to_i", one * (1 - two), answers.group)
     row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
     row["per_question"] = _per_question(answers.group, **right)
     before, *_, after = (row["per_question"][name] for name in right)
@@ -168,7 +157,8 @@ def summarise(answers: Answers, temperature: float) -> dict:
         for number, values in enumerate(getattr(answers, name), start=1):
             row[f"{name}_attempt{number}"] = float(values.mean())
     for number, values in enumerate(answers.well_formed, start=1):
-        row[f"well_formed_attempt{number}_ci95"] = _interval(values.astype(float), answers.group)
+        interval = stats.rate_interval(values.astype(float).tolist(), answers.group.tolist())
+        row[f"well_formed_attempt{number}_ci95"] = list(interval)
     row["answer_changed"] = float(answers.changed.mean())
     row["unscored"] = float(answers.unscored.mean())
     for name in sorted({name for parts in answers.components for name in parts}):
@@ -189,9 +179,7 @@ def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
     if len(set(group.tolist())) < 2:
         return {}
     revised, fresh = two[is_wrong], right[group] / (drawn[group] - 1)
-    row = {}
-    for name, values in (("revised_after_wrong", revised), ("fresh_after_wrong", fresh)):
-        row |= {name: float(values.mean()), f"{name}_ci95": _interval(values, group)}
+    row = rate("revised_after_wrong", revised, group) | rate("fresh_after_wrong", fresh, group)
     difference = list(stats.paired_delta_interval(fresh.tolist(), revised.tolist(), group.tolist()))
     return row | {"revised_minus_fresh": float((revised - fresh).mean()), "revised_minus_fresh_ci95": difference}
 
@@ -202,43 +190,47 @@ def _per_question(group: np.ndarray, **right: np.ndarray) -> dict[str, list[int]
     return {name: values.astype(int).tolist() for name, values in counts.items()}
 
 
-def _rates(per_question: dict[str, list[int]], name: str) -> list[float]:
-    return [right / n for right, n in zip(per_question[name], per_question["n"], strict=True)]
+def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
+    """Returns the mean of `values` and its interval, clustered by `group`; None where there are no values."""
+    if not len(values):
+        return {name: None, f"{name}_ci95": None}
+    return {name: float(values.mean()), f"{name}_ci95": list(stats.rate_interval(values.tolist(), group.tolist()))}
+
+
+def summarise_single(
+    answers: Answers, temperature: float, samples: int, games: Sequence[tuple[bool | None, bool | None]] = ()
+) -> dict:
+    """Returns the row of evaluations.jsonl for single answers, `samples` to each row, without `when` and `step`.
+
+    `games`, if any, tells of each row whether the policy's first answer and the opponent's are right, None where that
+    is unknown. An answer that could not be judged counts as wrong.
+    """
+    row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
+    row |= {"per_question": _per_question(answers.group, **_right(answers)), "pass_at_k": pass_at_k(answers, samples)}
+    row |= {name: float(getattr(answers, name).mean()) for name in ("reward", "length", "truncated", "unscored")}
+    row |= rate("well_formed", answers.well_formed[0].astype(float), answers.group)
+    return row | (_games(list(games), answers.group[::samples]) if games else {})
 
 
 def selected(answers: Answers) -> dict:
     """Returns what training selects by: accuracies, and `per_prompt`, the last attempt's accuracy on each question."""
-    row, attempts = summarise(answers, 0.0), len(answers.match)
-    keys = [f"acc_attempt{number}{end}" for number in range(1, attempts + 1) for end in ("", "_ci95")]
-    per_prompt = _rates(row["per_question"], f"acc_attempt{attempts}")
-    return {key: row[key] for key in ("n", "prompts", *keys)} | {"per_prompt": per_prompt}
+    per_prompt = np.bincount(answers.group, answers.match[-1]) / np.bincount(answers.group)
+    return _counts(answers) | _accuracies(answers) | {"per_prompt": per_prompt.tolist()}
 
 
-def evaluate_groups(
-    questions: Sequence[Hashable],
-    answers: list[list[dict]],
-    games: list[tuple[bool | None, bool | None]],
-    settings: Eval,
-    accelerator: Accelerator,
-) -> dict:
-    """Returns the row of evaluations.jsonl for single answers, without `when` and `step`.
+def _right(answers: Answers) -> dict[str, np.ndarray]:
+    """Returns what is right of each attempt, (n,), by the name of its accuracy; `acc` where there is one attempt."""
+    ends = [f"_attempt{number}" for number in range(1, 1 + len(answers.match))] if len(answers.match) > 1 else [""]
+    return {f"acc{end}": values.astype(float) for end, values in zip(ends, answers.match, strict=True)}
 
-    `questions` holds the questions of this process's rows, `answers` the numbers of each row's answers
-    (lib/rl/ledger.py), and `games`, if any, whether the policy's first answer and the opponent's are right, None where
-    that is unknown. An answer that could not be judged counts as wrong.
-    """
-    answers, games = collect(answers, accelerator), collect(games, accelerator)
-    right = np.array([[each["acc"] or 0.0 for each in group] for group in answers])  # (rows, samples)
-    asked = group_of(collect(list(questions), accelerator))
-    group = np.repeat(asked, right.shape[1])
-    row = {"n": right.size, "prompts": int(group.max()) + 1, "temperature": settings.temperature}
-    row |= {"acc": float(right.mean()), "acc_ci95": _interval(right.flatten(), group)}
-    row["per_question"] = _per_question(group, acc=right.flatten())
-    row["pass_at_k"] = _passes(right, asked)
-    for name in ("reward", "length", "truncated", "unscored", "well_formed"):
-        row[name] = float(np.mean([each[name] or 0.0 for group in answers for each in group]))
-    row["well_formed_ci95"] = _interval(np.array([each["well_formed"] for part in answers for each in part]), group)
-    return row | (_games(games, asked) if games else {})
+
+def _counts(answers: Answers) -> dict[str, Any]:
+    return {"n": len(answers.group), "prompts": int(answers.group.max()) + 1}
+
+
+def _accuracies(answers: Answers) -> dict[str, Any]:
+    return {key: number for name, values in _right(answers).items()
+            for key, number in rate(name, values, answers.group).items()}  # fmt: skip
 
 
 def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> dict:
@@ -254,32 +246,13 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
         "missing_games": len(games) - len(group),
     }
     for name, values, of in (("opponent_acc", theirs, group), ("win_rate", mine[decisive], group[decisive])):
-        row[name] = float(values.mean()) if len(values) else None
-        row[f"{name}_ci95"] = _interval(values, of) if len(values) else None
+        row |= rate(name, values, of)
     return row
-
-
-def selected_groups(
-    questions: Sequence[Hashable], answers: list[list[dict]], settings: Eval, accelerator: Accelerator
-) -> dict:
-    """Returns what training selects by: the accuracy, and `per_prompt`, the accuracy on each question."""
-    row = evaluate_groups(questions, answers, [], settings, accelerator)
-    keys = ("n", "prompts", "acc", "acc_ci95")
-    return {key: row[key] for key in keys} | {"per_prompt": _rates(row["per_question"], "acc")}
-
-
-def _interval(values: np.ndarray, group: np.ndarray) -> list[float]:
-    return list(stats.rate_interval(values.tolist(), group.tolist()))
 
 
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
-    return _passes(answers.match[0].reshape(-1, samples), answers.group[::samples])
-
-
-def _passes(right: np.ndarray, asked: np.ndarray) -> list[dict]:
-    """Computes pass@k from `right`, (rows, samples) bool; `asked` holds the indices of the rows' questions."""
-    rows, samples = [], right.shape[1]
+    rows, right, asked = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
     for k in _doublings(samples):
         chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
         interval = stats.rate_interval(chances, asked.tolist(), most=len(chances) * (samples // k))

@@ -1,87 +1,112 @@
-"""What a run would do, without training: resolved config, both prompts with what is masked, plan, tokens, memory."""
+"""What a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
 
-from lib.core.config import Eval, ScoreConfig, dump
+from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
 from lib.generators.protocol import Completion
 from lib.model.loading import load_skeleton
-from lib.rl.estimate import Needs, load_of_tree, needs_of, shares_prompts
-from lib.rl.plan import Ahead, Held, ahead, stages_of, told, work_of_score
-from lib.rl.prompts import CorrectionPrompts
+from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
+from lib.rl.plan import Ahead, Held, Stage, ahead, stages_of, told, work_of_score
 from lib.rl.score import kl_weights
-from lib.rl.task import fitting, load_data
+from lib.rl.task import fitting, load_data, prompts_of
+from lib.rl.tree import Renderer, longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of a run before its weights are loaded."""
+
+    config: Any
+    prompts: Any
+    rows: list[dict]  # to train on
+    lengths: list[int]  # tokens of their first prompts
+    ahead: Ahead
+    held: Held
+
+
 def preview(config: ScoreConfig) -> None:
     """Prints everything that `--dry-run` shows. Loads data and tokenizer, but no weights."""
+    show(config, stages_of, load_of_tree, {"one example": _example, "plan": _plan, "tokens": _lengths})
+
+
+def show(
+    config: Any,
+    stages: Callable[[Any, int], list[Stage]],
+    load_of: Callable[..., Load],
+    parts: Mapping[str, Callable[[Known], Iterable[str]]],
+    more_notes: Iterable[str] = (),
+) -> None:
+    """Prints the config, notes on the data, an algorithm's own `parts`, which are lines by title, and the memory.
+
+    `stages` of a config over a number of rows; `load_of` as in `needs_of_run`.
+    """
     splits, _ = load_data(config)
     skeleton, tokenizer = load_skeleton(config.model)
-    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
+    prompts = prompts_of(config, tokenizer)
     train, test, selection, notes = fitting(splits, prompts, config)
-    held, before = Held(len(test), len(selection)), ahead(stages_of(config, len(train)), config.eval)
-    lengths = [len(prompts.first(row)) for row in train[:LENGTHS]]
-    parts = {
-        "config, resolved": dump(config).rstrip(),
-        "data": "\n".join([splits.source, *notes]),
-        "one example": _example(train[0], prompts, config),
-        "plan": "\n".join(_plan(config, before, held)),
-        "tokens": _lengths(lengths),
-        "memory, estimated": "\n".join(needs_of_tree(skeleton, config, prompts, lengths, len(test)).lines()),
+    lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]
+    left, held = ahead(stages(config, len(train)), config.eval), Held(len(test), len(selection))
+    known = Known(config, prompts, train, lengths, left, held)
+    texts: dict[str, Iterable[str]] = {
+        "config, resolved": [dump(config).rstrip()],
+        "data": [splits.source, *notes, *more_notes],
+        **{title: lines(known) for title, lines in parts.items()},
+        "memory, estimated": needs_of_run(skeleton, config, prompts, lengths, len(test), load_of).lines(),
     }
-    show(parts)
-
-
-def show(parts: dict[str, str]) -> None:
-    """Prints titled parts."""
     screen = Screen()
-    for title, text in parts.items():
+    for title, lines in texts.items():
         screen.heading(title)
-        screen.say(text)
+        screen.say("\n".join(lines))
     screen.heading("nothing was trained: this was a dry run")
 
 
-def _example(row: dict, prompts: CorrectionPrompts, config: ScoreConfig) -> str:
-    """Returns both prompts as the model reads them; what is trained stands between >>> and <<<."""
-    decode = prompts.tokenizer.decode
-    end = prompts.retry_ids[0]
-    first = prompts.first(row)
-    answered = Completion(ids=[end], logps=[0.0], finished=True)  # an empty attempt 1, ended by the turn's own token
-    rest = prompts.next_prompt(prompts.prompt(row), answered).ids
-    budgets = config.generation
-    lines = [
-        f"[prompt 1: {len(first)} tokens, masked]",
-        decode(first),
-        f">>> attempt 1, at most {budgets.max_new_tokens_attempt1} tokens; stage I: KL, stage II: reward and KL <<<",
-    ]
+def needs_of_run(
+    skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, prompts: Renderer, lengths: list[int],
+    held_out: int, load_of: Callable[..., Load] = load_of_tree,
+) -> Needs:  # fmt: skip
+    """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
+    *_, last = longest_prompts(prompts, round(median(lengths)), config.budgets)
+    return needs_of(skeleton, config, load_of(config, shares_prompts(skeleton), last, held_out))
+
+
+def _example(known: Known) -> Iterator[str]:
+    """Yields both prompts as the model reads them; what is trained stands between >>> and <<<."""
+    row, config, prompts = known.rows[0], known.config, known.prompts
+    decode, (new1, new2, *_) = prompts.tokenizer.decode, config.budgets
+    first = prompts.prompt(row)
+    end = prompts.retry_ids[:1]
+    answered = Completion(ids=end, logps=[0.0], finished=True)  # an empty attempt 1, ended by the turn's own token
+    rest = prompts.next_prompt(first, answered).ids
+    yield f"[prompt 1: {len(first.ids)} tokens, masked]"
+    yield decode(first.ids)
+    yield f">>> attempt 1, at most {new1} tokens; stage I: KL, stage II: reward and KL <<<"
     if config.prompts.history == "full":
-        retry = rest[len(first) + 1 :]
-        lines += [f"[instruction: {len(retry)} tokens, masked; it follows the sampled tokens]", decode(retry)]
+        retry = rest[len(first.ids) + 1 :]
+        yield f"[instruction: {len(retry)} tokens, masked; it follows the sampled tokens]"
+        yield decode(retry)
     else:
-        lines += [
-            f"[prompt 2: rendered anew with attempt 1 as history: {config.prompts.history}; masked]",
-            decode(rest),
-        ]
-    lines.append(
-        f">>> attempt 2, at most {budgets.max_new_tokens_attempt2} tokens; reward and KL, stage II: bonus too <<<"
-    )
+        yield f"[prompt 2: rendered anew with attempt 1 as history: {config.prompts.history}; masked]"
+        yield decode(rest)
+    yield f">>> attempt 2, at most {new2} tokens; reward and KL, stage II: bonus too <<<"
     if config.train.corrections > 1:
-        lines.append(f"[and so on, to attempt {1 + config.train.corrections}]")
-    target = str(row[config.dataset.target_field])
-    return "\n".join([*lines, f"[target: {target[:200]}]"])
+        yield f"[and so on, to attempt {1 + config.train.corrections}]"
+    yield f"[target: {str(row[config.dataset.target_field])[:200]}]"
 
 
-def _plan(config: ScoreConfig, before: Ahead, held: Held) -> Iterator[str]:
-    train, tree = config.train, config.train.attempts_per_prompt
-    yield told(work_of_score(config, before, held))
-    yield f"evaluation before training: {evaluated(config.eval, held)}"
-    for stage in before.stages:
+def _plan(known: Known) -> Iterator[str]:
+    config, train, tree = known.config, known.config.train, known.config.train.attempts_per_prompt
+    yield told(work_of_score(config, known.ahead, known.held))
+    yield f"evaluation before training: {evaluated(config.eval, known.held)}"
+    for stage in known.ahead.stages:
         later = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
         if train.corrections > 1:
@@ -103,18 +128,6 @@ def evaluated(settings: Eval, held: Held) -> str:
     return f"{samples} answers to each of {reported} held-out rows to report and {held.chosen_by} to choose by{greedy}"
 
 
-def _lengths(lengths: list[int]) -> str:
-    shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(lengths).items())
-    return f"first prompt: {shown} (of {len(lengths)} rows)"
-
-
-def needs_of_tree(
-    skeleton: torch.nn.Module, config: ScoreConfig, prompts: CorrectionPrompts, lengths: list[int], held_out: int
-) -> Needs:
-    """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
-    generation, last = config.generation, round(median(lengths)) + config.generation.max_new_tokens_attempt1
-    for attempt in range(2, 2 + config.train.corrections):
-        more = generation.max_new_tokens_attempt2 if attempt > 2 else 0
-        last = prompts.longest_next(last + more, attempt)
-    load = load_of_tree(config, shares_prompts(skeleton), last, held_out)
-    return needs_of(skeleton, config, load)
+def _lengths(known: Known) -> Iterator[str]:
+    shown = ", ".join(f"p{name} {value:.0f}" for name, value in percentiles(known.lengths).items())
+    yield f"first prompt: {shown} (of {len(known.lengths)} rows)"

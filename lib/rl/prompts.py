@@ -15,7 +15,7 @@ from lib.core.config import ChatPrompts, Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.protocol import Completion
-from lib.text.chats import PLAIN, switch_thinking, with_system
+from lib.text.chats import PLAIN, switch_thinking, system_notes, with_system
 from lib.text.outside import Outside
 
 # where the prompt already opens the block, an answer starts within it
@@ -90,10 +90,10 @@ def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, 
 
 
 class ChatRenderer:
-    """Renders chats as the token ids that a model reads before it answers."""
+    """Renders chats as the token ids that a model reads before it answers, once."""
 
-    def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any]):
-        self.tokenizer, self.template_kwargs = tokenizer, template_kwargs
+    def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: ChatPrompts | None = None):
+        self.tokenizer, self.template_kwargs, self.prompts = tokenizer, template_kwargs, prompts or ChatPrompts()
         self.outside = Outside(tokenizer, template_kwargs)
 
     def ids(self, messages: list[dict[str, Any]]) -> list[int]:
@@ -101,8 +101,16 @@ class ChatRenderer:
         text = render(self.tokenizer, self.outside.harmless(messages), self.template_kwargs)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    def prompt(self, row: dict[str, Any], messages: list[dict[str, Any]], number: int = 0) -> Prompt:
-        """Returns the prompt of a row's chat; `number`: the row's index."""
+    def messages(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Returns the chat that a row begins. Raises ConfigError where its messages are no such chat."""
+        return chat_of(row, self.prompts)
+
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
+        """Returns the prompt of a row; `number`: the row's index."""
+        return self.prompt_of(row, self.messages(row), number)
+
+    def prompt_of(self, row: dict[str, Any], messages: list[dict[str, Any]], number: int) -> Prompt:
+        """Returns the prompt of another chat about a row."""
         return Prompt(row, self.ids(messages), question_of(messages), messages, number)
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> None:
@@ -111,6 +119,14 @@ class ChatRenderer:
     def longest_next(self, tokens: int, attempt: int) -> int:
         """Returns `tokens`: nothing follows."""
         return tokens
+
+    def history_note(self) -> str:
+        """Returns "": nothing follows."""
+        return ""
+
+    def notes(self, rows: list[dict[str, Any]]) -> list[str]:
+        """Returns notes on chats that keep a system message of their own."""
+        return system_notes(map(self.messages, rows), self.prompts.system)
 
     def text(self, completion: Completion) -> str:
         """Decodes a completion without its end token; other special tokens stay visible to the judge."""
@@ -155,13 +171,9 @@ class CorrectionPrompts:
                 f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
 
-    def first(self, row: dict) -> list[int]:
-        """Returns the token ids of the first prompt."""
-        return self._encode(self._render(self._first_messages(row)))
-
     def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
         """Returns the first prompt of a row; `number`: the row's index."""
-        return Prompt(row, self.first(row), self.question(row), number=number)
+        return Prompt(row, self._encode(self._render(self._first_messages(row))), self.question(row), number=number)
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt:
         """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction."""
@@ -197,6 +209,14 @@ class CorrectionPrompts:
     def text(self, completion: Completion) -> str:
         """Decodes a completion without its end token; other special tokens stay visible to the judge."""
         return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
+
+    def messages(self, row: dict) -> list[dict]:
+        """Returns what of a row is read."""
+        return [{"role": "user", "content": self.question(row)}]
+
+    def notes(self, rows: list[dict]) -> list[str]:
+        """Returns []: all chats have the system message of the config."""
+        return []
 
     def history_note(self) -> str:
         """Describes what attempt 2 sees of attempt 1, and whether the template alone would drop the reasoning."""

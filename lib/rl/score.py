@@ -1,28 +1,26 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+import contextlib
+from collections.abc import Callable
+from functools import partial
 from statistics import fmean
+from typing import Any
 
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
-from lib.core.console import with_best
-from lib.rl.batching import MicroBatch, batches_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
 from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
-from lib.rl.plan import Stage, Work, stages_of, work_of_score
+from lib.rl.plan import Stage, stages_of, work_of_score
+from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
-from lib.rl.task import ScoreTask
-from lib.rl.trainer import OVER, Trainer
+from lib.rl.task import Task
 from lib.rl.tree import Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
-from lib.run.adapter_files import load_adapter
-from lib.run.distributed import anywhere, collect, make_accelerator
-from lib.run.runlog import read_jsonl
-from lib.run.sampler import Sampler
+from lib.run.distributed import anywhere, collect
+from lib.run.sampler import Sampler, draw
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
@@ -51,48 +49,26 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
     return [reward + train.alpha * gain for reward, gain in zip(own, gained, strict=True)]
 
 
-class ScoreRun(Trainer):
+class ScoreRun:
     """A SCoRe run: the state, and one method per step of the algorithm."""
 
-    task: ScoreTask
-    config: ScoreConfig
-
-    def __init__(
-        self,
-        task: ScoreTask,
-        *,
-        start_stage: int = 1,
-        adapter: Path | None = None,
-        resume: bool | Path = False,
-        allow_change: bool = False,
-        profile: int = 0,
-    ):
-        config = task.config
-        if adapter:
-            load_adapter(task.policy.model, adapter)
-        accelerator = make_accelerator()
-        super().__init__(task, accelerator, resume=resume, allow_change=allow_change, profile=profile)
+    def __init__(self, task: Task[ScoreConfig], *, start_stage: int = 1, **options: Any):
+        """Starts a run; `options` are those of a session, such as `resume`."""
+        self.task, self.config, self.policy = task, task.config, task.policy
+        config, train = task.config, task.config.train
         self.stages = stages_of(config, len(task.train))
-        self.per_answer = len(task.budgets)
+        self.session = session = Session(task, self.stages, self.measure, **options)
+        self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.sampler = Sampler(len(task.train), config.seed)
+        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
-        if adapter:
-            self.progress.due = "after_stage1" if start_stage == 2 else "adapter"
-        self.progress.beta2 = config.train.beta2
-        self.progress.micro_batch_tokens = config.train.micro_batch_tokens
-        for note in task.notes:
-            self.screen.say(note)
+        if start_stage == 2 and self.progress.due == "adapter":
+            self.progress.due = "after_stage1"
+        self.progress.beta2 = train.beta2
 
-    def open(self):
-        """Returns a context manager that opens the run directory and installs the signal handlers."""
-        return self.opened(self.task.splits.fingerprint, self.config.train.keep_checkpoints, sampler=self.sampler)
-
-    def remaining(self) -> Iterator[Stage]:
-        """Yields the stages that are left, including the current one."""
-        left = [stage for stage in self.stages if stage.number >= self.progress.stage]
-        if not left:
-            self.screen.say("this run is finished: nothing is left to do")
-        yield from left
+    def open(self) -> contextlib.AbstractContextManager[Session]:
+        """Opens the run directory, with signal handlers, until the context ends."""
+        return self.session.open(partial(work_of_score, self.config), sampler=self.sampler)
 
     def sample(self, stage: Stage) -> list[Group]:
         """Samples this process's trees of the next batch of prompts: K1 first attempts, K2 revisions of each.
@@ -100,37 +76,38 @@ class ScoreRun(Trainer):
         With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
         """
         train, task = self.config.train, self.task
-        self.clock.start()
+        self.session.clock.start()
         sampling = task.sampling(
             self.config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            train.base_first_attempts,
+            by_base=train.base_first_attempts,
         )  # fmt: skip
 
         def grow(drawn: list[int]) -> list[Group]:
             prompts = [task.prompts.prompt(task.train[i], i) for i in drawn]
-            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.generator)
+            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
 
         def tell(trees: list[Group]) -> list[bool]:
-            advantage = self._advantages(stage, trees)[0]
-            tells = [False] * len(trees)
-            for node in nodes(trees):
+            found, tells = nodes(trees), [False] * len(trees)
+            advantage = self._advantages(stage, found)[0]
+            for node in found:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        return self.draw(stage.batch_size, grow, tell)
+        return draw(self.sampler.take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
-        train = self.config.train
+        train, found = self.config.train, nodes(trees)
         in_reward = train.kl == "k1_in_reward"
         betas = self._kl_weights(stage)
-        advantage, counts = self._advantages(stage, trees, self._penalties(trees, betas) if in_reward else None)
-        budgets = self.task.budgets
+        penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
+        advantage, counts = self._advantages(stage, found, penalties)
+        budgets = self.config.budgets
         return credit_of(
-            trees, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
+            found, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
             length_norm=train.length_norm,
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
-            accelerator=self.accelerator, generator=self.generator, kl_sample=train.kl_sample,
+            accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
             others_drawn=train.resample_rounds > 0,
         )  # fmt: skip
 
@@ -148,8 +125,7 @@ class ScoreRun(Trainer):
             pulls = anywhere(credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
         numbers = updates_in_one(updates)
-        self.progress.step += 1
-        self.note_evaluation(stage.steps)
+        self.session.count_step()
         betas, adaptive = self._kl_weights(stage), train.adaptive_beta2
         if adaptive and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
             self.progress.beta2 = adapted_beta(
@@ -158,20 +134,18 @@ class ScoreRun(Trainer):
         row = self._metrics(stage, trees, credit) | numbers
         row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
         self._keep_texts("train", trees)
-        row |= self.time_of_step(len(collect(credit.learned, self.accelerator)), row["tokens"])
-        self.log_step(row, lambda: self._distributions(credit))
-        self.screen.step(row, self.seconds_left())
-        self.heed(self.watch.step(row))
-        self.act()
+        sampled = len(collect(credit.learned, self.accelerator))
+        row = self.session.log_step(row, sampled, lambda: self._distributions(credit))
+        self.session.act()
         return row
 
     def _gradients(self, credit: Credit, part: list[Node]) -> dict:
         """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
         numbers = Numbers()
-        for batch in self._batches(part, credit.is_learned):
+        for batch in self.step.batches(part, credit.is_learned):
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
-                loss, own, _ = loss_of(self.policy, batch, credit, self.objective, forward=self.wrapped)
+            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
+                loss, own, _ = loss_of(self.policy, batch, credit, self.objective, forward=self.session.wrapped)
                 self.accelerator.backward(loss / credit.divisor)
             numbers += own
         return numbers.means(self.objective, credit.divisor, self.accelerator)
@@ -188,71 +162,32 @@ class ScoreRun(Trainer):
         self._keep_texts(when, trees, temperature=settings.temperature, **part)
         return selected(answers) if part else summarise(answers, settings.temperature)
 
-    def when_due(self, stage: Stage) -> None:
-        """Evaluates and saves where due in the middle of a stage; its end has its own evaluation and checkpoint."""
-        step = self.progress.step
-        if step == stage.steps:
-            return
-        if self.progress.due:
-            self.evaluate(self.progress.due)
-        self.save_if_due()
-
     def finish(self, stage: Stage) -> None:
-        """Ends a stage: evaluates, saves the adapter in `stage<N>/`, and a checkpoint from which the next starts.
-
-        The next stage has a fresh optimizer unless the config says otherwise.
-        """
-        row = self.evaluate(f"after_stage{stage.number}")
-        self.save_adapter(stage.number, self.task.tokenizer)
-        following = next((each.number for each in self.stages if each.number > stage.number), None)
-        if self.config.train.fresh_optimizer_per_stage and following:
-            self.step.reset()
-        self.end_stage(row, following)
-
-    def work(self) -> Iterator[Work]:
-        """Yields the completions that are left to sample."""
-        return work_of_score(self.config, self.ahead(), self.held)
+        """Ends a stage; the next one has a fresh optimizer unless the config says otherwise."""
+        self.session.finish(f"after_stage{stage.number}", self.config.train.fresh_optimizer_per_stage)
 
     def show_results(self) -> None:
-        """Prints the table of this run's evaluations, its alarms and restores."""
-        if self.accelerator.is_main_process:
-            rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
-            rows = [row for row in with_best(rows, self.checkpoints.best_of) if row["when"] != "step"]
-            self.screen.table(rows, f"{self.config.run_name}, held-out answers")
-            self.show_alarms()
-            self.say_restores()
+        """Prints this run's evaluations but those in the middle of a stage, its alarms and restores."""
+        self.session.show_results("step")
 
     # -- credit and numbers, part by part
-
-    @property
-    def objective(self) -> Objective:
-        """Returns what is minimised."""
-        return Objective(RECIPES["score"], self.config.train.kl, attempts=len(self.task.budgets))
-
-    def _batches(self, part: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return batches_of(part, is_learned, self.policy, tokens, pad)
-
-    def _penalties(self, trees: list[Group], betas: tuple[float, ...]) -> list[float]:
-        tokens, pad = self.progress.micro_batch_tokens, self.task.tokenizer.pad_token_id
-        return kl_in_reward(self.policy, trees, betas, tokens, pad)
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
         return kl_weights(self.config.train, stage.number, self.progress.beta2)
 
     def _advantages(
-        self, stage: Stage, trees: list[Group], penalties: list[float] | None = None
+        self, stage: Stage, found: list[Node], penalties: list[float] | None = None
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
         An answer that does not count is left out of the loss, including its KL: it was not judged, is masked, or the
         base wrote it.
         """
-        train, found = self.config.train, nodes(trees)
+        train = self.config.train
         rewards, counts, earned = [], [], []
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
         for node in found:
-            budget = self.task.budgets[node.attempt - 1]
+            budget = self.config.budgets[node.attempt - 1]
             knows = not node.group.by_base and (node.before is None or node.before.verdict.scored or not needs_both)
             for answer in node.group.answers:
                 overlong = overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
@@ -260,7 +195,7 @@ class ScoreRun(Trainer):
                 counts.append(knows and is_whole(answer, train.mask_truncated))
             earned += paid(node, rewards, stage.number, train)
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.task.budgets) + 1):
+        for attempt in range(1, len(self.config.budgets) + 1):
             own = advantages_of(train.baseline, sets.get(attempt, []), earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
@@ -279,7 +214,7 @@ class ScoreRun(Trainer):
                     own["idle"] = float(credit.advantage[number] == 0)
                 rows.append((node.attempt, own))
         rows = collect(rows, self.accelerator)
-        attempts = range(1, len(self.task.budgets) + 1)
+        attempts = range(1, len(self.config.budgets) + 1)
         means = [means_of(own for attempt, own in rows if attempt == number) for number in attempts]
         last, both = means[-1], {name: fmean(each[name] for each in means) for name in ("truncated", "unscored")}
         shown = ("changed", "cut", "idle", "unscored")
@@ -287,7 +222,7 @@ class ScoreRun(Trainer):
             "stage": stage.number,
             "step": self.progress.step,
             "steps": stage.steps,
-            "global_step": self.global_step,
+            "global_step": self.session.global_step,
             "prompts": sum(collect([len(trees)], self.accelerator)),
             **{f"{name}_attempt{number}": value for number, each in enumerate(means, start=1)
                for name, value in each.items() if name not in shown},
@@ -318,7 +253,7 @@ class ScoreRun(Trainer):
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         target = self.config.dataset.target_field
-        self.keep_texts([where | row for tree in trees for row in rows_of(tree, tree.prompt.row[target])])
+        self.session.keep_texts([where | row for tree in trees for row in rows_of(tree, tree.prompt.row[target])])
         solved, last = {}, {}
         for tree in trees:
             key = id(tree.prompt.row)
@@ -329,4 +264,4 @@ class ScoreRun(Trainer):
         told = self.task.judge.explain([text for text, _ in failed], [row for _, row in failed])
         rows = [{"row": row, **({"failed": each} if each else {})} for (_, row), each in zip(failed, told, strict=True)]
         for row in collect(rows, self.accelerator):
-            self.log.write("failures", where | {"why": "solved by nobody", **row})
+            self.session.log.write("failures", where | {"why": "solved by nobody", **row})

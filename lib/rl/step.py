@@ -14,6 +14,8 @@ from lib.core.config import Optimizer, RLConfig
 from lib.core.errors import ConfigError, NumericError, OutOfMemory
 from lib.core.memory import one_error
 from lib.model.policy import Policy
+from lib.rl.batching import MicroBatch, micro_batches, sequences
+from lib.rl.tree import Node
 from lib.run.distributed import sum_gradients
 
 SKIPS_IN_A_ROW = 3
@@ -75,7 +77,7 @@ class OptimizerStep:
 
         for trial in step.trials(rate):
             with trial:
-                numbers = ...  # backward(loss / divisor), micro-batch by micro-batch
+                numbers = ...  # backward(loss / divisor), for each of `step.batches(...)`
         numbers = step.apply(numbers, ...)
     """
 
@@ -85,9 +87,10 @@ class OptimizerStep:
         policy: Policy,
         accelerator: Accelerator,
         progress: Progress,
+        pad_id: int,
         warn: Callable[[str], None],
     ):
-        self.policy, self.accelerator, self.progress = policy, accelerator, progress
+        self.policy, self.accelerator, self.progress, self._pad_id = policy, accelerator, progress, pad_id
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, policy.trainable))
         self._settings, self._train, self._warn = config.optimizer, config.train, warn
         self._fresh = self.optimizer.state_dict()
@@ -112,6 +115,11 @@ class OptimizerStep:
             yield self._within_memory(is_last)
             if not self._is_short:
                 return
+
+    def batches(self, nodes: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
+        """Yields the micro-batches of those answers that have a gradient, as large as memory has allowed so far."""
+        items = sequences(nodes, is_learned, self.policy.sharing_pays)
+        return micro_batches(items, self.progress.micro_batch_tokens, self._pad_id, self.policy.device)
 
     def apply(self, numbers: dict, advantage: torch.Tensor, expects_gradient: bool) -> dict:
         """Sums the gradients over processes, clips, checks and applies them; adds to the `numbers` of the step.

@@ -30,7 +30,7 @@ from lib.generators.protocol import Completion
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
-from lib.rl.evaluation import ROWS_AT_ONCE, group_of
+from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
 from lib.rl.prompts import CorrectionPrompts
 from lib.rl.tree import Answer, Group, Sampling, judged, sample
 from lib.run.distributed import collect
@@ -116,7 +116,7 @@ def summarise(
     """
     group, right = group_of(questions), np.array(is_right)
     row: dict[str, Any] = {"n": len(found), "prompts": int(group.max()) + 1, "temperature": temperature}
-    row |= _rate("acc_attempt1", right.astype(float), group)
+    row |= rate("acc_attempt1", right.astype(float), group)
     row["right_is"] = {source: sources.count(source) / len(sources) for source in sorted(set(sources))}
     row["after"] = {}
     own = np.array([each["own"][0] for each in found], dtype=float)
@@ -127,16 +127,10 @@ def summarise(
         for split, wanted in SPLITS.items():
             chosen = there if wanted is None else there & (right == wanted)
             numbers[f"n{split}"] = int(chosen.sum())
-            numbers |= _rate(f"acc{split}", match[chosen], group[chosen])
+            numbers |= rate(f"acc{split}", match[chosen], group[chosen])
             numbers |= _difference(f"minus_own{split}", own[chosen], match[chosen], group[chosen])
-        row["after"][name] = numbers | _rate("repeats", repeats[there], group[there])
+        row["after"][name] = numbers | rate("repeats", repeats[there], group[there])
     return row
-
-
-def _rate(name: str, values: np.ndarray, group: np.ndarray) -> dict:
-    if not len(values):
-        return {name: None, f"{name}_ci95": None}
-    return {name: float(values.mean()), f"{name}_ci95": list(stats.rate_interval(values.tolist(), group.tolist()))}
 
 
 def _difference(name: str, before: np.ndarray, after: np.ndarray, group: np.ndarray) -> dict:

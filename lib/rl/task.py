@@ -1,8 +1,8 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
@@ -11,140 +11,77 @@ from lib.model.loading import attach_lora, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge, judge_of_rows
 from lib.rl.probe import probe, readable
-from lib.rl.prompts import ChatRenderer, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, CorrectionPrompts, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
-from lib.text.chats import system_notes, text_of
-from lib.text.data import Place, Splits, load_splits, parted
+from lib.text.chats import text_of
+from lib.text.data import Splits, load_splits, parted
 
 PROBED_ROWS = 100  # the policy is probed with the longest of this many prompts
+TaskConfig = TypeVar("TaskConfig", ScoreConfig, SelfPlayConfig)
 RowsAndNotes = tuple[list[dict], list[dict], list[dict], list[str]]  # train, test, selection, and notes
 
 
 @dataclass(frozen=True)
-class ScoreTask:
-    """Everything that train.py, evaluate.py and profile_run.py need before the first token."""
+class Task(Generic[TaskConfig]):
+    """Everything that a script needs before the first token."""
 
-    config: ScoreConfig
+    config: TaskConfig
     splits: Splits
     judge: Judge
-    tokenizer: Any
-    prompts: CorrectionPrompts
+    prompts: Any  # CorrectionPrompts or ChatRenderer
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
     test: list[dict]  # held out: what evaluations report,
     selection: list[dict]  # and what training selects by
     notes: list[str]  # what was left out, and what attempt 2 sees; printed at start-up
 
+    @property
+    def tokenizer(self) -> Any:
+        """Returns the tokenizer of prompts and policy."""
+        return self.prompts.tokenizer
+
     def prompt_ids(self, row: dict) -> list[int]:
         """Returns the token ids of a row's first prompt."""
-        return self.prompts.first(row)
+        return self.prompts.prompt(row).ids
 
     def fits(self, row: dict) -> bool:
         """Tells whether a row's first prompt is within the budget."""
-        return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length_attempt1
+        return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
 
-    @property
-    def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens, by attempt."""
-        generation, corrections = self.config.generation, self.config.train.corrections
-        return (generation.max_new_tokens_attempt1, *[generation.max_new_tokens_attempt2] * corrections)
+    def sampling(
+        self, temperature: float, *copies: int, max_new_tokens: int | None = None, by_base: float = 0.0
+    ) -> Sampling:
+        """Returns the settings for sampling a tree with `copies` of an answer by attempt, one of each later attempt.
 
-    def sampling(self, temperature: float, attempts: int = 1, revisions: int = 1, by_base: float = 0.0) -> Sampling:
-        """Returns the settings for sampling a tree of attempts x revisions, and one further correction of each."""
-        generation = self.config.generation
+        `max_new_tokens` is in place of the budgets of this task's attempts.
+        """
+        budgets: tuple[int, ...] = self.config.budgets
         return Sampling(
             temperature=temperature,
-            max_new_tokens=self.budgets,
-            copies=(attempts, revisions, *[1] * (len(self.budgets) - 2)),
+            max_new_tokens=(max_new_tokens,) if max_new_tokens else budgets,
+            copies=(*copies, *[1] * (len(budgets) - len(copies))),
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
-            batch_size=generation.batch_size,
+            batch_size=self.config.generation.batch_size,
             by_base=by_base,
         )
 
 
-@dataclass(frozen=True)
-class ChatTask:
-    """Everything that rl_train_gspo_selfplay.py and evaluate.py need before the first token."""
-
-    config: SelfPlayConfig
-    splits: Splits
-    judge: Judge
-    prompts: ChatRenderer
-    policy: Policy
-    train: list[dict]  # rows whose prompt fits
-    test: list[dict]  # held out: what evaluations report,
-    selection: list[dict]  # and what training selects by
-    notes: list[str]
-
-    @property
-    def tokenizer(self) -> Any:
-        return self.prompts.tokenizer
-
-    def prompt_ids(self, row: dict) -> list[int]:
-        """Returns the token ids of a row's prompt."""
-        return self.prompt(row).ids
-
-    def fits(self, row: dict) -> bool:
-        """Tells whether a row's prompt is within the budget."""
-        return len(self.prompt_ids(row)) <= self.config.generation.max_prompt_length
-
-    def sampling(self, temperature: float, copies: int, max_new_tokens: int | None = None) -> Sampling:
-        """Returns the settings for sampling `copies` answers to a prompt with this task's budgets."""
-        generation = self.config.generation
-        return Sampling(
-            temperature=temperature,
-            max_new_tokens=(max_new_tokens or generation.most_tokens,),
-            copies=(copies,),
-            stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
-            pad_id=self.tokenizer.pad_token_id,
-            batch_size=generation.batch_size,
-        )
-
-    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
-        """Returns the prompt of a row; `number`: the row's index."""
-        return self.prompts.prompt(row, chat_of(row, self.config.prompts), number)
-
-
-def load_task(config: ScoreConfig, say: Callable[[str], None] = print) -> ScoreTask:
+def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
     """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
-    backend, base, tokenizer = _start(config, splits, say)
-    prompts = CorrectionPrompts(tokenizer, config.prompts, config.generation, config.model.chat_template_kwargs)
-    rows_and_notes = fitting(splits, prompts, config)
-    texts = [prompts.first(row) for row in rows_and_notes[0][:PROBED_ROWS]]
-    policy = _policy(config, base, backend, texts, tokenizer, say)
-    return ScoreTask(config, splits, judge, tokenizer, prompts, policy, *rows_and_notes)
-
-
-def load_chat_task(config: SelfPlayConfig, say: Callable[[str], None] = print) -> ChatTask:
-    """Loads the same for single answers. Raises ConfigError."""
-    splits, judge = load_data(config)
-    backend, base, tokenizer = _start(config, splits, say)
-    prompts = chat_renderer(config, tokenizer)
-    rows_and_notes = fitting_chats(splits, prompts, config)
-    texts = [prompts.ids(chat_of(row, config.prompts)) for row in rows_and_notes[0][:PROBED_ROWS]]
-    policy = _policy(config, base, backend, texts, tokenizer, say)
-    return ChatTask(config, splits, judge, prompts, policy, *rows_and_notes)
-
-
-def _start(config: ScoreConfig | SelfPlayConfig, splits: Splits, say: Callable[[str], None]):
     backend = start_backend(config.model)
     say(f"model {config.model.full_name} through {backend}, data {splits.source}")
-    return (backend, *load_base(config.model, backend))
-
-
-def _policy(
-    config: ScoreConfig | SelfPlayConfig, base: Any, backend: str, prompts: list[list[int]], tokenizer: Any,
-    say: Callable[[str], None],
-) -> Policy:  # fmt: skip
-    """Returns a policy whose log-probs have been probed. Raises ConfigError."""
+    base, tokenizer = load_base(config.model, backend)
+    prompts = prompts_of(config, tokenizer)
+    rows_and_notes = fitting(splits, prompts, config)
     adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)
-    probe(policy, max(prompts, key=len), tokenizer.pad_token_id, config.model.full_name)
-    return policy
+    texts = [prompts.prompt(row).ids for row in rows_and_notes[0][:PROBED_ROWS]]
+    probe(policy, max(texts, key=len), tokenizer.pad_token_id, config.model.full_name)
+    return Task(config, splits, judge, prompts, policy, *rows_and_notes)
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
@@ -185,9 +122,12 @@ def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
                 )
 
 
-def chat_renderer(config: SelfPlayConfig, tokenizer: Any) -> ChatRenderer:
-    """Returns the policy's prompts, with thinking on or off by the config. Raises ConfigError if that has no effect."""
-    prompts = ChatRenderer(tokenizer, dict(config.model.chat_template_kwargs))
+def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> CorrectionPrompts | ChatRenderer:
+    """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
+    kwargs = config.model.chat_template_kwargs
+    if isinstance(config, ScoreConfig):
+        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs)
+    prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
     if config.generation.thinking.enabled is not None:
@@ -195,56 +135,38 @@ def chat_renderer(config: SelfPlayConfig, tokenizer: Any) -> ChatRenderer:
     return prompts
 
 
-def fitting_chats(splits: Splits, prompts: ChatRenderer, config: SelfPlayConfig) -> RowsAndNotes:
-    """Returns the rows of a ChatTask, those with prompts within the budget, and the notes on them."""
-    train, test, selection, notes = _fitting(
-        splits, lambda row: prompts.ids(chat_of(row, config.prompts)), "generation.max_prompt_length",
-        config.generation.max_prompt_length, config.eval,
-    )  # fmt: skip
-    told = prompts.outside.notes(_said(splits, lambda row: chat_of(row, config.prompts)))
-    chats = (chat_of(row, config.prompts) for row in splits.train + splits.test)
-    return train, test, selection, [*notes, *system_notes(chats, config.prompts.system), *told]
-
-
-def fitting(splits: Splits, prompts: CorrectionPrompts, config: ScoreConfig) -> RowsAndNotes:
-    """Returns the rows of a ScoreTask, those with first prompts within the budget, and the notes on them."""
-    limit = config.generation.max_prompt_length_attempt1
-    key = "generation.max_prompt_length_attempt1"
-    train, test, selection, notes = _fitting(splits, prompts.first, key, limit, config.eval)
-    told = prompts.outside.notes(_said(splits, lambda row: [{"content": prompts.question(row)}]))
-    return train, test, selection, [f"{notes[0]}; {prompts.history_note()}", *notes[1:], *told]
-
-
-def _said(splits: Splits, chat_of: Callable[[dict], list[dict]]) -> Iterator[tuple[Place, list[str]]]:
-    """Yields every row's place, and the texts of its messages."""
-    placed = zip(splits.train_places + splits.test_places, splits.train + splits.test, strict=True)
-    for place, row in placed:
-        contents = [message.get("content") for message in chat_of(row)]
-        yield place, [content for content in contents if isinstance(content, str)]
-
-
-def _fitting(splits: Splits, ids_of: Callable[[dict], list[int]], key: str, limit: int, settings: Eval) -> RowsAndNotes:
-    splits = replace(splits, test=splits.test[slice(*settings.within(len(splits.test)))])
-    kept = [[row for row in rows if len(ids_of(row)) <= limit] for rows in (splits.train, splits.test)]
-    train, test = kept
-    too_long = [len(rows) - len(left) for rows, left in zip((splits.train, splits.test), kept, strict=True)]
+def fitting(
+    splits: Splits, prompts: CorrectionPrompts | ChatRenderer, config: ScoreConfig | SelfPlayConfig
+) -> RowsAndNotes:
+    """Returns the rows of a task, those with first prompts within the budget, and the notes on them."""
+    (key, limit), settings = config.prompt_limit, config.eval
+    offered = splits.train, splits.test[slice(*settings.within(len(splits.test)))]
+    train, test = ([row for row in rows if len(prompts.prompt(row).ids) <= limit] for rows in offered)
     if not train or not test:
         raise ConfigError(
-            f"dataset: {len(train)} of {len(splits.train)} train and {len(test)} of {len(splits.test)} held-out rows "
+            f"dataset: {len(train)} of {len(offered[0])} train and {len(test)} of {len(offered[1])} held-out rows "
             f"left, the others are longer than {key} = {limit} tokens: raise it"
         )
+    too_long = [len(rows) - len(left) for rows, left in zip(offered, (train, test), strict=True)]
     selection, test = parted(test, settings.selection_examples, splits.group_of)
-    notes = [
+    about = (
         f"{len(train)} train rows; held out are {len(test)} to report{_reported(settings, len(test))} and "
-        f"{len(selection)} to choose by",
-        *splits.notes,
-    ]
+        f"{len(selection)} to choose by"
+    )
+    notes = ["; ".join(filter(None, (about, prompts.history_note()))), *splits.notes]
     if any(too_long):
         notes.append(
-            f"{too_long[0]} of {len(splits.train)} train and {too_long[1]} of {len(splits.test)} held-out prompts are "
+            f"{too_long[0]} of {len(offered[0])} train and {too_long[1]} of {len(offered[1])} held-out prompts are "
             f"longer than {key} = {limit} tokens and left out"
         )
-    return train, test, selection, notes
+    rows, places = splits.train + splits.test, splits.train_places + splits.test_places
+    told = prompts.outside.notes(zip(places, map(_texts, map(prompts.messages, rows)), strict=True))
+    return train, test, selection, [*notes, *prompts.notes(rows), *told]
+
+
+def _texts(messages: list[dict]) -> list[str]:
+    """Returns the contents of messages that are text."""
+    return [content for message in messages if isinstance(content := message.get("content"), str)]
 
 
 def _reported(settings: Eval, rows: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from math import prod
+from operator import add
 from typing import Any, Protocol
 
 import torch
@@ -95,6 +96,9 @@ def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
 class Renderer(Protocol):
     """Renders prompts as token ids, and decodes answers."""
 
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index."""
+
     def text(self, completion: Completion) -> str:
         """Returns the text of a completion for rewards and logs."""
 
@@ -103,6 +107,14 @@ class Renderer(Protocol):
 
     def longest_next(self, tokens: int, attempt: int) -> int:
         """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
+
+
+def longest_prompts(renderer: Renderer, first: int, budgets: tuple[int, ...]) -> list[int]:
+    """Returns the most tokens of each attempt's prompt, behind a first prompt of `first` tokens."""
+    lengths = [first]
+    for attempt, budget in enumerate(budgets[:-1], start=2):
+        lengths.append(renderer.longest_next(lengths[-1] + budget, attempt))
+    return lengths
 
 
 @dataclass(frozen=True)
@@ -120,10 +132,8 @@ class Sampling:
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
         """Returns the settings for decoding the trees of these prompts together."""
         leaves = len(prompts) * prod(self.copies)
-        columns = longest = max(len(prompt.ids) for prompt in prompts) + self.max_new_tokens[0]
-        for attempt, budget in enumerate(self.max_new_tokens[1:], start=2):
-            longest = renderer.longest_next(longest, attempt) + budget
-            columns = max(columns, longest)
+        lengths = longest_prompts(renderer, max(len(prompt.ids) for prompt in prompts), self.max_new_tokens)
+        columns = max(map(add, lengths, self.max_new_tokens))
         rows = min(leaves, self.batch_size or leaves)
         return native.Decoding(self.temperature, self.stop_ids, self.pad_id, rows=rows, columns=columns, seed=seed)
 

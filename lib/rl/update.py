@@ -1,5 +1,6 @@
 """The loss of a micro-batch, a pure function of policy, tokens and credit; and the numbers that a step tells of it."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -8,10 +9,10 @@ from accelerate import Accelerator
 from lib.core.clock import phase
 from lib.core.config import SamplerCorrection
 from lib.model.policy import Policy
-from lib.rl.batching import MicroBatch, batches_of
+from lib.rl.batching import MicroBatch
 from lib.rl.credit import Credit
 from lib.rl.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
-from lib.rl.tree import Group, nodes
+from lib.rl.tree import Node
 from lib.run.distributed import collect, total
 
 SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt
@@ -111,17 +112,17 @@ def _numbers(
 
 @torch.no_grad()
 def kl_in_reward(
-    policy: Policy, trees: list[Group], kl_weights: tuple[float, ...], tokens: int, pad_id: int
-) -> list[float]:
+    policy: Policy, found: list[Node], kl_weights: tuple[float, ...],
+    batches: Callable[[list[Node], Callable[[int], bool]], Iterable[MicroBatch]],
+) -> list[float]:  # fmt: skip
     """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
 
     A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own. `kl_weights` are by
-    attempt; `tokens`: of a micro-batch, at most.
+    attempt; `batches`: those of the answers that are told to it.
     """
-    found = nodes(trees)
     sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
     by_policy = {number for node in found if not node.group.by_base for number in node.numbers}
-    for batch in batches_of(found, by_policy.__contains__, policy, tokens, pad_id):
+    for batch in batches(found, by_policy.__contains__):
         with phase("reference"):
             ref_logp, _ = policy.reference(batch.inputs)
             logp = policy(batch.inputs)[0]

@@ -1,6 +1,36 @@
 """Which rows come next: a new shuffle every epoch, decided by the seed alone, and resumable in the middle."""
 
 import random
+from collections.abc import Callable
+from typing import TypeVar
+
+from accelerate import Accelerator
+
+from lib.run.distributed import collect, share
+
+Drawn = TypeVar("Drawn")
+
+
+def draw(
+    take: Callable[[int], list[int]], wanted: int, rounds: int, accelerator: Accelerator,
+    answer: Callable[[list[int]], list[Drawn]], tells: Callable[[list[Drawn]], list[bool]],
+) -> list[Drawn]:  # fmt: skip
+    """Takes the next `wanted` rows, and returns the results of `answer` on this process's share, one per row.
+
+    Up to `rounds` times, further rows are added for those without a training signal, until `wanted` have one: `tells`
+    gets the results so far and tells which have one.
+    """
+    answered: list[Drawn] = []
+    missing = wanted
+    for round_ in range(1 + rounds):
+        drawn = take(max(missing, accelerator.num_processes if round_ else 0))  # one for each
+        answered += answer(share(drawn, accelerator))
+        if round_ == rounds:
+            break
+        missing = wanted - sum(collect(tells(answered), accelerator))
+        if missing <= 0:
+            break
+    return answered
 
 
 class Sampler:

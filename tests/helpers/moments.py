@@ -43,9 +43,10 @@ from lib.generators.openai import RemoteModel
 from lib.generators.remote import Remote
 from lib.model.llama import Llama, Merged
 from lib.play.gspo import GspoRun
-from lib.rl import score, trainer
+from lib.rl import score, session
 from lib.rl.prompts import Prompt
 from lib.rl.score import ScoreRun
+from lib.rl.session import Session
 from lib.rl.tree import sample
 from lib.run import adapter_files
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
@@ -186,11 +187,11 @@ class Moments:
             GspoRun.play = _play_all
         for kind, name in ((ScoreRun, "sample"), (GspoRun, "play")):
             kind.open = _both(self._watch, kind.open)
-            kind.evaluate = _both(self._opened, self._during("evaluation", kind.evaluate))
-            kind.when_due = _both(self._restore, kind.when_due)
             setattr(kind, name, _both(self._opened, _both(self._pause, getattr(kind, name))))
+        Session.evaluate = _both(self._opened, self._during("evaluation", Session.evaluate))
+        Session.when_due = _both(self._restore, Session.when_due)
         if "scores" in plan:
-            trainer.score_of = lambda row: plan["scores"][f"stage{row['stage']}/step_{row['step']}"]
+            session.score_of = lambda row: plan["scores"][f"stage{row['stage']}/step_{row['step']}"]
         Remote.answers = self._during("waiting", Remote.answers)
         Checkpoints.save = self._during("saving", Checkpoints.save, self._was_saved)
         Checkpoints.resume = self._during("resume", Checkpoints.resume, self._was_resumed)
@@ -219,7 +220,7 @@ class Moments:
             Path(f"paused_at_{run.progress.step}").touch()
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _restore(self, run: ScoreRun | GspoRun, *_: object) -> None:
+    def _restore(self, run: Session) -> None:
         if [run.progress.stage, run.progress.step] in self.plan.get("restores", ()):
             run.restore_best()
 
@@ -285,8 +286,8 @@ def _one_by_one(policy, renderer, prompts: list[Prompt], *about: object) -> list
 
 def _play_all(run: GspoRun) -> list:
     """Stands for GspoRun.play."""
-    run.clock.start()
-    prompts = [run.task.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
+    run.session.clock.start()
+    prompts = [run.task.prompts.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
     generator = torch.Generator().manual_seed(5)
     sampling = run.task.sampling(1.0, run.config.train.group_size)
     games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)

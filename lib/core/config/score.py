@@ -146,6 +146,17 @@ class ScoreConfig(RLConfig):
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
 
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens, by attempt."""
+        budgets = self.generation
+        return (budgets.max_new_tokens_attempt1, *[budgets.max_new_tokens_attempt2] * self.train.corrections)
+
+    @property
+    def prompt_limit(self) -> tuple[str, int]:
+        """Returns the key of the most tokens of a first prompt, and these."""
+        return "generation.max_prompt_length_attempt1", self.generation.max_prompt_length_attempt1
+
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of a few steps, with small groups and short answers.
 

@@ -213,6 +213,16 @@ class SelfPlayConfig(RLConfig):
                 keys = ("opponent.max_new_tokens", "generation.max_prompt_length", "model.max_seq_length")
                 yield keys, f"max_prompt_length + opponent.max_new_tokens = {need} exceeds {limit}: lower the latter"
 
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens of the one attempt."""
+        return (self.generation.most_tokens,)
+
+    @property
+    def prompt_limit(self) -> tuple[str, int]:
+        """Returns the key of the most tokens of a prompt, and these."""
+        return "generation.max_prompt_length", self.generation.max_prompt_length
+
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of 2 steps, with small groups, short answers and a teacher who always helps."""
         batch = smoke_batch(examples)

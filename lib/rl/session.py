@@ -1,4 +1,4 @@
-"""What every RL script does around its algorithm: open the run, resume, step the optimizer safely, save, leave."""
+"""What every RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
 
 import contextlib
 import dataclasses
@@ -11,21 +11,20 @@ from accelerate.utils import set_seed
 
 from lib.core.clock import Clock, Profile
 from lib.core.config import Eval, dump
-from lib.core.console import Screen, Telling, answered, attempts_of
+from lib.core.console import Screen, Telling, answered, attempts_of, with_best
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.rl.evaluation import Answered
 from lib.rl.ledger import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
-from lib.rl.task import ChatTask, ScoreTask
+from lib.rl.task import Task
 from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
 from lib.run import fingerprints
-from lib.run.adapter_files import save_weights
+from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
-from lib.run.distributed import collect, highest, share
+from lib.run.distributed import collect, highest, make_accelerator
 from lib.run.pace import Pace
-from lib.run.runlog import STREAMS, RunLog
+from lib.run.runlog import STREAMS, RunLog, read_jsonl
 from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
@@ -43,39 +42,30 @@ def score_of(evaluation: dict) -> float:
     return measured[f"acc_attempt{attempts[-1]}"] if attempts else measured["acc"]
 
 
-class Trainer:
-    """State with a lifetime: policy, optimizer, progress, run directory. A script's algorithm is a subclass.
+class Session:
+    """A run around its algorithm: run directory, progress, optimizer, clock, screen, signals, evaluations, saving.
 
-    A subclass has `stages`; `global_step`, the steps done over all of them; `sampler`, which draws the next prompts;
-    `work()`, the completions that are left; and `measure(when, settings, rows, on_progress, **part)`, which answers
-    held-out rows and returns their row of evaluations.jsonl, or with `part` the numbers that training selects by. An
-    answer is `per_answer` completions.
+    The algorithm owns it, and gives it `stages` and `measure(when, settings, rows, on_progress, **part)`, which answers
+    held-out rows and returns their row of evaluations.jsonl, or with `part` the numbers that training selects by.
     """
 
-    task: Any
-    config: Any
-    stages: list[Stage]
-    sampler: Any
-    per_answer: int
-    work: Callable[[], Iterable[Work]]
-    measure: Callable[..., dict]
-
-    @property
-    def global_step(self) -> int:
-        """Returns the optimizer steps done over all stages."""
-        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
-
     def __init__(
-        self, task: ScoreTask | ChatTask, accelerator: Any, *, resume: bool | Path, allow_change: bool, profile: int
-    ):
-        self.task, self.config = task, task.config
-        self.accelerator = accelerator
+        self, task: Task, stages: list[Stage], measure: Callable[..., dict], *,
+        adapter: Path | None = None, resume: bool | Path = False, allow_change: bool = False, profile: int = 0,
+    ):  # fmt: skip
+        if adapter:
+            load_adapter(task.policy.model, adapter)
+        self.task, self.stages = task, stages
+        self.config: Any = task.config
+        config, self.policy = self.config, task.policy
+        self.accelerator = accelerator = make_accelerator()
         self.screen = Screen(accelerator.is_main_process)
-        config = task.config
-        self.policy = task.policy
         self.wrapped = accelerator.prepare(task.policy)  # the same policy, wrapped to sum gradients over processes
-        self.progress = Progress()
-        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, self.screen.warn)
+        self.progress = Progress(
+            due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
+        )
+        pad_id = task.tokenizer.pad_token_id
+        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, pad_id, self.screen.warn)
         self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
@@ -86,17 +76,23 @@ class Trainer:
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self.tracker = Tracker(config, bool(resume), self.screen.warn, accelerator.is_main_process)
-        self._resume = resume
+        self._measure, self._resume, self._allow_change = measure, resume, allow_change
         self._written: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
-        self._allow_change = allow_change
         self.log: RunLog
         self.signals: Interrupts
         self.checkpoints: Checkpoints
+        for note in task.notes:
+            self.screen.say(note)
 
     @contextlib.contextmanager
-    def opened(self, dataset: str, keep: int, streams: Iterable[str] = STREAMS, **moving: object) -> Iterator[None]:
-        """Opens and locks the run directory, restores its state if `--resume` finds one, and catches signals."""
+    def open(
+        self, work: Callable[[Ahead, Held], Iterable[Work]], streams: Iterable[str] = STREAMS, **moving: object
+    ) -> Iterator["Session"]:
+        """Opens and locks the run directory, restores its state if `--resume` finds one, and catches signals.
+
+        `work` tells what is left to sample; `moving` is what else of the algorithm is saved and restored.
+        """
         config, several = self.config, self.accelerator.num_processes > 1
         with (
             RunLog(config.run_dir, bool(self._resume), self.accelerator.is_main_process, streams) as self.log,
@@ -106,7 +102,8 @@ class Trainer:
             self.signals.where = self.where
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
-                dataset=dataset, inputs=self._inputs(), keep=keep, allow_change=self._allow_change,
+                dataset=self.task.splits.fingerprint, inputs=self._inputs(), keep=config.train.keep_checkpoints,
+                allow_change=self._allow_change,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             path = None
@@ -120,13 +117,13 @@ class Trainer:
             else:
                 self.log.rewind({})
             self.log.write_config(dump(config), now=path is not None)  # otherwise written with the first checkpoint
-            if self.ahead().stages:
-                self.screen.say(told(self.work(), "left" if path else "planned"))
+            if (left := self.ahead()).stages:
+                self.screen.say(told(work(left, self.held), "left" if path else "planned"))
             self.pace.start()
             try:
-                yield
-            except Left as left:
-                left.exit_code = self.signals.exit_code
+                yield self
+            except Left as error:
+                error.exit_code = self.signals.exit_code
                 if not self._is_evaluating:
                     self.screen.say(f"{self.where()} is left, since its reward does not answer; continue with --resume")
                 raise
@@ -149,6 +146,18 @@ class Trainer:
         stage, step = self.progress.stage, self.progress.step
         return f"stage {stage} step {step}, evaluation" if self._is_evaluating else f"stage {stage} step {step + 1}"
 
+    @property
+    def global_step(self) -> int:
+        """Returns the optimizer steps done over all stages."""
+        return sum(each.steps for each in self.stages if each.number < self.progress.stage) + self.progress.step
+
+    def remaining(self) -> Iterator[Stage]:
+        """Yields the stages that are left, including the current one."""
+        left = [stage for stage in self.stages if stage.number >= self.progress.stage]
+        if not left:
+            self.screen.say("this run is finished: nothing is left to do")
+        yield from left
+
     def ahead(self) -> Ahead:
         """Returns the steps and evaluations that are left."""
         progress = self.progress
@@ -160,38 +169,7 @@ class Trainer:
         return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
 
     def _completions_of(self, when: str) -> int:
-        return self.per_answer * answers(self.config.eval, when, self.held)
-
-    def time_of_step(self, completions: int, tokens: int) -> dict[str, float]:
-        """Ends the timing of a step: returns the seconds per phase for its row, and records the step in the run's pace.
-
-        `completions`: those it sampled; `tokens`: those behind `tokens_per_second`.
-        """
-        seconds = self.clock.lap()
-        sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
-        self.pace.step(self.progress.stage, completions, sampling)
-        return seconds | {"tokens_per_second": tokens / sum(seconds.values())}
-
-    def draw(
-        self, wanted: int, answer: Callable[[list[int]], list[Answered]],
-        tells: Callable[[list[Answered]], list[bool]],
-    ) -> list[Answered]:  # fmt: skip
-        """Draws the next `wanted` prompts and returns the results of `answer` on this process's share, one per prompt.
-
-        Up to `train.resample_rounds` times, further prompts are added for those without a training signal, until
-        `wanted` have one: `tells` gets the results so far and tells which have one.
-        """
-        answered: list[Answered] = []
-        missing, rounds = wanted, self.config.train.resample_rounds
-        for round_ in range(1 + rounds):
-            drawn = self.sampler.take(max(missing, self.accelerator.num_processes if round_ else 0))  # one for each
-            answered += answer(share(drawn, self.accelerator))
-            if round_ == rounds:
-                break
-            missing = wanted - sum(collect(tells(answered), self.accelerator))
-            if missing <= 0:
-                break
-        return answered
+        return len(self.config.budgets) * answers(self.config.eval, when, self.held)
 
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""
@@ -259,11 +237,11 @@ class Trainer:
         rows = task.test[: settings.examples(when)]
         row["questions"] = digest_of(rows)
         telling = Telling(self.screen.say, f"eval {when}, {answered(row | {'temperature': settings.temperature})}")
-        row |= self.measure(when, settings, rows, telling)
+        row |= self._measure(when, settings, rows, telling)
         texts = self._written
         if settings is self.config.eval:  # not the additional greedy pass, which is only reported
             telling = Telling(self.screen.say, f"eval {when}, questions to choose by")
-            chosen = self.measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
+            chosen = self._measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
             row["selection"] = chosen
         row |= self.restored("evaluations")
         self.log.write("evaluations", row)
@@ -292,11 +270,16 @@ class Trainer:
             self.act()
         return not goes_back
 
-    def note_evaluation(self, steps: int) -> None:
-        """Sets, after a step, whether an evaluation is due before the next; the last of `steps` has its own."""
+    def count_step(self) -> None:
+        """Counts a step that was done, and sets whether an evaluation is due before the next."""
+        self.progress.step += 1
         every = self.config.eval.every_steps
-        if every and self.progress.step % every == 0 and self.progress.step != steps:
+        if every and self.progress.step % every == 0 and not self._ends_stage():
             self.progress.due = "step"
+
+    def _ends_stage(self) -> bool:
+        """Tells whether the last step of a stage is done: its end has its own evaluation and checkpoint."""
+        return (self.progress.stage, self.progress.step) in [(stage.number, stage.steps) for stage in self.stages]
 
     def keep_texts(self, rows: list[dict]) -> None:
         """Writes rows of generations.jsonl, from all processes."""
@@ -304,14 +287,24 @@ class Trainer:
         for row in self._written:
             self.log.write("generations", row)
 
-    def log_step(self, row: dict, distributions: Callable[[], dict[str, list[float]]]) -> None:
-        """Writes a row of metrics.jsonl and logs it to the dashboard, with `distributions`, this process's lists."""
+    def log_step(self, row: dict, completions: int, distributions: Callable[[], dict[str, list[float]]]) -> dict:
+        """Writes, prints and returns a row of metrics.jsonl, with the seconds per phase; passes it to the watch.
+
+        `completions`: those that the step sampled; `distributions`: this process's lists of values, for the dashboard.
+        """
+        seconds = self.clock.lap()
+        sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
+        self.pace.step(self.progress.stage, completions, sampling)
+        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         self.log.write("metrics", row | self.restored("metrics"))
         self.log.sync()
         if self.tracker.is_on:
             everyones = {name: collect(values, self.accelerator) for name, values in distributions().items()}
             self.tracker.log(f"stage{row['stage']}", row, row["global_step"], everyones)
         self._say_if_any(self.profile.step())
+        self.screen.step(row, self.seconds_left())
+        self.heed(self.watch.step(row))
+        return row
 
     def _say_if_any(self, text: str | None) -> None:
         if text:
@@ -331,13 +324,13 @@ class Trainer:
         self.screen.say(f"saved at {where}; continue with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
 
-    def save_adapter(self, stage: int, tokenizer: Any) -> None:
+    def save_adapter(self) -> None:
         """Saves the adapter and the tokenizer in `stage<N>/`. Raises StorageError."""
         if self.accelerator.is_main_process:
-            folder = self.config.run_dir / f"stage{stage}"
+            folder = self.config.run_dir / f"stage{self.progress.stage}"
             with storage_errors(folder):
                 save_weights(self.policy.model, folder)
-                tokenizer.save_pretrained(folder)
+                self.task.tokenizer.save_pretrained(folder)
                 self.checkpoints.seal_result(folder, self.progress.step)
 
     def save(self) -> None:
@@ -349,20 +342,35 @@ class Trainer:
         if self.config.train.keep_best:
             self.checkpoints.consider(self.progress.stage, self._here(), score_of(evaluation))
 
-    def save_if_due(self) -> None:
-        """Saves a checkpoint, between two steps, if this is the best of the stage or `checkpoint_every` is due."""
+    def when_due(self) -> None:
+        """Evaluates and saves, between two steps of a stage, where `eval.every_steps` or `checkpoint_every` is due.
+
+        The best of the stage is saved, too.
+        """
+        if self._ends_stage():
+            return
+        if self.progress.due:
+            self.evaluate(self.progress.due)
         every = self.config.train.checkpoint_every
         if self.checkpoints.best_of(self.progress.stage) == self._here() or (every and self.progress.step % every == 0):
             self.save()
 
-    def end_stage(self, evaluation: dict, following: int | None = None) -> None:
-        """Saves the checkpoint that ends a stage; the stage `following`, if any, starts with it as its best so far."""
+    def finish(self, when: str, fresh_optimizer: bool = False) -> None:
+        """Ends a stage: evaluates, saves the adapter in `stage<N>/`, and a checkpoint from which the next starts.
+
+        The next stage, if any, has this checkpoint as its best so far; `fresh_optimizer`: it forgets the moments.
+        """
+        row = self.evaluate(when)
+        self.save_adapter()
         stage, step, here = self.progress.stage, self.progress.step, self._here()
+        following = next((each.number for each in self.stages if each.number > stage), None)
         self.progress.stage = following or OVER
         if following:
             self.progress.step = 0
+            if fresh_optimizer:
+                self.step.reset()
             if self.config.train.keep_best:
-                self.checkpoints.consider(following, here, score_of(evaluation))
+                self.checkpoints.consider(following, here, score_of(row))
         self.checkpoints.save(stage, step)
 
     def restore_best(self) -> Path | None:
@@ -399,6 +407,16 @@ class Trainer:
         """Returns `restored_from`, a folder below the run's, for a file's first row after a restore; otherwise {}."""
         folder = self.progress.restored_from.pop(stream, None)
         return {"restored_from": folder} if folder else {}
+
+    def show_results(self, *left_out: str) -> None:
+        """Prints the table of this run's evaluations but those `left_out`, its alarms and restores."""
+        if not self.accelerator.is_main_process:
+            return
+        rows, _ = read_jsonl(self.config.run_dir / "evaluations.jsonl")
+        rows = [row for row in with_best(rows, self.checkpoints.best_of) if row["when"] not in left_out]
+        self.screen.table(rows, f"{self.config.run_name}, held-out answers")
+        self.show_alarms()
+        self.say_restores()
 
     def show_alarms(self) -> None:
         """Prints the last lines of a run: the alarms of the watch, and when they were."""
