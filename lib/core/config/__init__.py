@@ -10,6 +10,7 @@ section     what every section is
 shared      what the configs of several scripts have
 rl          what those of both RL scripts have
 chat        what those of scripts that ask chats have
+adapters    what is trained beside a frozen base
 score       train.py
 selfplay    rl_train_gspo_selfplay.py
 collect     collect_rollouts.py
@@ -20,6 +21,7 @@ options     the command lines of the scripts
 """
 # ruff: noqa: F401  (others import these names)
 
+from lib.core.config.adapters import Adapters
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.loader import KINDS, dump, load

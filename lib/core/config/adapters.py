@@ -1,0 +1,139 @@
+"""The shelf of adapters, each a section; what is trained is the sum of those that are there."""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
+
+Role = Literal["q", "k", "v", "o", "gate", "up", "down"]
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bounds = tuple[Factor, Factor]
+
+
+class Lora(Section):
+    """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
+
+    r: Count = 16  # rank
+    alpha: Positive = 16  # the update is scaled by alpha / r
+    targets: list[Name] | Literal["all-linear"] = [
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    ]  # fmt: skip
+    # names of the linear layers that get an adapter
+
+
+class Bounded(Section):
+    """A factor within bounds, which it approaches smoothly, so that its gradient vanishes nowhere."""
+
+    bounds: Bounds = (0.9, 1.1)  # the least and the largest factor; 1 lies between them
+
+    def _conflicts(self) -> Conflicts:
+        if not self.bounds[0] < 1 < self.bounds[1]:
+            yield ("bounds",), f"1, where it begins, is not between {self.bounds[0]:g} and {self.bounds[1]:g}"
+
+
+class Ia3(Bounded):
+    """IA3 (Liu et al. 2022): a factor for each output of a layer. PEFT's own cannot stand beside LoRA."""
+
+    targets: list[Role] = ["down"]
+
+
+class HeadGates(Bounded):
+    """A factor for each head: of queries and keys as attention gets them, of values, and of groups of o's outputs."""
+
+    targets: list[Literal["q", "k", "v", "o"]] = ["v"]
+
+
+class ChannelGates(Section):
+    """A factor for each group of channels of the MLP, before its activation."""
+
+    group_size: Count = 8  # channels; the MLP's width is a multiple of it
+
+
+class ResidualGates(Section):
+    """A factor for each number that attention adds to the residual stream, and with `post_ffn` the MLP too."""
+
+    post_ffn: bool = False
+
+
+class ProjectionGates(Section):
+    """A factor for each output of the attention's projections."""
+
+    targets: list[Role] = ["q", "k", "v", "o"]
+
+
+class InputGates(Section):
+    """A factor for each input of the attention's projections; one for all that a fused layer holds."""
+
+    targets: list[Role] = ["q", "k", "v", "o"]
+
+
+class AttentionTemperature(Bounded):
+    """A factor of attention's logits: within `bounds`, 1 at first, higher for sharper attention."""
+
+    per: Literal["model", "layer", "head"] = "layer"
+    target: Literal["query", "logits"] = "query"
+    # query: the factor multiplies queries; logits: its root multiplies queries and keys, for a group of heads that
+    # share their keys the mean of their roots
+    bounds: Bounds = (0.5, 2.0)
+
+
+class RopeFrequency(Bounded):
+    """A factor of all rotary frequencies: below 1 positions move closer together, above it apart."""
+
+    bounds: Bounds = (0.5, 2.0)
+
+
+class Bottleneck(Section):
+    """A small MLP beside what the model's MLPs write: y + s W2 GELU(W1 y) (Houlsby et al. 2019)."""
+
+    width: Count = 4  # of its hidden layer
+
+
+class SoftPrompt(Section):
+    """Trained vectors before each prompt (Lester et al. 2021). The reference reads the prompt without them."""
+
+    tokens: Count = 12
+    freeze_steps: CountOrZero = 0  # training steps before it begins to learn
+
+
+class BitFit(Section):
+    """A change of each bias that the linear layers have (Ben Zaken et al. 2021)."""
+
+    lm_head: bool = False  # true: of the output layer's bias too
+
+
+class NormGains(Section):
+    """A change of each norm's gain."""
+
+
+class Family(NamedTuple):
+    """A kind of adapter, and its settings."""
+
+    name: str
+    settings: Section
+
+
+class Adapters(Section):
+    """What is trained beside a frozen base: those that are not null, in any combination."""
+
+    ia3: Ia3 | None = None
+    head_gates: HeadGates | None = None
+    channel_gates: ChannelGates | None = None
+    residual_gates: ResidualGates | None = None
+    projection_gates: ProjectionGates | None = None
+    input_gates: InputGates | None = None
+    attention_temperature: AttentionTemperature | None = None
+    rope_frequency: RopeFrequency | None = None
+    bottleneck: Bottleneck | None = None
+    soft_prompt: SoftPrompt | None = None
+    bitfit: BitFit | None = None
+    norm_gains: NormGains | None = None
+    warmup_steps: CountOrZero = 0
+    # training steps over which all of these, LoRA excepted, are blended in from doing nothing
+
+    @property
+    def families(self) -> list[Family]:
+        """Returns those that are set, in a fixed order."""
+        found = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]

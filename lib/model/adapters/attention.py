@@ -1,0 +1,133 @@
+"""Factors of what attention compares: its temperature, and gates of the heads of queries and keys.
+
+A rotation keeps lengths, so that a factor before the rotation of positions is one behind it. A norm does not, so that
+where queries and keys have norms, the factors come behind those.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from lib.model.adapters.contract import Adapter, Factor, Refused, scaled
+from lib.model.adapters.gates import rows
+from lib.model.adapters.places import Place, Sizes, base_of, places
+
+
+class Compared:
+    """Queries or keys of one block, by heads, where attention gets them. No module: it owns no parameter."""
+
+    def __init__(self, model: nn.Module, place: Place, heads: int):
+        attention = model.get_submodule(place.name.rpartition(".")[0])
+        name = place.name.rpartition(".")[2].replace("proj", "norm")
+        self.norm: nn.Module | None = getattr(attention, name, None) if name in ("q_norm", "k_norm") else None
+        self.place, self.heads = place, heads
+        self._axis = _axis_of_heads(model, self.norm, heads) if self.norm else -1
+
+    def attach(self, factor: Callable[[], torch.Tensor | None]) -> None:
+        """Multiplies by what `factor` returns, one number (1,) or one for each head (H,); None changes nothing."""
+
+        def after(_module: nn.Module, _args: tuple, y: torch.Tensor) -> torch.Tensor | None:
+            found = factor()
+            return None if found is None else self._scaled(y, found)
+
+        (self.norm or self.place.module).register_forward_hook(after)
+
+    def _scaled(self, y: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        if self._axis == -2:  # (B, T, H, D)
+            return scaled(y, factor[:, None])
+        if self._axis == -3:  # (B, H, T, D)
+            return scaled(y, factor[:, None, None])
+        factor = factor.expand(self.heads).repeat_interleave(self.place.width // self.heads)
+        if self.norm or self.place.is_whole:
+            return scaled(y, factor)
+        start, end = self.place.start, self.place.start + self.place.width
+        return torch.cat([y[..., :start], scaled(y[..., start:end], factor), y[..., end:]], dim=-1)
+
+    def fold(self, factor: torch.Tensor) -> None:
+        """Multiplies the rows of the weight. Raises Refused where a norm would take the factor out again."""
+        if self.norm:
+            raise Refused("a norm of queries and keys comes before it, and is the same for all heads")
+        start, end = self.place.start, self.place.start + self.place.width
+        factor = factor.expand(self.heads).repeat_interleave(self.place.width // self.heads)
+        base = base_of(self.place.module)
+        rows(base)[start:end] = scaled(rows(base)[start:end], factor[:, None])
+        if base.bias is not None:
+            base.bias[start:end] = scaled(base.bias[start:end], factor)
+
+
+class ComparedGate(Adapter):
+    """A factor for each head of queries or keys."""
+
+    def __init__(self, compared: Compared, bounds: tuple[float, float]):
+        super().__init__()
+        self.factor = Factor(compared.heads, 1, bounds)
+        self._compared = compared
+
+    def attach(self) -> None:
+        """Hooks queries or keys."""
+        self._compared.attach(lambda: self.factor(self.blend) if self.is_on else None)
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Multiplies the rows of the weight."""
+        self._compared.fold(self.factor(self.blend))
+
+
+class Temperature(Adapter):
+    """A factor of the logits of attention in some blocks, one for all heads or one for each.
+
+    It multiplies queries; or its root queries and keys, which heads share, so that keys take the mean of their roots.
+    """
+
+    def __init__(self, blocks: list[tuple[Compared, Compared]], groups: int, target: str, bounds: tuple[float, float]):
+        super().__init__()
+        self.factor = Factor(groups, 1, bounds)
+        self._blocks, self._target = blocks, target
+
+    def attach(self) -> None:
+        """Hooks queries, and keys if they take part."""
+        for queries, keys in self._blocks:
+            queries.attach(lambda: self._of_queries() if self.is_on else None)
+            if self._target == "logits":
+                keys.attach(lambda heads=keys.heads: self._of_keys(heads) if self.is_on else None)
+
+    def _of_queries(self) -> torch.Tensor:
+        factor = self.factor(self.blend)
+        return factor.sqrt() if self._target == "logits" else factor
+
+    def _of_keys(self, heads: int) -> torch.Tensor:
+        roots = self.factor(self.blend).sqrt()
+        return roots if len(roots) == 1 else roots.unflatten(0, (heads, -1)).mean(1)
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Multiplies the rows of the weights."""
+        for queries, keys in self._blocks:
+            queries.fold(self._of_queries())
+            if self._target == "logits":
+                keys.fold(self._of_keys(keys.heads))
+
+
+def compared(model: nn.Module) -> list[tuple[Compared, Compared]]:
+    """Returns the queries and keys of each block."""
+    sizes = Sizes.of(model)
+    pairs = zip(places(model, "q"), places(model, "k"), strict=True)
+    return [(Compared(model, q, sizes.heads), Compared(model, k, sizes.key_heads)) for q, k in pairs]
+
+
+@torch.no_grad()
+def _axis_of_heads(model: nn.Module, norm: nn.Module, heads: int) -> int:
+    """Returns which axis of a norm's output counts the heads, tried on a short text; -1: they share the last axis."""
+    shapes: list[tuple[int, ...]] = []
+    handle = norm.register_forward_hook(lambda _module, _args, y: shapes.append(tuple(y.shape)))
+    tokens = 2 * heads + 1  # no other axis has this length, or that of the heads
+    device = next(model.parameters()).device
+    try:
+        model(input_ids=torch.zeros(1, tokens, dtype=torch.long, device=device), use_cache=False)
+    finally:
+        handle.remove()
+    shape = shapes[0]
+    if len(shape) == 3:
+        return -1
+    return -2 if shape[-2] == heads else -3

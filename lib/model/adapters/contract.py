@@ -1,0 +1,60 @@
+"""What every adapter of the shelf is."""
+
+import math
+
+import torch
+from torch import nn
+
+
+class Refused(ValueError):
+    """An adapter that cannot do what is asked of it, with the reason."""
+
+
+class Adapter(nn.Module):
+    """A small trainable change at one place of a frozen model, in float32.
+
+    It changes nothing at initialisation, nor while it is off. Its effect is blended: nothing at `blend` 0, all of it at
+    1; no parameter is written for that.
+    """
+
+    is_on = True  # plain attributes, not state
+    blend = 1.0
+
+    def attach(self) -> None:
+        """Puts hooks into the model. Called once."""
+        raise NotImplementedError
+
+    def fold(self) -> None:
+        """Adds its effect to the weights of the model. Raises Refused where no weights have that effect."""
+        raise Refused("no weights have its effect")
+
+    def drift(self) -> torch.Tensor:
+        """Returns how far it is from doing nothing, number by number."""
+        return torch.cat([parameter.detach().flatten() for parameter in self.parameters()])
+
+
+class Factor(nn.Module):
+    """`groups` factors, each for `width` neighbours: 1 + x, or within bounds exp(c tanh(x / c)); x is 0 at first.
+
+    In the bounded form c is the logarithm of the upper bound, or minus that of the lower one for x below 0: slope 1 at
+    x = 0 on both sides, and a gradient everywhere.
+    """
+
+    def __init__(self, groups: int, width: int = 1, bounds: tuple[float, float] | None = None):
+        super().__init__()
+        self.move = nn.Parameter(torch.zeros(groups))
+        self._width = width
+        self._least, self._most = map(math.log, bounds) if bounds else (0.0, 0.0)
+
+    def forward(self, blend: float) -> torch.Tensor:
+        """Returns the factors (groups * width,), blended with 1."""
+        if not self._most:
+            return (1 + blend * self.move).repeat_interleave(self._width)
+        most = torch.where(self.move < 0, -self._least, self._most)
+        bounded = torch.exp(most * torch.tanh(self.move / most))
+        return (1 + blend * (bounded - 1)).repeat_interleave(self._width)
+
+
+def scaled(x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Multiplies in float32, and returns the dtype of `x`."""
+    return (x.float() * factor).to(x.dtype)

@@ -1,0 +1,31 @@
+"""Changes of weights that a model has: BitFit's biases (Ben Zaken et al. 2021, arXiv 2106.10199), and gains of norms."""
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from lib.model.adapters.contract import Adapter
+
+
+class Delta(Adapter):
+    """A tensor that is added to a frozen weight or bias of a module, which keeps its own value beside it."""
+
+    def __init__(self, module: nn.Module, name: str):
+        super().__init__()
+        self.change = nn.Parameter(torch.zeros(getattr(module, name).shape))
+        self._at = (module, name)
+
+    def attach(self) -> None:
+        """Lets the module see the sum in place of its own tensor."""
+        module, name = self._at
+        getattr(module, name).requires_grad = False
+        parametrize.register_parametrization(module, name, self, unsafe=True)
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        """Returns the sum, in the weight's dtype."""
+        return (weight.float() + self.blend * self.change).to(weight.dtype) if self.is_on else weight
+
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Writes the sum into the weight, and lets the module own it again."""
+        parametrize.remove_parametrizations(*self._at, leave_parametrized=True)

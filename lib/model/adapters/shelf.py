@@ -1,0 +1,174 @@
+"""All adapters of a model: built from a config, switched, blended, counted and folded together."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+
+from lib.core.config import Adapters
+from lib.core.errors import ConfigError
+from lib.model.adapters.attention import ComparedGate, Temperature, compared
+from lib.model.adapters.bottleneck import Bottleneck
+from lib.model.adapters.contract import Adapter, Refused
+from lib.model.adapters.deltas import Delta
+from lib.model.adapters.gates import InputGate, OutputGate
+from lib.model.adapters.places import ROLES, Sizes, base_of, linear_layers, norms, places
+from lib.model.adapters.rope import RopeFrequency
+from lib.model.adapters.soft_prompt import SoftPrompt
+
+SHELF = "adapter_shelf"  # its name in the model
+
+
+class Shelf(nn.Module):
+    """The adapters of a model by family. They are parts of the model, and off or on together."""
+
+    def __init__(self, families: dict[str, list[Adapter]]):
+        super().__init__()
+        self.families = nn.ModuleDict({name: nn.ModuleList(adapters) for name, adapters in families.items()})
+
+    def __iter__(self) -> Iterator[Adapter]:
+        """Yields every adapter."""
+        for adapters in self.families.values():
+            yield from adapters
+
+    @property
+    def is_on(self) -> bool:
+        """Tells whether they have an effect."""
+        return all(adapter.is_on for adapter in self)
+
+    def switch(self, is_on: bool) -> None:
+        """Turns all on or off."""
+        for adapter in self:
+            adapter.is_on = is_on
+
+    def blend(self, alpha: float) -> None:
+        """Sets how much of their effect they have, from 0 to 1."""
+        for adapter in self:
+            adapter.blend = alpha
+
+    def counts(self) -> dict[str, int]:
+        """Returns the trainable numbers by family."""
+        return {name: sum(p.numel() for p in adapters.parameters()) for name, adapters in self.families.items()}
+
+    @property
+    def soft_prompt(self) -> SoftPrompt | None:
+        """Returns the soft prompt, if there is one."""
+        return next((adapter for adapter in self if isinstance(adapter, SoftPrompt)), None)
+
+    def fold(self) -> None:
+        """Adds the effect of all to the weights. Raises ConfigError, and folds nothing, if one has no such form."""
+
+
+def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
+    """Puts the adapters of a config on a causal language model, which may have LoRA already; None if there are none.
+
+    Raises ConfigError for a family that has no place in this model.
+    """
+    if hasattr(model, SHELF):
+        raise ValueError("this model has its adapters already")
+    if not config.families:
+        return None
+    for parameter in [p for name, p in model.named_parameters() if "lora_" not in name]:
+        parameter.requires_grad = False
+    draw = torch.Generator().manual_seed(seed)
+    families = {name: _built(name, settings, model, draw) for name, settings in config.families}
+    shelf = Shelf(families).to(next(model.parameters()).device)
+    for adapter in shelf:
+        adapter.attach()
+    model.add_module(SHELF, shelf)
+    return shelf
+
+
+def shelf_of(model: nn.Module) -> Shelf | None:
+    """Returns the adapters on a causal language model, if it has any."""
+    return getattr(model, SHELF, None)
+
+
+def _built(name: str, settings: object, model: nn.Module, draw: torch.Generator) -> list[Adapter]:
+    """Returns the adapters of a family. Raises ConfigError where there are none."""
+    try:
+        found = list(BUILDERS[name](model, settings, draw))
+    except Refused as error:
+        raise ConfigError(f"model.adapters.{name}: {error}; set it to null") from error
+    if not found:
+        kind = model.config.model_type
+        raise ConfigError(f"model.adapters.{name}: a model of type {kind} has no place for it; set it to null")
+    return found
+
+
+def _ia3(model, settings, _draw) -> Iterator[Adapter]:
+    for role in settings.targets:
+        for place in places(model, role):
+            yield OutputGate(place, place.width, settings.bounds)
+
+
+def _head_gates(model, settings, _draw) -> Iterator[Adapter]:
+    sizes, pairs = Sizes.of(model), compared(model) if {"q", "k"} & set(settings.targets) else []
+    for role in settings.targets:
+        if role in ("q", "k"):
+            yield from (ComparedGate(pair[role == "k"], settings.bounds) for pair in pairs)
+        else:
+            groups = sizes.key_heads if role == "v" else sizes.heads
+            yield from (OutputGate(place, groups, settings.bounds) for place in places(model, role))
+
+
+def _channel_gates(model, settings, _draw) -> Iterator[Adapter]:
+    for place in places(model, "gate"):
+        if place.width % settings.group_size:
+            raise Refused(f"group_size = {settings.group_size} does not divide the {place.width} of {place.name}")
+        yield OutputGate(place, place.width // settings.group_size)
+
+
+def _residual_gates(model, settings, _draw) -> Iterator[Adapter]:
+    for role in ("o", "down") if settings.post_ffn else ("o",):
+        yield from (OutputGate(place, place.width) for place in places(model, role))
+
+
+def _projection_gates(model, settings, _draw) -> Iterator[Adapter]:
+    for role in settings.targets:
+        yield from (OutputGate(place, place.width) for place in places(model, role))
+
+
+def _input_gates(model, settings, _draw) -> Iterator[Adapter]:
+    found = {place.name: place for role in settings.targets for place in places(model, role)}  # a fused layer once
+    yield from map(InputGate, found.values())
+
+
+def _temperatures(model, settings, _draw) -> Iterator[Adapter]:
+    pairs, groups = compared(model), Sizes.of(model).heads if settings.per == "head" else 1
+    blocks = [pairs] if settings.per == "model" else [[pair] for pair in pairs]
+    for each in blocks if pairs else []:
+        yield Temperature(each, groups, settings.target, settings.bounds)
+
+
+def _rope_frequency(model, settings, _draw) -> Iterator[Adapter]:
+    yield RopeFrequency(model, settings.bounds)
+
+
+def _bottleneck(model, settings, draw) -> Iterator[Adapter]:
+    for place in places(model, "down"):
+        yield Bottleneck(place, settings.width, draw)
+
+
+def _soft_prompt(model, settings, draw) -> Iterator[Adapter]:
+    yield SoftPrompt(model, settings.tokens, draw)
+
+
+def _bitfit(model, settings, _draw) -> Iterator[Adapter]:
+    head = model.get_output_embeddings()
+    for _, module in linear_layers(model):
+        base = base_of(module)
+        if base.bias is not None and (module is not head or settings.lm_head):
+            yield Delta(base, "bias")
+
+
+def _norm_gains(model, _settings, _draw) -> Iterator[Adapter]:
+    yield from (Delta(module, "weight") for _, module in norms(model))
+
+
+BUILDERS: dict[str, Callable[..., Iterator[Adapter]]] = {
+    "ia3": _ia3, "head_gates": _head_gates, "channel_gates": _channel_gates, "residual_gates": _residual_gates,
+    "projection_gates": _projection_gates, "input_gates": _input_gates, "attention_temperature": _temperatures,
+    "rope_frequency": _rope_frequency, "bottleneck": _bottleneck, "soft_prompt": _soft_prompt, "bitfit": _bitfit,
+    "norm_gains": _norm_gains,
+}  # fmt: skip
