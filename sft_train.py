@@ -165,22 +165,23 @@ def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
 
 
 def load_model(config: SFTConfig) -> tuple[Any, Any]:
-    """Returns the model to train and its tokenizer: built from scratch, or loaded, with an adapter if `lora` is set."""
+    """Returns the model to train and its tokenizer: built from scratch, or loaded, with the adapters that are set."""
     from lib.model import scratch
-    from lib.model.loading import attach_lora, load_base, start_backend
+    from lib.model.loading import attach, load_base, start_backend
 
     backend = start_backend(config.model)
     if config.model.from_scratch:
         return scratch.build(config.model.from_scratch, config.model.chat_template, config.seed)
-    if config.lora:
+    if not config.model.adapters.is_empty:
         model, tokenizer = load_base(config.model, backend)
-        return attach_lora(model, config.lora, config.model, backend, config.seed), tokenizer
+        return attach(model, config.model, backend, config.seed), tokenizer
     # all weights are trained: bfloat16 would round small updates away
     dtype = "float32" if config.model.dtype == "auto" else config.model.dtype
     model, tokenizer = load_base(config.model.model_copy(update={"dtype": dtype}), backend)
     if not all(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigError(
-            "lora: null trains all weights, but this model is loaded frozen; add lora, or set model.backend=plain"
+            "no adapter is set, which trains all weights, but this model is loaded frozen; set "
+            "model.adapters.lora, or model.backend=plain"
         )
     return model, tokenizer
 

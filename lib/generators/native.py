@@ -62,12 +62,30 @@ def generate(
             model = stack.enter_context(policy.generation_mode())
             forward = policy.llama and policy.llama.merged(decoding.columns)  # before the rows: it takes memory too
         stack.enter_context(phase("generate"))
+        if prefix := policy.prefix:
+            turns, decoding, follow_up = _after_prefix(prefix, turns, decoding, follow_up)
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
         decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
         decoder = Decoder(model, decoding.rows, decoding.columns, forward)
         return _Continuous(policy, decoder, decoding, follow_up).run(turns)
+
+
+def _after_prefix(
+    prefix: list[int], turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp
+) -> tuple[dict[TreePath, Turn], Decoding, FollowUp]:
+    """Returns the same with the ids of a soft prompt before each conversation."""
+
+    def after(turn: Turn) -> Turn:
+        return dataclasses.replace(turn, ids=prefix + turn.ids)
+
+    def next_turn(path: TreePath, completion: Completion) -> Turn | None:
+        turn = follow_up(path, completion)
+        return turn and after(turn)
+
+    longer = dataclasses.replace(decoding, columns=decoding.columns + len(prefix))
+    return {path: after(turn) for path, turn in turns.items()}, longer, next_turn
 
 
 @dataclass

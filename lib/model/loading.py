@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from lib.core.config import Lora, Model
+from lib.core.config import Lora, Model, TrainedModel
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
+from lib.model.adapters import shelf
 from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
 from lib.run.hub import offline_unless_reachable
@@ -241,6 +242,17 @@ def _load_unsloth(config: Model) -> tuple[nn.Module, Any]:
         trust_remote_code=config.trust_remote_code,
         use_gradient_checkpointing=config.gradient_checkpointing,  # not "unsloth": host offload stalls some machines
     )
+
+
+def attach(base: nn.Module, config: TrainedModel, backend: str, seed: int) -> nn.Module:
+    """Puts the adapters of a config on a frozen base: LoRA as PEFT has it, and those of our own.
+
+    Raises ConfigError for one that has no place in this model.
+    """
+    lora = config.adapters.lora
+    model = attach_lora(base, lora, config, backend, seed) if lora else base
+    shelf.attach(base, config.adapters, seed)
+    return model
 
 
 def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: int) -> nn.Module:

@@ -16,10 +16,10 @@ from safetensors import SafetensorError
 from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
-from lib.run.adapter_files import EXTRA, STANDS_ON, adapter_config, refuse_other_ground
+from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
 from lib.run.checkpoint import inputs_of, storage_errors
 from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
-from lib.run.runlog import ADAPTER_CONFIG, adapter_in, fsync_file, fsync_folder
+from lib.run.runlog import ADAPTER_CONFIG, EXTRA, adapter_in, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
 

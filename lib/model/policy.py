@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
+from lib.model.adapters.shelf import shelf_of
 from lib.model.head import Head, token_scores
 from lib.model.llama import Llama, attend_within
 from lib.model.logits import backbone_of, measure
@@ -45,13 +46,15 @@ class Policy(nn.Module):
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
         self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
+        self.shelf = shelf_of(self.language_model)  # the adapters that are not PEFT's
         model.eval()
         self._around = measure(self.language_model)
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # merged weights, and their unmerged data
         is_whole = attends_to_everything(self.language_model)
         self._is_patched = runs_foreign_layers(self.backbone)
         self.takes_masks = is_whole and not self._is_patched
-        self.llama = Llama.of(self.language_model) if is_whole else None  # reads weights alone, patched layers or not
+        is_bare = is_whole and self.shelf is None  # it reads weights alone, patched layers or not, and calls no hooks
+        self.llama = Llama.of(self.language_model) if is_bare else None
         self.takes_slab = (
             self.takes_masks or self.llama is not None
         )  # it can be sampled in a slab, see lib/model/decoder.py
@@ -123,8 +126,16 @@ class Policy(nn.Module):
         attended = trunk**2 / 2 + sum(branches) * joint if self.llama else joint**2
         return joint + pair * attended < sum(apart) + pair * sum(total**2 for total in apart) / 2
 
+    @property
+    def prefix(self) -> list[int]:
+        """Returns the ids that come before each prompt: those of a soft prompt, unless adapters are off."""
+        soft = self.shelf.soft_prompt if self.shelf else None
+        return soft.ids if soft else []
+
     def hidden_states(self, inputs: Inputs) -> torch.Tensor:
         """Returns hidden states (N, d) from which the N scored tokens are predicted."""
+        if prefix := self.prefix:
+            inputs = after_prefix(prefix, inputs)
         mask = None  # padding is on the right, where causal attention does not look
         if inputs.branch is not None:
             own, other = inputs.branch[:, :, None], inputs.branch[:, None, :]
@@ -221,7 +232,7 @@ class Policy(nn.Module):
         merged = [(weight, weight.data) for weight, _ in self._bases]
         _put_back(self._bases)
         try:
-            with self._adapters_off():
+            with self._lora_off(), self.shelf.off() if self.shelf else contextlib.nullcontext():
                 yield
         finally:
             _put_back(merged)
@@ -245,8 +256,8 @@ class Policy(nn.Module):
             _put_back(pairs)
 
     @contextlib.contextmanager
-    def _adapters_off(self) -> Iterator[None]:
-        """Turns adapters off by the flag that every layer of peft and Unsloth checks.
+    def _lora_off(self) -> Iterator[None]:
+        """Turns LoRA off by the flag that every layer of peft and Unsloth checks.
 
         peft's own switch takes as long as a forward of a small model.
         """
@@ -312,11 +323,27 @@ class Policy(nn.Module):
             for layer, weight in zip(layers, weights, strict=True):
                 for adapter in layer.active_adapters:
                     weight.data = weight.data + layer.get_delta_weight(adapter)
-            with self._adapters_off():
+            with self._lora_off():
                 yield
         finally:
             _put_back(self._bases)
             self._bases = []
+
+
+def after_prefix(prefix: list[int], inputs: Inputs) -> Inputs:
+    """Returns the inputs with a prefix of P ids before each text, which all of its tokens see."""
+    (rows, columns), more = inputs.ids.shape, len(prefix)
+    first = torch.tensor(prefix, device=inputs.ids.device).expand(rows, -1)
+    positions = torch.arange(more, device=inputs.ids.device).expand(rows, -1)
+    row, column = inputs.predictors // columns, inputs.predictors % columns
+    return Inputs(
+        ids=torch.cat([first, inputs.ids], dim=1),
+        positions=torch.cat([positions, inputs.positions + more], dim=1),
+        predictors=row * (columns + more) + column + more,
+        targets=inputs.targets,
+        branch=None if inputs.branch is None else nn.functional.pad(inputs.branch, (more, 0)),
+        trunk=inputs.trunk + more,
+    )
 
 
 def _put_back(weights: list[tuple[nn.Parameter, torch.Tensor]]) -> None:

@@ -12,6 +12,7 @@ import torch
 
 from lib.core.config import ScoreConfig, SelfPlayConfig
 from lib.core.memory import container_room
+from lib.model.adapters import shelf
 from lib.model.decoder import bytes_per_token
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
@@ -110,9 +111,13 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
     is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
     each = 2 if is_narrow else 4
     weights = sum(p.numel() for p in skeleton.parameters()) * (FOUR_BITS if config.model.load_in_4bit else each)
-    adapted = adapted_layers(skeleton, config.lora)
-    trained = sum(config.lora.r * (layer.in_features + layer.out_features) for layer in adapted)
-    is_written_out = skeleton.config.model_type in FAMILY
+    lora = config.model.adapters.lora
+    adapted = adapted_layers(skeleton, lora) if lora else []
+    rank = lora.r if lora else 0
+    trained = sum(rank * (layer.in_features + layer.out_features) for layer in adapted)
+    if found := shelf.attach(skeleton, config.model.adapters, 0):
+        trained += sum(found.counts().values())
+    is_written_out = skeleton.config.model_type in FAMILY and not config.model.adapters.families
     merged = 0 if is_narrow or config.model.load_in_4bit else sum(layer.weight.numel() for layer in adapted) * each
     always = {
         "weights": weights,
@@ -124,7 +129,7 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
     if not on_gpu:
         cache = min(cache, 0.5 * _free())  # as lib/model/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
-    kept = numbers_kept(skeleton, adapted, config.lora.r, is_written_out, is_narrow)
+    kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
     if config.model.gradient_checkpointing:
         activations = load.tokens * each * (skeleton.config.hidden_size * layers + kept)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.model.loading import attach_lora, load_base, start_backend
+from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge, judge_of_rows
 from lib.rl.probe import probe, readable
@@ -75,7 +75,7 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
     base, tokenizer = load_base(config.model, backend)
     prompts = prompts_of(config, tokenizer)
     rows_and_notes = fitting(splits, prompts, config)
-    adapted = attach_lora(base, config.lora, config.model, backend, config.seed)
+    adapted = attach(base, config.model, backend, config.seed)
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)

@@ -11,10 +11,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lib.core.errors import ConfigError
-from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, adapter_in
+from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG, adapter_in
 
-EXTRA = "extra_adapters.safetensors"
-ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA)
+ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG)
+SHELF = "adapter_shelf"  # name of the adapters of our own, as a part of a model (lib/model/adapters/)
+FORMAT = 1  # of EXTRA and EXTRA_CONFIG
 POLICY = "default"  # PEFT's name of the trained adapter; an opponent's snapshot beside it is not part of the state
 STANDS_ON = "stands_on"  # on a base and in adapters trained on it: the adapter merged into it (lib/model/merging.py)
 
@@ -48,28 +49,36 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
 
 
 def has_adapter(model: torch.nn.Module) -> bool:
-    """Tells whether the model is a PeftModel."""
-    return hasattr(model, "peft_config")
+    """Tells whether adapters are trained, PEFT's or those of our own, and not the whole model."""
+    return hasattr(model, "peft_config") or hasattr(model, SHELF)
 
 
-def save_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
+def save_adapter(model: torch.nn.Module, directory: Path) -> None:
     """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError.
 
-    Like PEFT's own `save_pretrained`, but without its model card, an empty form that costs compiling a template at each
-    checkpoint.
+    PEFT's part is as its own `save_pretrained` writes it, but without its model card, an empty form that costs
+    compiling a template at each checkpoint.
     """
-    from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
-
     directory.mkdir(parents=True, exist_ok=True)
-    tensors = get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
-    save_file({name: value.contiguous() for name, value in tensors.items()}, directory / ADAPTER, {"format": "pt"})
-    config = copy.copy(peft_model.peft_config[POLICY])
-    config.inference_mode = True
-    config.save_pretrained(directory)
-    extra = _extra_parameters(peft_model)
+    if hasattr(model, "peft_config"):
+        tensors = _adapter_tensors(model)
+        save_file({name: value.contiguous() for name, value in tensors.items()}, directory / ADAPTER, {"format": "pt"})
+        config = copy.copy(model.peft_config[POLICY])
+        config.inference_mode = True
+        config.save_pretrained(directory)
+        say_ground(model, directory)
+    extra = _extra_parameters(model)
     if extra:
         save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)
-    say_ground(peft_model, directory)
+        about = {"format": FORMAT, "base_model_name_or_path": model.config.name_or_path, "adapters": _settings(model)}
+        about |= {STANDS_ON: ground} if (ground := getattr(model, STANDS_ON, None)) else {}
+        (directory / EXTRA_CONFIG).write_text(json.dumps(about, indent=2), "utf-8")
+
+
+def _settings(model: torch.nn.Module) -> dict[str, Any]:
+    """Returns the settings of the adapters of our own, by family."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return getattr(base, SHELF).settings if hasattr(base, SHELF) else {}
 
 
 def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
@@ -92,8 +101,9 @@ def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
 
 
 def adapter_config(folder: Path) -> dict[str, Any]:
-    """Reads the config of a saved adapter. Raises OSError, ValueError."""
-    return json.loads((folder / ADAPTER_CONFIG).read_text("utf-8"))
+    """Reads the config of a saved adapter: PEFT's, or ours where PEFT has no part in it. Raises OSError, ValueError."""
+    name = ADAPTER_CONFIG if (folder / ADAPTER_CONFIG).exists() else EXTRA_CONFIG
+    return json.loads((folder / name).read_text("utf-8"))
 
 
 def load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
@@ -121,12 +131,11 @@ def refuse_other_ground(model: torch.nn.Module, config: Mapping[str, Any], direc
 
 
 def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
-    from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
-
     directory = Path(directory)
     tensors, extra, config = _read_adapter(directory)
+    is_peft = hasattr(peft_model, "peft_config")
     differences = [
-        *_config_differences(config, peft_model.peft_config[POLICY].to_dict()),
+        *_config_differences(config, peft_model.peft_config[POLICY].to_dict() if is_peft else {}),
         *_tensor_differences(tensors, _adapter_tensors(peft_model)),
         *_tensor_differences(extra, _extra_parameters(peft_model)),
     ]
@@ -135,7 +144,10 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
             f"{directory}: this adapter does not fit the model: {'; '.join(differences)}; change the config to "
             f"the adapter's model and settings, or choose another folder"
         )
-    set_peft_model_state_dict(peft_model, tensors, adapter_name=POLICY)
+    if is_peft:
+        from peft import set_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
+
+        set_peft_model_state_dict(peft_model, tensors, adapter_name=POLICY)
     with torch.no_grad():
         for name, parameter in _extra_parameters(peft_model).items():
             parameter.copy_(extra[name])
@@ -162,6 +174,9 @@ def _refuse_missing(directory: Path, here: Mapping[str, torch.Tensor], saved: Ma
 
 
 def _adapter_tensors(peft_model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Returns the tensors that PEFT saves, none if the model has no adapter of PEFT's."""
+    if not hasattr(peft_model, "peft_config"):
+        return {}
     from peft import get_peft_model_state_dict  # here: where Unsloth is used, it must be imported before peft
 
     return get_peft_model_state_dict(peft_model, adapter_name=POLICY, save_embedding_layers=False)
@@ -181,7 +196,8 @@ def _read_adapter(directory: Path) -> tuple[dict[str, torch.Tensor], dict[str, t
     adapter_in(directory)
     try:
         extra = load_file(directory / EXTRA) if (directory / EXTRA).exists() else {}
-        return load_file(directory / ADAPTER), extra, adapter_config(directory)
+        tensors = load_file(directory / ADAPTER) if (directory / ADAPTER).exists() else {}
+        return tensors, extra, adapter_config(directory)
     except (OSError, SafetensorError, ValueError) as error:
         raise ConfigError(f"{directory}: the adapter cannot be read ({error}); choose another folder") from error
 

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 SCHEMA = 1
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
+EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
+EXTRA_CONFIG = "extra_adapters.json"
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # config keys that do not affect the results
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
@@ -180,7 +182,7 @@ def adapter_in(folder: Path, key: str = "") -> Path:
     The error tells what is there instead: nothing, a whole model, or a run with adapters in it.
     """
     missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (folder / name).is_file()]
-    if not missing:
+    if not missing or (len(missing) == 2 and all((folder / name).is_file() for name in (EXTRA_CONFIG, EXTRA))):
         return folder
     inside = [folder / name for name in ("best", "final") if (folder / name / ADAPTER_CONFIG).is_file()]
     instead = (

@@ -21,7 +21,7 @@ options     the command lines of the scripts
 """
 # ruff: noqa: F401  (others import these names)
 
-from lib.core.config.adapters import Adapters
+from lib.core.config.adapters import Adapters, Lora
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.loader import KINDS, dump, load
@@ -38,6 +38,6 @@ from lib.core.config.selfplay import (
     TeacherSettings,
 )
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
-from lib.core.config.shared import Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, weights_of
+from lib.core.config.shared import Model, Optimizer, Reward, RunConfig, SandboxSettings, TrainedModel, weights_of
 from lib.core.config.sweep import SweepConfig
 from lib.core.config.trees import differences, read_tree

@@ -117,6 +117,7 @@ class Family(NamedTuple):
 class Adapters(Section):
     """What is trained beside a frozen base: those that are not null, in any combination."""
 
+    lora: Lora | None = Lora()
     ia3: Ia3 | None = None
     head_gates: HeadGates | None = None
     channel_gates: ChannelGates | None = None
@@ -134,6 +135,11 @@ class Adapters(Section):
 
     @property
     def families(self) -> list[Family]:
-        """Returns those that are set, in a fixed order."""
-        found = ((name, getattr(self, name)) for name in type(self).model_fields)
+        """Returns those of our own that are set, in a fixed order: all but LoRA, which is PEFT's."""
+        found = ((name, getattr(self, name)) for name in type(self).model_fields if name != "lora")
         return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Tells whether nothing is trained beside the base."""
+        return self.lora is None and not self.families

@@ -23,9 +23,10 @@ KINDS = (ScoreConfig, SelfPlayConfig, CollectConfig, SFTConfig, SweepConfig)
 RENAMED = {  # keys of earlier versions, with their present names
     "dataset.input_field": "prompts.user",
     "model.model_id": "model.name",
-    "lora_r": "lora.r",
-    "lora_alpha": "lora.alpha",
-    "lora_target_modules": "lora.targets",
+    "lora": "model.adapters.lora",
+    "lora_r": "adapters.lora.r",
+    "lora_alpha": "adapters.lora.alpha",
+    "lora_target_modules": "adapters.lora.targets",
     "generation_temperature": "temperature",
     "num_generations": "group_size",
     "kl_coeff": "beta",
@@ -69,14 +70,14 @@ def dump(config: Outputs) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 
 
-def keys_of(kind: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yields every dotted key of a config, without the names of sections."""
+def keys_of(kind: type[BaseModel], prefix: str = "", with_sections: bool = False) -> Iterator[str]:
+    """Yields every dotted key of a config, without the names of sections unless `with_sections`."""
     for name, field in kind.model_fields.items():
         section = _section_of(field)
-        if section is None:
+        if section is None or with_sections:
             yield prefix + name
-        else:
-            yield from keys_of(section, f"{prefix}{name}.")
+        if section is not None:
+            yield from keys_of(section, f"{prefix}{name}.", with_sections)
 
 
 def _kind_of(tree: dict, kinds: tuple[type[Config], ...], path: Path) -> type[Config]:
@@ -180,7 +181,8 @@ def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
     """Describes an unknown key: which one it resembles, or where it belongs, or which keys are known there."""
     name = key.rpartition(".")[2]
     new = RENAMED.get(key, RENAMED.get(name))
-    elsewhere = " or ".join(known for known in keys_of(kind) if f".{known}".endswith(f".{new or name}"))
+    every = keys_of(kind, with_sections=True)
+    elsewhere = " or ".join(place for place in every if f".{place}".endswith(f".{new or name}"))
     resembling = "" if new and elsewhere else did_you_mean(name, owner.model_fields)
     return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(owner.model_fields)}")
 

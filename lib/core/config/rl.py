@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
-from lib.core.config.shared import AtMost, Lora, Model, Optimizer, Reward, RunConfig, SandboxSettings, Source
+from lib.core.config.shared import AtMost, Optimizer, Reward, RunConfig, SandboxSettings, Source, TrainedModel
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
@@ -105,8 +105,7 @@ class Eval(Section):
 class RLConfig(RunConfig):
     """What the configs of both RL scripts have, some of it in sections of their own."""
 
-    model: Model
-    lora: Lora = Lora()
+    model: TrainedModel
     dataset: Dataset
     prompts: Section
     reward: Reward = Reward()
@@ -117,6 +116,8 @@ class RLConfig(RunConfig):
     eval: Eval = Eval()
 
     def _conflicts(self) -> Conflicts:
+        if self.model.adapters.is_empty:
+            yield ("model.adapters",), "nothing would be trained: the base is the reference; keep lora, or add another"
         first, end = self.eval.rows or (0, 1)
         held, keys = self.dataset.test_split_size, ("eval.rows", "dataset.test_split_size")
         if first >= end:

@@ -2,8 +2,9 @@
 
 from typing import Any, Literal
 
+from lib.core.config.adapters import Adapters, Lora
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
-from lib.core.config.shared import AtMost, Lora, Model, Optimizer, RunConfig, Source, smoke_batch
+from lib.core.config.shared import AtMost, Optimizer, RunConfig, Source, TrainedModel, smoke_batch
 
 
 class FromScratch(Section):
@@ -16,10 +17,17 @@ class FromScratch(Section):
     pad_token: Name = "<|pad|>"  # fills batches
 
 
-class SFTModel(Model):
+class SFTAdapters(Adapters):
+    """What is trained beside a frozen base; if all are null, as they are by default, all weights are trained."""
+
+    lora: Lora | None = None
+
+
+class SFTModel(TrainedModel):
     """The model to fine-tune: loaded by name, or built from nothing."""
 
     name: Name | None = None  # Hub id or local folder; null: from_scratch
+    adapters: SFTAdapters = SFTAdapters()
     from_scratch: FromScratch | None = None  # a tiny model that is built instead of loaded
 
     def _conflicts(self) -> Conflicts:
@@ -76,7 +84,6 @@ class SFTConfig(RunConfig):
     """sft_train.py"""
 
     model: SFTModel
-    lora: Lora | None = None  # null: no adapter, all weights are trained
     dataset: SFTDataset
     prompts: SFTPrompts = SFTPrompts()
     optimizer: Optimizer = Optimizer()
@@ -90,8 +97,11 @@ class SFTConfig(RunConfig):
                 f"train.max_length = {longest} exceeds model.max_seq_length = {limit}: lower the first or raise the "
                 "second",
             )
-        if self.model.from_scratch and self.lora:
-            yield ("model.from_scratch", "lora"), "random weights must all be trained: set lora: null"
+        if self.model.from_scratch and not self.model.adapters.is_empty:
+            yield (
+                ("model.from_scratch", "model.adapters"),
+                "random weights must all be trained: remove model.adapters",
+            )
 
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of at most `examples` rows and 4 small steps, with evaluations."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from lib.core.config.adapters import Adapters
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
 from lib.core.config.trees import put, shortened
 from lib.core.errors import ConfigError
@@ -15,7 +16,7 @@ from lib.core.registry import extractor_of_predictions, extractors, matchers, re
 
 
 class Model(Section):
-    """What is trained, and how it is loaded."""
+    """A model, and how it is loaded."""
 
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
@@ -44,15 +45,20 @@ class Model(Section):
             )
 
 
-class Lora(Section):
-    """The trainable part. Dropout is absent on purpose: it would give the KL a noise floor."""
+class TrainedModel(Model):
+    """What is trained, and how it is loaded."""
 
-    r: Count = 16  # rank
-    alpha: Positive = 16  # the update is scaled by alpha / r
-    targets: list[Name] | Literal["all-linear"] = [
-        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
-    ]  # fmt: skip
-    # names of the linear layers that get an adapter
+    adapters: Adapters = Adapters()
+
+    def _conflicts(self) -> Conflicts:
+        yield from super()._conflicts()
+        others = [family.name for family in self.adapters.families]
+        if others and self.backend == "unsloth":
+            yield (
+                ("adapters", "backend"),
+                f"Unsloth's kernels pass over what {', '.join(others)} would change: set backend: plain, or keep lora "
+                "alone",
+            )
 
 
 class Source(Section):

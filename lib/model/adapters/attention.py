@@ -5,6 +5,7 @@ where queries and keys have norms, the factors come behind those.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import nn
@@ -24,14 +25,14 @@ class Compared:
         self.place, self.heads = place, heads
         self._axis = _axis_of_heads(model, self.norm, heads) if self.norm else -1
 
-    def attach(self, factor: Callable[[], torch.Tensor | None]) -> None:
-        """Multiplies by what `factor` returns, one number (1,) or one for each head (H,); None changes nothing."""
+    def attach(self, adapter: Adapter, factor: Callable[[], torch.Tensor]) -> None:
+        """Multiplies by what `factor` returns while `adapter` is on: one number (1,) or one for each head (H,)."""
+        (self.norm or self.place.module).register_forward_hook(partial(self._after, adapter, factor))
 
-        def after(_module: nn.Module, _args: tuple, y: torch.Tensor) -> torch.Tensor | None:
-            found = factor()
-            return None if found is None else self._scaled(y, found)
-
-        (self.norm or self.place.module).register_forward_hook(after)
+    def _after(
+        self, adapter: Adapter, factor: Callable[[], torch.Tensor], _module: nn.Module, _args: tuple, y: torch.Tensor
+    ) -> torch.Tensor | None:
+        return self._scaled(y, factor()) if adapter.is_on else None
 
     def _scaled(self, y: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
         if self._axis == -2:  # (B, T, H, D)
@@ -66,12 +67,15 @@ class ComparedGate(Adapter):
 
     def attach(self) -> None:
         """Hooks queries or keys."""
-        self._compared.attach(lambda: self.factor(self.blend) if self.is_on else None)
+        self._compared.attach(self, self._now)
+
+    def _now(self) -> torch.Tensor:
+        return self.factor(self.blend)
 
     @torch.no_grad()
     def fold(self) -> None:
         """Multiplies the rows of the weight."""
-        self._compared.fold(self.factor(self.blend))
+        self._compared.fold(self._now())
 
 
 class Temperature(Adapter):
@@ -88,9 +92,9 @@ class Temperature(Adapter):
     def attach(self) -> None:
         """Hooks queries, and keys if they take part."""
         for queries, keys in self._blocks:
-            queries.attach(lambda: self._of_queries() if self.is_on else None)
+            queries.attach(self, self._of_queries)
             if self._target == "logits":
-                keys.attach(lambda heads=keys.heads: self._of_keys(heads) if self.is_on else None)
+                keys.attach(self, partial(self._of_keys, keys.heads))
 
     def _of_queries(self) -> torch.Tensor:
         factor = self.factor(self.blend)

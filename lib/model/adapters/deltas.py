@@ -1,4 +1,4 @@
-"""Changes of weights that a model has: BitFit's biases (Ben Zaken et al. 2021, arXiv 2106.10199), and gains of norms."""
+"""Changes of a model's own weights: biases (BitFit, Ben Zaken et al. 2021, arXiv 2106.10199), and gains of norms."""
 
 import torch
 from torch import nn

@@ -1,5 +1,6 @@
 """All adapters of a model: built from a config, switched, blended, counted and folded together."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import torch
@@ -12,18 +13,18 @@ from lib.model.adapters.bottleneck import Bottleneck
 from lib.model.adapters.contract import Adapter, Refused
 from lib.model.adapters.deltas import Delta
 from lib.model.adapters.gates import InputGate, OutputGate
-from lib.model.adapters.places import ROLES, Sizes, base_of, linear_layers, norms, places
+from lib.model.adapters.places import Sizes, base_of, linear_layers, norms, places
 from lib.model.adapters.rope import RopeFrequency
 from lib.model.adapters.soft_prompt import SoftPrompt
-
-SHELF = "adapter_shelf"  # its name in the model
+from lib.run.adapter_files import SHELF
 
 
 class Shelf(nn.Module):
     """The adapters of a model by family. They are parts of the model, and off or on together."""
 
-    def __init__(self, families: dict[str, list[Adapter]]):
+    def __init__(self, families: dict[str, list[Adapter]], settings: dict[str, dict]):
         super().__init__()
+        self.settings = settings  # by family, as the config has them
         self.families = nn.ModuleDict({name: nn.ModuleList(adapters) for name, adapters in families.items()})
 
     def __iter__(self) -> Iterator[Adapter]:
@@ -31,15 +32,17 @@ class Shelf(nn.Module):
         for adapters in self.families.values():
             yield from adapters
 
-    @property
-    def is_on(self) -> bool:
-        """Tells whether they have an effect."""
-        return all(adapter.is_on for adapter in self)
-
-    def switch(self, is_on: bool) -> None:
-        """Turns all on or off."""
-        for adapter in self:
-            adapter.is_on = is_on
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        """Turns all off for a while."""
+        before = [adapter.is_on for adapter in self]
+        try:
+            for adapter in self:
+                adapter.is_on = False
+            yield
+        finally:
+            for adapter, was in zip(self, before, strict=True):
+                adapter.is_on = was
 
     def blend(self, alpha: float) -> None:
         """Sets how much of their effect they have, from 0 to 1."""
@@ -72,7 +75,8 @@ def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
         parameter.requires_grad = False
     draw = torch.Generator().manual_seed(seed)
     families = {name: _built(name, settings, model, draw) for name, settings in config.families}
-    shelf = Shelf(families).to(next(model.parameters()).device)
+    settings = {name: settings.model_dump(mode="json") for name, settings in config.families}
+    shelf = Shelf(families, settings).to(next(model.parameters()).device)
     for adapter in shelf:
         adapter.attach()
     model.add_module(SHELF, shelf)
