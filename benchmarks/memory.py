@@ -51,14 +51,13 @@ MODELS = {
                                 "vocab_size": 151936}, {"train": {"micro_batch_tokens": 256}}),
     "pythia-70m": ({"model_type": "gpt_neox", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6,
                     "num_attention_heads": 8, "vocab_size": 50304, "tie_word_embeddings": False},
-                   {"lora": {"r": 16, "alpha": 16, "targets": "all-linear"}}),
+                   {"model": {"adapters": {"lora": {"r": 16, "alpha": 16, "targets": "all-linear"}}}}),
     "qwen3-0.6b, 6 layers": ({"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072,
                               "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 8,
                               "head_dim": 128, "vocab_size": 151936}, {"model": {"gradient_checkpointing": True}}),
 }  # fmt: skip
 CONFIG = {
     "model": {"name": "base", "backend": "plain", "max_seq_length": 512},
-    "lora": {"r": 16, "alpha": 16},
     "dataset": {"name": "rows.jsonl", "test_split_size": 4},
     "prompts": {"user": "{question}", "self_correction": "?"},
     "generation": {"max_prompt_length_attempt1": 64, "max_prompt_length_attempt2": 256, "max_new_tokens_attempt1": 12,

@@ -52,10 +52,9 @@ SCRATCH = {
 TEMPLATE = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
 COMMON = {
     "run_name": "reading",
-    "model": {"name": "base", "backend": "plain", "max_seq_length": 128},
+    "model": {"name": "base", "backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 6},
     "reward": {"fn": "exact_match"},
-    "lora": {"r": 4, "alpha": 8},
 }
 CONFIGS = {
     "train.py": COMMON | {

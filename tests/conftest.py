@@ -9,7 +9,8 @@ import sys
 import pytest
 import torch
 
-from lib.core.config import FromScratch, Generation, Lora, Model
+from lib.core.config import Adapters, FromScratch, Generation, Lora, Model
+from lib.model.adapters import shelf
 from lib.model.loading import attach_lora
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build, build_tokenizer
@@ -106,17 +107,19 @@ def tiny_folder(tiny, tmp_path_factory):
 def make_policy(tiny):
     """`make_policy()` is the base with an adapter that changes nothing; `make_policy(moved=0.1)` one that does.
 
-    `kind` is another model type of the same size.
+    `kind` is another model type of the same size, `adapters` what else is trained.
     """
     bases = {"qwen3": tiny[0]}
 
-    def make(temperature=1.0, moved=0.0, lora=None, kind="qwen3", **model):
+    def make(temperature=1.0, moved=0.0, lora=None, kind="qwen3", adapters=None, **model):
         if kind not in bases:
             architecture = {**SCRATCH["architecture"], "model_type": kind}
             bases[kind] = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)[0]
         base = copy.deepcopy(bases[kind])
         config = Model(name="tiny", backend="plain", **model)
-        policy = Policy(attach_lora(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0), temperature)
+        adapted = attach_lora(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0)
+        shelf.attach(base, Adapters(**adapters or {}), seed=0)
+        policy = Policy(adapted, temperature)
         draw = torch.Generator().manual_seed(1)
         with torch.no_grad():
             for parameter in policy.trainable:

@@ -229,8 +229,7 @@ def test_what_is_told_of_a_script_is_clean_and_short():
 
 CONFIG = {
     "run_name": "programs",
-    "model": {"backend": "plain", "max_seq_length": 128},
-    "lora": {"r": 4, "alpha": 8},
+    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "tasks.jsonl", "target_field": "solution", "test_split_size": 16},
     "prompts": {"user": "{prompt}", "self_correction": "again"},
     "reward": {"fn": "code_tests", "answer_extractor": "code"},

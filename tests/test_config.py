@@ -129,8 +129,8 @@ TYPOS = {
     "model.max_seq_len": "max_seq_length",
     "model.gradient_checkpoint": "gradient_checkpointing",
     "model.chat_templat": "chat_template",
-    "lora.rank_alpha": "alpha",
-    "lora.target": "targets",
+    "model.adapters.lora.rank_alpha": "alpha",
+    "model.adapters.lora.target": "targets",
     "dataset.target": "target_field",
     "dataset.test_size": "test_split_size",
     "dataset.max_rows": "max_train_rows",
@@ -168,7 +168,8 @@ MOVED = {
     "train.seed": "seed or eval.seed",
     "train.generation_temperature": "generation.temperature or eval.temperature",
     "dataset.input_field": "prompts.user",
-    "model.lora_r": "lora.r",
+    "model.lora_r": "model.adapters.lora.r",
+    "lora.r": "model.adapters.lora",
     "wandb_project": "tracking.project",
     "eval.batch_size": "generation.batch_size",
 }
@@ -181,8 +182,8 @@ def test_a_key_that_stands_elsewhere_is_pointed_at(tmp_path, key, place):
 
 
 WRONG = {
-    "lora=3": "lora: should be a valid dictionary or instance of Lora, got 3",
-    "model=": "model: should be a valid dictionary or instance of Model, got ''",
+    "model.adapters=3": "model.adapters: should be a valid dictionary or instance of Adapters, got 3",
+    "model=": "model: should be a valid dictionary or instance of TrainedModel, got ''",
     "seed=null": "seed: should be a valid integer, got None",
     "run_name=a/b": "run_name: string should match pattern",
     "train.alpha=.nan": "train.alpha: should be a finite number, got nan",
@@ -227,7 +228,7 @@ UNREADABLE = {
     "? [a]\n: 2\n": "task.yaml:1: not YAML: found unhashable key",
     "a: !!python/object:os.system x\n": "task.yaml:1: not YAML",
     "a: &x {b: *x}\n": "task.yaml:1: the value that begins here holds itself",
-    "seed: 1\nlora:\n  targets: &t [q_proj, [k_proj, *t]]\n": "task.yaml:3: the value that begins here holds itself",
+    "seed: 1\nreward:\n  options: &t [q_proj, [k_proj, *t]]\n": "task.yaml:3: the value that begins here holds itself",
     "a: 1\nb: &b\n  <<: *b\n": "task.yaml:2: the value that begins here holds itself",
     "--- &all\na: 1\nb: *all\n": "task.yaml:1: the value that begins here holds itself",
     "a: " + "[" * 3000 + "]" * 3000: "task.yaml:1: more than 50 levels within each other",
@@ -252,20 +253,20 @@ def test_a_section_may_have_the_keys_of_another_one(tmp_path):
     text = GOOD + (
         "eval: &eval\n  seed: 7\n  max_examples: 9\n"
         "tracking: {project: a}\n"
-        "lora: {<<: [{r: 3}, {r: 4, alpha: 5}], alpha: 6}\n"
+        "optimizer: {<<: [{learning_rate: 3}, {learning_rate: 4, max_grad_norm: 5}], max_grad_norm: 6}\n"
     )
     config = loaded(tmp_path, text)
-    assert (config.lora.r, config.lora.alpha, config.eval.seed) == (3, 6, 7)
+    assert (config.optimizer.learning_rate, config.optimizer.max_grad_norm, config.eval.seed) == (3, 6, 7)
     assert loaded(tmp_path, text.replace("&eval", "").replace("  seed: 7", "  <<: {seed: 8}")).eval.seed == 8
-    (line,) = mistakes(tmp_path, text.replace("{r: 3}", "{r: 0}"))
-    assert line == "task.yaml:15: lora.r: should be greater than or equal to 1, got 0"
-    (line,) = mistakes(tmp_path, text.replace("{r: 3}", "{rr: 3}"))
-    assert line.startswith("task.yaml:15: lora.rr: unknown key; ")
+    (line,) = mistakes(tmp_path, text.replace("{learning_rate: 3}", "{learning_rate: 0}"))
+    assert line == "task.yaml:15: optimizer.learning_rate: should be greater than 0, got 0"
+    (line,) = mistakes(tmp_path, text.replace("{learning_rate: 3}", "{lr: 3}"))
+    assert line.startswith("task.yaml:15: optimizer.lr: unknown key; ")
 
 
 def test_an_override_that_nests_or_holds_itself_is_one_mistake(tmp_path):
     for value in ("[" * 3000 + "]" * 3000, "&x [*x]", "&x {a: *x}"):
-        for key in ("lora.r", "lora", "run_name", "dataset.name"):
+        for key in ("model.adapters.lora.r", "model.adapters", "run_name", "dataset.name"):
             (line,) = mistakes(tmp_path, GOOD, f"{key}={value}")
             assert line.startswith(f"override '{key}=...': ") and len(line) < 200
 
@@ -296,7 +297,7 @@ def test_keys_that_are_no_text_are_unknown_keys(tmp_path):
 
 def test_a_section_of_the_wrong_kind_is_one_mistake(tmp_path):
     assert mistakes(tmp_path, "run_name: x\nmodel: 3\ndataset:\nprompts: {self_correction: a}\n") == [
-        "task.yaml:2: model: should be a valid dictionary or instance of Model, got 3",
+        "task.yaml:2: model: should be a valid dictionary or instance of TrainedModel, got 3",
         "task.yaml:3: dataset: should be a valid dictionary or instance of Dataset, got None",
     ]
 
@@ -377,7 +378,7 @@ def test_sampler_tricks_are_refused_with_the_reason(tmp_path, trick):
         ("model.revision='1e10'", "model.revision", "1e10"),
         ("model.revision=~", "model.revision", None),
         ("model.load_in_4bit=true", "model.load_in_4bit", True),
-        ("lora.targets=[q_proj, up_proj]", "lora.targets", ["q_proj", "up_proj"]),
+        ("model.adapters.lora.targets=[q_proj, up_proj]", "model.adapters.lora.targets", ["q_proj", "up_proj"]),
         ("train.adaptive_beta2.target=0.25", "train.adaptive_beta2.target", 0.25),
         ("model.chat_template_kwargs.enable_thinking=false", "model.chat_template_kwargs", {"enable_thinking": False}),
         ("prompts.system=a=b", "prompts.system", "a=b"),

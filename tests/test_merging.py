@@ -29,12 +29,12 @@ from lib.run.fingerprints import of_model
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}
 SFT = {
-    "run_name": "sft", "model": MODEL, "lora": {"r": 4, "alpha": 8},
+    "run_name": "sft", "model": MODEL | {"adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "chats.jsonl", "test_split_size": 4}, "optimizer": {"learning_rate": 0.01},
     "train": {"steps": 4, "batch_size": 4, "max_length": 64},
 }  # fmt: skip
 SCORE = {
-    "run_name": "score", "model": MODEL, "lora": {"r": 2, "alpha": 4},
+    "run_name": "score", "model": MODEL | {"adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 8},
     "prompts": {"user": "{question}", "self_correction": "?"}, "reward": {"fn": "few_scores.few"},
     "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32, "max_new_tokens_attempt1": 6,
@@ -132,7 +132,7 @@ def test_a_run_on_an_adapter_begins_where_sft_ended(inside):
 def test_the_merged_model_is_the_policy_in_plain_transformers(inside):
     config = load(ScoreConfig, Path("outputs/score/config.yaml"))
     base, tokenizer = load_base(config.model, "plain")
-    policy = Policy(attach_lora(base, config.lora, config.model, "plain", 0), 1.0)
+    policy = Policy(attach_lora(base, config.model.adapters.lora, config.model, "plain", 0), 1.0)
     load_adapter(policy.model, Path("outputs/score/stage2"))
     assert greedy(plain("merged")) == greedy_here(policy) != greedy(plain("base"))
     assert AutoTokenizer.from_pretrained("merged").chat_template == tokenizer.chat_template

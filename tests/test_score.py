@@ -32,7 +32,7 @@ from lib.run.sampler import Sampler
 
 CONFIG = {
     "run_name": "tiny",
-    "model": {"backend": "plain", "max_seq_length": 128},
+    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "self_correction": "R"},
     "reward": {"fn": "test_score.share_of_digits"},
@@ -40,7 +40,6 @@ CONFIG = {
         "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 8,
         "max_new_tokens_attempt2": 6,
     },
-    "lora": {"r": 4, "alpha": 8},
     "optimizer": {"learning_rate": 1e-2},
     "train": {
         "stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4, "alpha": 2.0,
@@ -178,7 +177,7 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     (row,) = logged("metrics", "second")
     assert row["stage"] == 2
     assert row["kl_attempt2"] > 0  # the reference is the base, not the adapter that the run started from
-    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "lora.r=2")
+    code, _, err = command(monkeypatch, capsys, *alone[:4], "run_name=third", "model.adapters.lora.r=2")
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
 
@@ -723,7 +722,7 @@ FAILURES = {
     "reward.fn=test_score.not_a_number": (3, "reward 'test_score.not_a_number' returned nan for sample 0"),
     "reward.fn=test_score.one_too_few": (2, "reward 'test_score.one_too_few' returned 3 values for 4 predictions"),
     "reward.fn=test_score.nowhere": (2, "module 'test_score' has no callable 'nowhere'"),
-    "lora.targets=[q_prj]": (2, "lora.targets: 'q_prj' is no linear layer of"),
+    "model.adapters.lora.targets=[q_prj]": (2, "model.adapters.lora.targets: 'q_prj' is no linear layer of"),
     "optimizer.learning_rate=1e-60": (3, "the first optimizer step changed no weight"),
     "dataset.name=nowhere.jsonl": (2, "there is no file or folder 'nowhere.jsonl'"),
     "prompts.user='{questio}'": (2, "did you mean 'question'?"),
@@ -776,7 +775,7 @@ def test_a_damaged_config_of_a_run_is_one_sentence(folder, monkeypatch, capsys):
     assert command(monkeypatch, capsys, "train.stage2_steps=0")[0] == 0
     path = Path("outputs/tiny/config.yaml")
     whole = path.read_text()
-    for damaged in (whole[:200], "", "a: &x [*x]", whole.replace("lora:", "\0"), "- 1", "a: " + "[" * 3000):
+    for damaged in (whole[:200], "", "a: &x [*x]", whole.replace("model:", "\0"), "- 1", "a: " + "[" * 3000):
         path.write_text(damaged)
         code, _, err = command(monkeypatch, capsys, "train.stage2_steps=0", "--resume")
         assert (code, len(err.splitlines())) == (2, 1)

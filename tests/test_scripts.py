@@ -53,8 +53,7 @@ def sevens(tmp_path_factory):
 
 RIDDLES = {
     "run_name": "riddles",
-    "model": {"backend": "plain", "max_seq_length": 256},
-    "lora": {"r": 4, "alpha": 8},
+    "model": {"backend": "plain", "max_seq_length": 256, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "riddles.csv", "target_field": "solution", "test_split_size": 48},
     "prompts": {"system": "Guess.", "user": "{riddle}?", "self_correction": "Guess again."},
     "reward": {"fn": "riddle_scores.warm", "answer_extractor": "riddle_scores.guess"},

@@ -54,12 +54,11 @@ TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"
 ALWAYS = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.digits_with_help")
 CONFIG = {
     "run_name": "tiny",
-    "model": {"backend": "plain", "max_seq_length": 128},
+    "model": {"backend": "plain", "max_seq_length": 128, "adapters": {"lora": {"r": 4, "alpha": 8}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": 6},
     "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
     "reward": {"fn": "test_selfplay.share_of_digits"},
     "generation": {"max_prompt_length": 8, "max_new_tokens": 8},
-    "lora": {"r": 4, "alpha": 8},
     "optimizer": {"learning_rate": 1e-4},
     "train": {"steps": 3, "batch_size": 4, "group_size": 4, "minibatches": 2},
     "eval": {"max_examples": 4, "temperature": 1.0, "samples_per_prompt": 2},

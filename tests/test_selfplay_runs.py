@@ -35,8 +35,7 @@ SCRIPT = Path(__file__).parents[1] / "rl_train_gspo_selfplay.py"
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"
 CONFIG = {
     "run_name": "play", "output_dir": "runs", "seed": 1,
-    "model": {"name": "base", "backend": "plain", "max_seq_length": 112},
-    "lora": {"r": 2, "alpha": 4},
+    "model": {"name": "base", "backend": "plain", "max_seq_length": 112, "adapters": {"lora": {"r": 2, "alpha": 4}}},
     "dataset": {"name": "rows.jsonl", "test_split_size": HELD_OUT, "target_field": "answer"},
     "prompts": {"user": "{question}", "hinted": "{question} {hint}"},
     "reward": {"fn": "my_reward.ones_and_threes"},

@@ -253,7 +253,12 @@ def test_an_adapter_is_trained_on_a_loaded_base_and_resumed(folder, monkeypatch)
 
     assert run(monkeypatch, "run_name=base", "train.steps=1") == 0
     base = weights("base")
-    arguments = ["run_name=adapter", "model.from_scratch=null", "model.name=outputs/base/final", "lora.r=2"]
+    arguments = [
+        "run_name=adapter",
+        "model.from_scratch=null",
+        "model.name=outputs/base/final",
+        "model.adapters.lora.r=2",
+    ]
     arguments += ["train.checkpoint_every=3"]
     assert run(monkeypatch, *arguments) == 0
     final = folder / "outputs/adapter/final"
@@ -451,7 +456,7 @@ def test_a_token_that_ends_turns_ends_the_models_answers_too(folder, monkeypatch
     assert run(monkeypatch, "run_name=cut", "train.truncation=cut", "train.max_length=19") == 0
     assert run(monkeypatch, "run_name=packed", "train.packing=true") == 0
     capsys.readouterr()
-    base = ["model.from_scratch=null", "model.name=outputs/base/final", "lora.r=2"]
+    base = ["model.from_scratch=null", "model.name=outputs/base/final", "model.adapters.lora.r=2"]
     assert run(monkeypatch, "run_name=again", *base) == 0
     assert "which did not end" not in capsys.readouterr().out  # the saved model knows
     for name in ("base", "cut", "packed", "again"):

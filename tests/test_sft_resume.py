@@ -47,7 +47,7 @@ RESUMABLE = {
         "eval_every": 3,
     },
 }  # fmt: skip
-ADAPTER = ("model.from_scratch=null", "model.name=base", "lora.r=2")
+ADAPTER = ("model.from_scratch=null", "model.name=base", "model.adapters.lora.r=2")
 
 
 class Run(moments.Run):

@@ -25,7 +25,6 @@ SHARED = {
     "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 8},
     "prompts": {"user": "{question}"},
     "reward": {"fn": "exact_match"},
-    "lora": {"r": 2, "alpha": 4},
     "tracking": {"backend": "wandb", "group": "sums", "tags": ["tiny"], "notes": "a test", "samples": 2},
 }
 CONFIGS = {
@@ -41,7 +40,7 @@ CONFIGS = {
         "train": {"steps": 1, "batch_size": 2, "group_size": 2, "minibatches": 1},
         "eval": {"temperature": 1.0, "samples_per_prompt": 2},
     },
-    sft_train: {key: SHARED[key] for key in ("lora", "tracking")} | {
+    sft_train: {key: SHARED[key] for key in ("tracking",)} | {
         "dataset": {"name": "chats.jsonl", "test_split_size": 4},
         "train": {"steps": 2, "batch_size": 2, "max_length": 64, "eval_every": 1},
     },
@@ -88,6 +87,8 @@ def task(tiny_folder, tmp_path):
         for name, lines in (("rows", rows), ("chats", chats)):
             (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         model = {"name": str(tiny_folder), "backend": "plain", "max_seq_length": 128}
+        if script is not collect_rollouts:
+            model |= {"adapters": {"lora": {"r": 2, "alpha": 4}}}
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(CONFIGS[script] | {"run_name": "tiny", "model": model}))
         return tmp_path / "config.yaml"
 

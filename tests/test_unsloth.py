@@ -28,14 +28,12 @@ SCORE = {
         "max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 64, "max_new_tokens_attempt1": 10,
         "max_new_tokens_attempt2": 10,
     },
-    "lora": {"r": 4, "alpha": 8},
     "optimizer": {"learning_rate": 3e-3},
     "train": {"stage1_steps": 5, "stage2_steps": 5, "stage1_batch_size": 4, "stage2_batch_size": 4},
     "eval": {"max_examples": 6},
 }  # fmt: skip
 SFT = {
     "dataset": {"name": "chats.jsonl", "test_split_size": 4},
-    "lora": {"r": 2},
     "optimizer": {"learning_rate": 0.01, "warmup_steps": 2, "schedule": "linear"},
     "train": {"steps": 6, "batch_size": 4, "max_length": 64},
 }
@@ -110,9 +108,11 @@ def outputs(tiny_folder, tmp_path_factory):
     write_task(folder)
     for backend in ("plain", "unsloth"):
         model = {"name": str(tiny_folder), "backend": backend, "dtype": "float32", "max_seq_length": 128}
-        (folder / f"{backend}.yaml").write_text(yaml.safe_dump(SCORE | {"run_name": backend, "model": model}))
+        (folder / f"{backend}.yaml").write_text(
+            yaml.safe_dump(SCORE | {"run_name": backend, "model": model | {"adapters": {"lora": {"r": 4, "alpha": 8}}}})
+        )
         (folder / f"{backend}-sft.yaml").write_text(
-            yaml.safe_dump(SFT | {"run_name": f"{backend}-sft", "model": model})
+            yaml.safe_dump(SFT | {"run_name": f"{backend}-sft", "model": model | {"adapters": {"lora": {"r": 2}}}})
         )
         commands = [
             ["train.py", "--config", f"{backend}.yaml"],

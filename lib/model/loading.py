@@ -284,8 +284,8 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
             model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
     except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name some of its linear "
-            f"layers{'' if targets == 'all-linear' else ', or set lora.targets=all-linear'}"
+            f"model.adapters.lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name some of "
+            f"its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -310,13 +310,13 @@ def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) ->
     for target in targets if isinstance(targets, list) else []:
         if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
-                f"lora.targets: '{target}' is no linear layer of '{config.name}'{did_you_mean(target, ends)} "
-                f"It has: {', '.join(sorted(ends))}; or set lora.targets=all-linear"
+                f"model.adapters.lora.targets: '{target}' is no linear layer of '{config.name}'"
+                f"{did_you_mean(target, ends)} It has: {', '.join(sorted(ends))}; or set all-linear"
             )
         if any(_is_target(name, target) for name in output):
             raise ConfigError(
-                f"lora.targets: '{target}' is the output layer, which stays frozen: that is what lets log-probs be "
-                "computed without keeping the logits; remove it"
+                f"model.adapters.lora.targets: '{target}' is the output layer, which stays frozen: that is what lets "
+                "log-probs be computed without keeping the logits; remove it"
             )
 
 
