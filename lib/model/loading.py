@@ -284,8 +284,8 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
             model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
     except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"model.adapters.lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name some of "
-            f"its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
+            f"model.adapters.lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name "
+            f"some of its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

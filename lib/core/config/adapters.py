@@ -35,13 +35,13 @@ class Bounded(Section):
 class Ia3(Bounded):
     """IA3 (Liu et al. 2022): a factor for each output of a layer. PEFT's own cannot stand beside LoRA."""
 
-    targets: list[Role] = ["down"]
+    targets: list[Role] = ["down"]  # what the layers do; a fused layer counts by its parts
 
 
 class HeadGates(Bounded):
     """A factor for each head: of queries and keys as attention gets them, of values, and of groups of o's outputs."""
 
-    targets: list[Literal["q", "k", "v", "o"]] = ["v"]
+    targets: list[Literal["q", "k", "v", "o"]] = ["v"]  # whose heads
 
 
 class ChannelGates(Section):
@@ -53,35 +53,35 @@ class ChannelGates(Section):
 class ResidualGates(Section):
     """A factor for each number that attention adds to the residual stream, and with `post_ffn` the MLP too."""
 
-    post_ffn: bool = False
+    post_ffn: bool = False  # true: also of what the MLP adds
 
 
 class ProjectionGates(Section):
     """A factor for each output of the attention's projections."""
 
-    targets: list[Role] = ["q", "k", "v", "o"]
+    targets: list[Role] = ["q", "k", "v", "o"]  # what the layers do
 
 
 class InputGates(Section):
     """A factor for each input of the attention's projections; one for all that a fused layer holds."""
 
-    targets: list[Role] = ["q", "k", "v", "o"]
+    targets: list[Role] = ["q", "k", "v", "o"]  # what the layers do
 
 
 class AttentionTemperature(Bounded):
     """A factor of attention's logits: within `bounds`, 1 at first, higher for sharper attention."""
 
-    per: Literal["model", "layer", "head"] = "layer"
+    per: Literal["model", "layer", "head"] = "layer"  # what has a factor of its own
     target: Literal["query", "logits"] = "query"
     # query: the factor multiplies queries; logits: its root multiplies queries and keys, for a group of heads that
     # share their keys the mean of their roots
-    bounds: Bounds = (0.5, 2.0)
+    bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
 
 
 class RopeFrequency(Bounded):
     """A factor of all rotary frequencies: below 1 positions move closer together, above it apart."""
 
-    bounds: Bounds = (0.5, 2.0)
+    bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
 
 
 class Bottleneck(Section):
@@ -93,7 +93,7 @@ class Bottleneck(Section):
 class SoftPrompt(Section):
     """Trained vectors before each prompt (Lester et al. 2021). The reference reads the prompt without them."""
 
-    tokens: Count = 12
+    tokens: Count = 12  # vectors
     freeze_steps: CountOrZero = 0  # training steps before it begins to learn
 
 
@@ -117,19 +117,19 @@ class Family(NamedTuple):
 class Adapters(Section):
     """What is trained beside a frozen base: those that are not null, in any combination."""
 
-    lora: Lora | None = Lora()
-    ia3: Ia3 | None = None
-    head_gates: HeadGates | None = None
-    channel_gates: ChannelGates | None = None
-    residual_gates: ResidualGates | None = None
-    projection_gates: ProjectionGates | None = None
-    input_gates: InputGates | None = None
-    attention_temperature: AttentionTemperature | None = None
-    rope_frequency: RopeFrequency | None = None
-    bottleneck: Bottleneck | None = None
-    soft_prompt: SoftPrompt | None = None
-    bitfit: BitFit | None = None
-    norm_gains: NormGains | None = None
+    lora: Lora | None = Lora()  # low-rank updates of linear layers
+    ia3: Ia3 | None = None  # factors of a layer's outputs; {} for the defaults, here and below
+    head_gates: HeadGates | None = None  # factors of heads
+    channel_gates: ChannelGates | None = None  # factors of groups of the MLP's channels
+    residual_gates: ResidualGates | None = None  # factors of what blocks add to the residual stream
+    projection_gates: ProjectionGates | None = None  # factors of what attention's projections write
+    input_gates: InputGates | None = None  # factors of what they read
+    attention_temperature: AttentionTemperature | None = None  # a factor of attention's logits
+    rope_frequency: RopeFrequency | None = None  # a factor of rotary frequencies
+    bottleneck: Bottleneck | None = None  # a small MLP beside the model's
+    soft_prompt: SoftPrompt | None = None  # trained vectors before each prompt
+    bitfit: BitFit | None = None  # changes of biases
+    norm_gains: NormGains | None = None  # changes of norms' gains
     warmup_steps: CountOrZero = 0
     # training steps over which all of these, LoRA excepted, are blended in from doing nothing
 

@@ -20,14 +20,14 @@ class FromScratch(Section):
 class SFTAdapters(Adapters):
     """What is trained beside a frozen base; if all are null, as they are by default, all weights are trained."""
 
-    lora: Lora | None = None
+    lora: Lora | None = None  # low-rank updates of linear layers
 
 
 class SFTModel(TrainedModel):
     """The model to fine-tune: loaded by name, or built from nothing."""
 
     name: Name | None = None  # Hub id or local folder; null: from_scratch
-    adapters: SFTAdapters = SFTAdapters()
+    adapters: SFTAdapters = SFTAdapters()  # what is trained; without one, all weights
     from_scratch: FromScratch | None = None  # a tiny model that is built instead of loaded
 
     def _conflicts(self) -> Conflicts:

@@ -48,7 +48,7 @@ class Model(Section):
 class TrainedModel(Model):
     """What is trained, and how it is loaded."""
 
-    adapters: Adapters = Adapters()
+    adapters: Adapters = Adapters()  # what is trained
 
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()
