@@ -3,6 +3,7 @@
 head       log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 logits     what a model does around its output layer, measured
 llama      the forward of the Llama family, written out
+adapters/  the shelf: small trainable changes of a frozen decoder, beside LoRA or without it
 decoder    keys and values of many rows in one slab, and the forward that extends them
 merging    an adapter that becomes part of its base, in memory or in a folder
 loading    a frozen base and one LoRA adapter on it, by plain transformers or Unsloth

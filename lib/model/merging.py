@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
+from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
 from lib.run.checkpoint import inputs_of, storage_errors
 from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
@@ -76,6 +77,7 @@ def merged(model: nn.Module, what: str) -> nn.Module:
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
+    _refuse_unfoldable(model, what)
     text = torch.arange(TOKENS, device=model.device)[None] % model.config.get_text_config().vocab_size
     model.eval()
     before = log_probs(model, text)
@@ -90,7 +92,11 @@ def merged(model: nn.Module, what: str) -> nn.Module:
             base.to(dtype)
     except (ValueError, RuntimeError) as error:
         raise ConfigError(f"{what}: this adapter cannot be merged ({error}); use it unmerged") from error
-    base = model.unload()
+    own = model.get_base_model() if hasattr(model, "get_base_model") else model
+    if shelf := shelf_of(own):
+        shelf.fold()  # what LoRA has added counts as the layer's
+        detach(own)
+    base = model.unload() if hasattr(model, "unload") else model
     gap = distance(before, log_probs(base, text))
     if not gap <= tolerance_of(base):
         raise ConfigError(
@@ -98,6 +104,14 @@ def merged(model: nn.Module, what: str) -> nn.Module:
             f"{tolerance_of(base):g}; does the adapter change a layer that shares its weight, such as tied embeddings?"
         )
     return base
+
+
+def _refuse_unfoldable(model: nn.Module, what: str) -> None:
+    """Raises ConfigError if an adapter beside LoRA has an effect that no weights have."""
+    found = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
+    if obstacles := found.obstacles() if found else {}:
+        told = "; ".join(f"{name}: {reason}" for name, reason in obstacles.items())
+        raise ConfigError(f"{what}: not all of these adapters can be merged ({told}); use them unmerged")
 
 
 def log_probs(model: nn.Module, text: torch.Tensor) -> torch.Tensor:

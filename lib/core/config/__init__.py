@@ -7,10 +7,10 @@ names from here. The parts, in reading order; each may refer back only:
 
 trees       YAML text as nested dicts, with the line of every dotted key
 section     what every section is
+adapters    what is trained beside a frozen base
 shared      what the configs of several scripts have
 rl          what those of both RL scripts have
 chat        what those of scripts that ask chats have
-adapters    what is trained beside a frozen base
 score       train.py
 selfplay    rl_train_gspo_selfplay.py
 collect     collect_rollouts.py

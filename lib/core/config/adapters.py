@@ -1,14 +1,11 @@
 """The shelf of adapters, each a section; what is trained is the sum of those that are there."""
 
-from typing import Annotated, Literal, NamedTuple
-
-from pydantic import Field
+from typing import Literal, NamedTuple
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
 
 Role = Literal["q", "k", "v", "o", "gate", "up", "down"]
-Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Bounds = tuple[Factor, Factor]
+Bounds = tuple[Positive, Positive]
 
 
 class Lora(Section):
@@ -78,19 +75,19 @@ class AttentionTemperature(Bounded):
     bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
 
 
-class RopeFrequency(Bounded):
+class RopeFrequencySettings(Bounded):
     """A factor of all rotary frequencies: below 1 positions move closer together, above it apart."""
 
     bounds: Bounds = (0.5, 2.0)  # the least and the largest factor
 
 
-class Bottleneck(Section):
+class BottleneckSettings(Section):
     """A small MLP beside what the model's MLPs write: y + s W2 GELU(W1 y) (Houlsby et al. 2019)."""
 
     width: Count = 4  # of its hidden layer
 
 
-class SoftPrompt(Section):
+class SoftPromptSettings(Section):
     """Trained vectors before each prompt (Lester et al. 2021). The reference reads the prompt without them."""
 
     tokens: Count = 12  # vectors
@@ -125,9 +122,9 @@ class Adapters(Section):
     projection_gates: ProjectionGates | None = None  # factors of what attention's projections write
     input_gates: InputGates | None = None  # factors of what they read
     attention_temperature: AttentionTemperature | None = None  # a factor of attention's logits
-    rope_frequency: RopeFrequency | None = None  # a factor of rotary frequencies
-    bottleneck: Bottleneck | None = None  # a small MLP beside the model's
-    soft_prompt: SoftPrompt | None = None  # trained vectors before each prompt
+    rope_frequency: RopeFrequencySettings | None = None  # a factor of rotary frequencies
+    bottleneck: BottleneckSettings | None = None  # a small MLP beside the model's
+    soft_prompt: SoftPromptSettings | None = None  # trained vectors before each prompt
     bitfit: BitFit | None = None  # changes of biases
     norm_gains: NormGains | None = None  # changes of norms' gains
     warmup_steps: CountOrZero = 0

@@ -1,7 +1,7 @@
 """The shelf of adapters: small trainable changes of a frozen decoder, beside LoRA or without it.
 
 contract                                    what every adapter is
-places                                      where in a decoder they go
+sites                                       where in a decoder they go
 gates                                       factors of what linear layers read or write
 attention                                   factors of what attention compares
 rope, bottleneck, deltas, soft_prompt       the others: mates do not know each other

@@ -6,28 +6,29 @@ where queries and keys have norms, the factors come behind those.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
 
-from lib.model.adapters.contract import Adapter, Factor, Refused, scaled
-from lib.model.adapters.gates import rows
-from lib.model.adapters.places import Place, Sizes, base_of, places
+from lib.model.adapters.contract import Adapter, Factor, scaled
+from lib.model.adapters.gates import multiply_rows, obstacle_of
+from lib.model.adapters.sites import Site, Sizes, sites
 
 
 class Compared:
     """Queries or keys of one block, by heads, where attention gets them. No module: it owns no parameter."""
 
-    def __init__(self, model: nn.Module, place: Place, heads: int):
-        attention = model.get_submodule(place.name.rpartition(".")[0])
-        name = place.name.rpartition(".")[2].replace("proj", "norm")
+    def __init__(self, model: nn.Module, site: Site, heads: int):
+        attention = model.get_submodule(site.name.rpartition(".")[0])
+        name = site.name.rpartition(".")[2].replace("proj", "norm")
         self.norm: nn.Module | None = getattr(attention, name, None) if name in ("q_norm", "k_norm") else None
-        self.place, self.heads = place, heads
+        self.site, self.heads = site, heads
         self._axis = _axis_of_heads(model, self.norm, heads) if self.norm else -1
 
-    def attach(self, adapter: Adapter, factor: Callable[[], torch.Tensor]) -> None:
+    def attach(self, adapter: Adapter, factor: Callable[[], torch.Tensor]) -> Any:
         """Multiplies by what `factor` returns while `adapter` is on: one number (1,) or one for each head (H,)."""
-        (self.norm or self.place.module).register_forward_hook(partial(self._after, adapter, factor))
+        return (self.norm or self.site.module).register_forward_hook(partial(self._after, adapter, factor))
 
     def _after(
         self, adapter: Adapter, factor: Callable[[], torch.Tensor], _module: nn.Module, _args: tuple, y: torch.Tensor
@@ -39,22 +40,19 @@ class Compared:
             return scaled(y, factor[:, None])
         if self._axis == -3:  # (B, H, T, D)
             return scaled(y, factor[:, None, None])
-        factor = factor.expand(self.heads).repeat_interleave(self.place.width // self.heads)
-        if self.norm or self.place.is_whole:
+        factor = factor.expand(self.heads).repeat_interleave(self.site.width // self.heads)
+        if self.norm or self.site.is_whole:
             return scaled(y, factor)
-        start, end = self.place.start, self.place.start + self.place.width
+        start, end = self.site.start, self.site.start + self.site.width
         return torch.cat([y[..., :start], scaled(y[..., start:end], factor), y[..., end:]], dim=-1)
 
+    def obstacle(self) -> str:
+        """Returns why the weight cannot be multiplied: a norm would take the factor out again."""
+        return "queries and keys have norms, which are the same for all heads" if self.norm else obstacle_of(self.site)
+
     def fold(self, factor: torch.Tensor) -> None:
-        """Multiplies the rows of the weight. Raises Refused where a norm would take the factor out again."""
-        if self.norm:
-            raise Refused("a norm of queries and keys comes before it, and is the same for all heads")
-        start, end = self.place.start, self.place.start + self.place.width
-        factor = factor.expand(self.heads).repeat_interleave(self.place.width // self.heads)
-        base = base_of(self.place.module)
-        rows(base)[start:end] = scaled(rows(base)[start:end], factor[:, None])
-        if base.bias is not None:
-            base.bias[start:end] = scaled(base.bias[start:end], factor)
+        """Multiplies the rows of the weight."""
+        multiply_rows(self.site, factor.expand(self.heads).repeat_interleave(self.site.width // self.heads))
 
 
 class ComparedGate(Adapter):
@@ -67,12 +65,15 @@ class ComparedGate(Adapter):
 
     def attach(self) -> None:
         """Hooks queries or keys."""
-        self._compared.attach(self, self._now)
+        self._handles = [self._compared.attach(self, self._now)]
 
     def _now(self) -> torch.Tensor:
         return self.factor(self.blend)
 
-    @torch.no_grad()
+    def obstacle(self) -> str:
+        """Returns why the weight cannot be multiplied."""
+        return self._compared.obstacle()
+
     def fold(self) -> None:
         """Multiplies the rows of the weight."""
         self._compared.fold(self._now())
@@ -92,9 +93,9 @@ class Temperature(Adapter):
     def attach(self) -> None:
         """Hooks queries, and keys if they take part."""
         for queries, keys in self._blocks:
-            queries.attach(self, self._of_queries)
+            self._handles.append(queries.attach(self, self._of_queries))
             if self._target == "logits":
-                keys.attach(self, partial(self._of_keys, keys.heads))
+                self._handles.append(keys.attach(self, partial(self._of_keys, keys.heads)))
 
     def _of_queries(self) -> torch.Tensor:
         factor = self.factor(self.blend)
@@ -104,7 +105,10 @@ class Temperature(Adapter):
         roots = self.factor(self.blend).sqrt()
         return roots if len(roots) == 1 else roots.unflatten(0, (heads, -1)).mean(1)
 
-    @torch.no_grad()
+    def obstacle(self) -> str:
+        """Returns why the weights cannot be multiplied."""
+        return next((found for pair in self._blocks for each in pair if (found := each.obstacle())), "")
+
     def fold(self) -> None:
         """Multiplies the rows of the weights."""
         for queries, keys in self._blocks:
@@ -116,7 +120,7 @@ class Temperature(Adapter):
 def compared(model: nn.Module) -> list[tuple[Compared, Compared]]:
     """Returns the queries and keys of each block."""
     sizes = Sizes.of(model)
-    pairs = zip(places(model, "q"), places(model, "k"), strict=True)
+    pairs = zip(sites(model, "q"), sites(model, "k"), strict=True)
     return [(Compared(model, q, sizes.heads), Compared(model, k, sizes.key_heads)) for q, k in pairs]
 
 

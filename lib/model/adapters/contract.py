@@ -1,13 +1,14 @@
 """What every adapter of the shelf is."""
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
 
 
-class Refused(ValueError):
-    """An adapter that cannot do what is asked of it, with the reason."""
+class Unfit(ValueError):
+    """An adapter that does not fit a model, with the reason."""
 
 
 class Adapter(nn.Module):
@@ -20,13 +21,27 @@ class Adapter(nn.Module):
     is_on = True  # plain attributes, not state
     blend = 1.0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._handles: list[Any] = []  # of the hooks
+
     def attach(self) -> None:
         """Puts hooks into the model. Called once."""
         raise NotImplementedError
 
+    def detach(self) -> None:
+        """Takes the hooks out again."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def obstacle(self) -> str:
+        """Returns why no weights of the model can have its effect; "" if they can."""
+        return "no weights have its effect"
+
     def fold(self) -> None:
-        """Adds its effect to the weights of the model. Raises Refused where no weights have that effect."""
-        raise Refused("no weights have its effect")
+        """Gives the weights of the model its effect, if there is no obstacle, so that it can be detached."""
+        raise NotImplementedError
 
     def drift(self) -> torch.Tensor:
         """Returns how far it is from doing nothing, number by number."""

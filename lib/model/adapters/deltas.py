@@ -25,7 +25,16 @@ class Delta(Adapter):
         """Returns the sum, in the weight's dtype."""
         return (weight.float() + self.blend * self.change).to(weight.dtype) if self.is_on else weight
 
+    def detach(self) -> None:
+        """Lets the module own its tensor again."""
+        if parametrize.is_parametrized(*self._at):
+            parametrize.remove_parametrizations(*self._at, leave_parametrized=False)
+
+    def obstacle(self) -> str:
+        """Returns "": a sum has the effect of a sum."""
+        return ""
+
     @torch.no_grad()
     def fold(self) -> None:
-        """Writes the sum into the weight, and lets the module own it again."""
+        """Writes the sum into the module's own tensor."""
         parametrize.remove_parametrizations(*self._at, leave_parametrized=True)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from lib.model.adapters.contract import Adapter, Factor, Refused
+from lib.model.adapters.contract import Adapter, Factor, Unfit
 
 
 class RopeFrequency(Adapter):
@@ -13,14 +13,14 @@ class RopeFrequency(Adapter):
         super().__init__()
         rotary = getattr(model.base_model, "rotary_emb", None)
         if not isinstance(getattr(rotary, "inv_freq", None), torch.Tensor):
-            raise Refused(f"a model of type {model.config.model_type} has no one set of rotary frequencies")
+            raise Unfit(f"a model of type {model.config.model_type} has no one set of rotary frequencies")
         self.factor = Factor(1, 1, bounds)
         self._rotary = (rotary,)  # in a tuple, or it would be a module of this one
         self._refuse_other_layouts(model)
 
     def attach(self) -> None:
         """Hooks the cosines and sines."""
-        self._rotary[0].register_forward_hook(self._after, with_kwargs=True)
+        self._handles = [self._rotary[0].register_forward_hook(self._after, with_kwargs=True)]
 
     def _after(self, module: nn.Module, args: tuple, named: dict, y: tuple) -> tuple | None:
         """Returns cosines and sines (B, T, D) of the angles times s, as transformers computes them."""
@@ -37,15 +37,15 @@ class RopeFrequency(Adapter):
 
     @torch.no_grad()
     def _refuse_other_layouts(self, model: nn.Module) -> None:
-        """Raises Refused where this formula is not the model's: frequencies that change with length, other layouts."""
+        """Raises Unfit where this formula is not the model's: frequencies that change with length, other layouts."""
         rotary = self._rotary[0]
         positions = torch.arange(9, device=rotary.inv_freq.device)[None]
         try:
             theirs = rotary(torch.zeros(1, 9, 1, device=positions.device), positions)
         except TypeError as error:
-            raise Refused(f"the rotary embedding of {model.config.model_type} asks for more than positions") from error
+            raise Unfit(f"the rotary embedding of {model.config.model_type} asks for more than positions") from error
         ours = self._turned(rotary, positions, theirs, torch.ones(1, device=positions.device))
         is_fixed = getattr(rotary, "rope_type", "default") not in ("dynamic", "longrope")
         is_known = [a.shape == b.shape and (a.is_meta or torch.equal(a, b)) for a, b in zip(ours, theirs, strict=True)]
         if not is_fixed or not all(is_known):
-            raise Refused(f"the rotary embedding of {model.config.model_type} has another layout")
+            raise Unfit(f"the rotary embedding of {model.config.model_type} has another layout")

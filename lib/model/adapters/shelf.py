@@ -10,11 +10,11 @@ from lib.core.config import Adapters
 from lib.core.errors import ConfigError
 from lib.model.adapters.attention import ComparedGate, Temperature, compared
 from lib.model.adapters.bottleneck import Bottleneck
-from lib.model.adapters.contract import Adapter, Refused
+from lib.model.adapters.contract import Adapter, Unfit
 from lib.model.adapters.deltas import Delta
 from lib.model.adapters.gates import InputGate, OutputGate
-from lib.model.adapters.places import Sizes, base_of, linear_layers, norms, places
 from lib.model.adapters.rope import RopeFrequency
+from lib.model.adapters.sites import Sizes, base_of, linear_layers, norms, sites
 from lib.model.adapters.soft_prompt import SoftPrompt
 from lib.run.adapter_files import SHELF
 
@@ -58,14 +58,21 @@ class Shelf(nn.Module):
         """Returns the soft prompt, if there is one."""
         return next((adapter for adapter in self if isinstance(adapter, SoftPrompt)), None)
 
+    def obstacles(self) -> dict[str, str]:
+        """Returns the families whose effect no weights can have, with the reason."""
+        found = {name: next(filter(None, (each.obstacle() for each in own)), "") for name, own in self.families.items()}
+        return {name: reason for name, reason in found.items() if reason}
+
     def fold(self) -> None:
-        """Adds the effect of all to the weights. Raises ConfigError, and folds nothing, if one has no such form."""
+        """Gives the weights the effect of all, once there are no obstacles: first sums, then factors of them."""
+        for adapter in sorted(self, key=lambda each: not isinstance(each, Delta)):
+            adapter.fold()
 
 
 def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
     """Puts the adapters of a config on a causal language model, which may have LoRA already; None if there are none.
 
-    Raises ConfigError for a family that has no place in this model.
+    Raises ConfigError for a family that has no site in this model.
     """
     if hasattr(model, SHELF):
         raise ValueError("this model has its adapters already")
@@ -83,6 +90,14 @@ def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
     return shelf
 
 
+def detach(model: nn.Module) -> None:
+    """Takes the adapters off a causal language model, if it has any."""
+    for adapter in shelf_of(model) or ():
+        adapter.detach()
+    if hasattr(model, SHELF):
+        delattr(model, SHELF)
+
+
 def shelf_of(model: nn.Module) -> Shelf | None:
     """Returns the adapters on a causal language model, if it has any."""
     return getattr(model, SHELF, None)
@@ -92,7 +107,7 @@ def _built(name: str, settings: object, model: nn.Module, draw: torch.Generator)
     """Returns the adapters of a family. Raises ConfigError where there are none."""
     try:
         found = list(BUILDERS[name](model, settings, draw))
-    except Refused as error:
+    except Unfit as error:
         raise ConfigError(f"model.adapters.{name}: {error}; set it to null") from error
     if not found:
         kind = model.config.model_type
@@ -102,8 +117,8 @@ def _built(name: str, settings: object, model: nn.Module, draw: torch.Generator)
 
 def _ia3(model, settings, _draw) -> Iterator[Adapter]:
     for role in settings.targets:
-        for place in places(model, role):
-            yield OutputGate(place, place.width, settings.bounds)
+        for site in sites(model, role):
+            yield OutputGate(site, site.width, settings.bounds)
 
 
 def _head_gates(model, settings, _draw) -> Iterator[Adapter]:
@@ -113,28 +128,28 @@ def _head_gates(model, settings, _draw) -> Iterator[Adapter]:
             yield from (ComparedGate(pair[role == "k"], settings.bounds) for pair in pairs)
         else:
             groups = sizes.key_heads if role == "v" else sizes.heads
-            yield from (OutputGate(place, groups, settings.bounds) for place in places(model, role))
+            yield from (OutputGate(site, groups, settings.bounds) for site in sites(model, role))
 
 
 def _channel_gates(model, settings, _draw) -> Iterator[Adapter]:
-    for place in places(model, "gate"):
-        if place.width % settings.group_size:
-            raise Refused(f"group_size = {settings.group_size} does not divide the {place.width} of {place.name}")
-        yield OutputGate(place, place.width // settings.group_size)
+    for site in sites(model, "gate"):
+        if site.width % settings.group_size:
+            raise Unfit(f"group_size = {settings.group_size} does not divide the {site.width} of {site.name}")
+        yield OutputGate(site, site.width // settings.group_size)
 
 
 def _residual_gates(model, settings, _draw) -> Iterator[Adapter]:
     for role in ("o", "down") if settings.post_ffn else ("o",):
-        yield from (OutputGate(place, place.width) for place in places(model, role))
+        yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
 def _projection_gates(model, settings, _draw) -> Iterator[Adapter]:
     for role in settings.targets:
-        yield from (OutputGate(place, place.width) for place in places(model, role))
+        yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
 def _input_gates(model, settings, _draw) -> Iterator[Adapter]:
-    found = {place.name: place for role in settings.targets for place in places(model, role)}  # a fused layer once
+    found = {site.name: site for role in settings.targets for site in sites(model, role)}  # a fused layer once
     yield from map(InputGate, found.values())
 
 
@@ -150,8 +165,8 @@ def _rope_frequency(model, settings, _draw) -> Iterator[Adapter]:
 
 
 def _bottleneck(model, settings, draw) -> Iterator[Adapter]:
-    for place in places(model, "down"):
-        yield Bottleneck(place, settings.width, draw)
+    for site in sites(model, "down"):
+        yield Bottleneck(site, settings.width, draw)
 
 
 def _soft_prompt(model, settings, draw) -> Iterator[Adapter]:

@@ -31,8 +31,11 @@ class SoftPrompt(Adapter):
 
     def attach(self) -> None:
         """Hooks the embedding."""
-        self._embedding[0].register_forward_pre_hook(self._before)
-        self._embedding[0].register_forward_hook(self._after)
+        embedding = self._embedding[0]
+        self._handles = [
+            embedding.register_forward_pre_hook(self._before),
+            embedding.register_forward_hook(self._after),
+        ]
 
     def _before(self, _module: nn.Module, args: tuple) -> tuple | None:
         self._ids = args[0]

@@ -40,7 +40,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """A layer, or the part of a fused one, that does one thing in one block."""
 
     name: str  # of the module
@@ -55,7 +55,7 @@ class Place:
         return self.width == outputs_of(self.module)
 
 
-def places(model: nn.Module, role: str) -> list[Place]:
+def sites(model: nn.Module, role: str) -> list[Site]:
     """Returns the layers of `model` that do `role`, one of ROLES, in the order of its blocks."""
     return [
         _part(model, name, module, suffix, before)
@@ -92,17 +92,17 @@ def _inputs_of(module: nn.Module) -> int:
     return getattr(base, "in_features", 0) or base.nx
 
 
-def _part(model: nn.Module, name: str, module: nn.Module, suffix: str, before: int) -> Place:
+def _part(model: nn.Module, name: str, module: nn.Module, suffix: str, before: int) -> Site:
     outputs, inputs = outputs_of(module), _inputs_of(module)
     kind = FUSED.get(suffix.rpartition(".")[2])
     if kind is None:
-        return Place(name, module, 0, outputs, inputs)
+        return Site(name, module, 0, outputs, inputs)
     if kind == "up":
-        return Place(name, module, before * outputs // 2, outputs // 2, inputs)
+        return Site(name, module, before * outputs // 2, outputs // 2, inputs)
     sizes = Sizes.of(model)
     query, keys = sizes.heads * sizes.head, sizes.key_heads * sizes.head
     start = (0, query, query + keys)[before]
-    return Place(name, module, start, query if before == 0 else keys, inputs)
+    return Site(name, module, start, query if before == 0 else keys, inputs)
 
 
 def norms(model: nn.Module) -> list[tuple[str, nn.Module]]:
