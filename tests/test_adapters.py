@@ -17,6 +17,7 @@ from lib.model.adapters.shelf import BUILDERS, attach, detach, shelf_of
 from lib.model.loading import attach as attach_all
 from lib.model.merging import merged
 from lib.model.policy import Policy
+from lib.rl.probe import probe_adapters
 from lib.run.adapter_files import load_weights, save_weights
 
 SIZES = {
@@ -51,7 +52,7 @@ def model_of(kind, dtype=torch.float32):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **KINDS[kind])).to(dtype).eval()
     with torch.no_grad():  # a bias of zeros, or a gain of ones, would hide what is forgotten
-        for name, parameter in model.named_parameters():
+        for parameter in model.parameters():
             if parameter.ndim == 1:
                 parameter += 0.3 * torch.randn(parameter.shape)
     return model
@@ -133,7 +134,7 @@ def test_weights_take_over_where_the_algebra_is_exact(case, kind, lora):
         return
     base = merged(policy.model, "outputs/x")
     with torch.no_grad():
-        assert (base(input_ids=TEXT).logits - before).abs().max() < 1e-5 * before.abs().max()
+        assert (base(input_ids=TEXT).logits - before).abs().mean() < 1e-5  # of logits up to 5, in float32
     assert shelf_of(base) is None and {n for n, _ in base.named_parameters()} == {
         n for n, _ in model_of(kind).named_parameters()
     }
@@ -190,6 +191,20 @@ def test_warm_up_blends_from_nothing_without_writing_a_parameter(kind):
     assert all(torch.equal(a, b) for a, b in zip(values, policy.trainable, strict=True))
 
 
+def test_a_soft_prompt_waits_for_its_steps(tmp_path):
+    policy = policy_of("llama", {"soft_prompt": {"tokens": 2, "freeze_steps": 3}, "ia3": {}, "warmup_steps": 4})
+    for step, (learns, alpha) in enumerate([(False, 0.25), (False, 0.5), (False, 0.75), (True, 1.0), (True, 1.0)]):
+        policy.shelf.begin(step)
+        policy(after([5, 6], [7, 8]))[0].sum().backward()
+        vectors = policy.shelf.soft_prompt.vectors
+        assert (vectors.grad is not None) == learns and policy.shelf.alpha == alpha
+        policy.zero_grad()
+        if step == 1:
+            save_weights(policy.model, tmp_path)
+    load_weights(policy.model, tmp_path)
+    assert policy.shelf.alpha == 0.5
+
+
 def test_bounds_are_kept_and_gradients_do_not_vanish():
     policy = policy_of("llama", {"ia3": {"bounds": [0.5, 3.0]}})
     (gate, *_) = policy.shelf
@@ -197,7 +212,7 @@ def test_bounds_are_kept_and_gradients_do_not_vanish():
         gate.factor.move.data.fill_(far)
         factor = gate.factor(1.0)
         factor.sum().backward()
-        assert (factor - limit).abs().max() < 0.1 and 0.5 < factor.min() and factor.max() < 3.0
+        assert (factor - limit).abs().max() < 0.1 and factor.min() > 0.5 and factor.max() < 3.0
         assert gate.factor.move.grad.min() > 0
         gate.factor.move.grad = None
     gate.factor.move.data.fill_(0)
@@ -277,6 +292,17 @@ def test_biases_of_all_linear_layers_count():
 def test_what_has_no_place_is_refused_by_name(kind, adapters, told):
     with pytest.raises(ConfigError, match=told):
         policy_of(kind, adapters)
+
+
+def test_the_probe_tries_each_family():
+    policy = policy_of("qwen3", ALL, lora=LORA)
+    values = [p.clone() for p in policy.trainable]
+    probe_adapters(policy, list(range(3, 20)))
+    assert all(torch.equal(a, b) for a, b in zip(values, policy.trainable, strict=True))
+    policy.shelf.families["bottleneck"][0].detach()
+    policy.shelf.families["bottleneck"][1].detach()
+    with pytest.raises(ConfigError, match=r"model\.adapters\.bottleneck: in a model of type qwen3 it changes nothing"):
+        probe_adapters(policy, list(range(3, 20)))
 
 
 def test_lora_of_every_shape_stands_beside_all_others():

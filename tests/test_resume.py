@@ -156,6 +156,31 @@ def test_a_broken_newest_checkpoint_falls_back_loudly(mine, straight):
     mine.same_as(straight)
 
 
+EVERY_ADAPTER = {
+    "lora": {"r": 2, "alpha": 4}, "ia3": {}, "head_gates": {"targets": ["q", "k", "v", "o"]},
+    "channel_gates": {"group_size": 4}, "residual_gates": {"post_ffn": True}, "projection_gates": {}, "input_gates": {},
+    "attention_temperature": {"per": "head"}, "rope_frequency": {}, "bottleneck": {"width": 2}, "norm_gains": {},
+    "soft_prompt": {"tokens": 2, "freeze_steps": 2}, "warmup_steps": 4,
+}  # fmt: skip
+
+
+def test_every_adapter_at_once_is_resumed(template, tmp_path):
+    config = CONFIG | {
+        "model": CONFIG["model"] | {"adapters": EVERY_ADAPTER},
+        "train": CONFIG["train"] | {"stage1_steps": 3, "stage2_steps": 2},
+    }
+    whole = moments.Run("train", template, tmp_path / "whole", config)
+    whole.start(journal="journal.json", synced="synced.json")
+    saved, _ = whole.journal()
+    killed = moments.Run("train", template, tmp_path / "killed", config)
+    killed.start(code=-signal.SIGKILL, kill_at=saved["stage1/step_2"] + 5)
+    assert "resumed from runs/tiny/stage1/step_2" in killed.start("--resume")
+    killed.same_as(whole)
+    first, *_, last = whole.rows()
+    moved = {name.partition("/")[2] for name in last if name.startswith("drift/") and last[name] > 0}
+    assert moved == EVERY_ADAPTER.keys() - {"lora", "warmup_steps"} and first["drift/soft_prompt"] == 0
+
+
 # -- signals
 
 

@@ -16,7 +16,7 @@ from lib.core.errors import ConfigError, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, Turn
-from lib.model.policy import Policy
+from lib.model.policy import Inputs, Policy
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.prompts import Prompt
@@ -25,6 +25,7 @@ from lib.rl.tree import Answer, Group, memory_explained, nodes
 LIMIT = 0.1  # nats: the mean over the tokens of an answer; in bfloat16 a sound model stays below a fifth of it
 BUDGETS = (8, 12)  # new tokens after the long prompt and after the short one: rows leave while others continue
 COPIES = 2
+MOST_PROBED = 32  # tokens of a prompt on which each family of adapters is tried
 MOVED = 0.02  # scale of the numbers that replace the adapter's zeros, so that it takes part
 NOTHING = frozenset([-1])  # no answer ends early
 FOREIGN = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
@@ -35,6 +36,36 @@ class Gaps(NamedTuple):
 
     sampled: float
     scored: float
+
+
+@torch.no_grad()
+def probe_adapters(policy: Policy, prompt: list[int]) -> None:
+    """Moves one family of adapters after the other; raises ConfigError for one that changes no log-prob of a prompt.
+
+    So it is if a model does not run the layers that a family hooks. Raises it too if a family has an effect while off.
+    """
+    shelf = policy.shelf
+    if shelf is None:
+        return
+    text = prompt[:MOST_PROBED]
+    device = policy.device
+    inputs = Inputs(
+        torch.tensor([text], device=device), torch.arange(len(text), device=device)[None],
+        torch.arange(len(text) - 1, device=device), torch.tensor(text[1:], device=device),
+    )  # fmt: skip
+    draw, base = torch.Generator().manual_seed(0), policy.reference(inputs)[0]
+    for name, adapters in shelf.families.items():
+        before, parameters = policy(inputs)[0], list(adapters.parameters())
+        kept = [parameter.clone() for parameter in parameters]
+        for parameter in parameters:
+            parameter += torch.randn(parameter.shape, generator=draw).to(device)
+        after, off = policy(inputs)[0], policy.reference(inputs)[0]
+        for parameter, value in zip(parameters, kept, strict=True):
+            parameter.copy_(value)
+        if torch.equal(before, after) or not torch.equal(off, base):
+            what = "changes nothing" if torch.equal(before, after) else "has an effect while it is off"
+            kind = policy.language_model.config.model_type
+            raise ConfigError(f"model.adapters.{name}: in a model of type {kind} it {what}; set it to null")
 
 
 @torch.no_grad()
@@ -124,7 +155,7 @@ def _own_logps(policy: Policy, ids: list[int], count: int) -> torch.Tensor:
     model = policy.language_model
     known = inspect.signature(model.forward).parameters
     kept = {"logits_to_keep": count + 1} if "logits_to_keep" in known else {}
-    text = torch.tensor([ids], device=policy.device)
+    text = torch.tensor([policy.prefix + ids], device=policy.device)
     logits = model(input_ids=text, use_cache=False, **kept).logits[0, -count - 1 : -1].float()
     log_p = (logits / policy.temperature).log_softmax(-1)
     return log_p.gather(1, text[0, -count:, None])[:, 0].cpu()

@@ -29,6 +29,7 @@ from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
 OVER = 3  # the stage of a run that is finished
+SHOWN = 1000  # numbers of an adapter in a histogram, about
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
 
@@ -117,6 +118,7 @@ class Session:
             else:
                 self.log.rewind({})
             self.log.write_config(dump(config), now=path is not None)  # otherwise written with the first checkpoint
+            self._begin_step()
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))
             self.pace.start()
@@ -273,9 +275,15 @@ class Session:
     def count_step(self) -> None:
         """Counts a step that was done, and sets whether an evaluation is due before the next."""
         self.progress.step += 1
+        self._begin_step()
         every = self.config.eval.every_steps
         if every and self.progress.step % every == 0 and not self._ends_stage():
             self.progress.due = "step"
+
+    def _begin_step(self) -> None:
+        """Sets what of the adapters depends on the steps done."""
+        if self.policy.shelf:
+            self.policy.shelf.begin(self.global_step)
 
     def _ends_stage(self) -> bool:
         """Tells whether the last step of a stage is done: its end has its own evaluation and checkpoint."""
@@ -296,10 +304,14 @@ class Session:
         sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
         self.pace.step(self.progress.stage, completions, sampling)
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
+        row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}
         self.log.write("metrics", row | self.restored("metrics"))
         self.log.sync()
         if self.tracker.is_on:
             everyones = {name: collect(values, self.accelerator) for name, values in distributions().items()}
+            for name, values in drifts.items():
+                everyones[f"drift/{name}"] = values[:: max(1, len(values) // SHOWN)].tolist()
             self.tracker.log(f"stage{row['stage']}", row, row["global_step"], everyones)
         self._say_if_any(self.profile.step())
         self.screen.step(row, self.seconds_left())

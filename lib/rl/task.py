@@ -10,7 +10,7 @@ from lib.core.registry import did_you_mean
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge, judge_of_rows
-from lib.rl.probe import probe, readable
+from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, CorrectionPrompts, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
@@ -80,6 +80,7 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)
     texts = [prompts.prompt(row).ids for row in rows_and_notes[0][:PROBED_ROWS]]
+    probe_adapters(policy, max(texts, key=len))
     probe(policy, max(texts, key=len), tokenizer.pad_token_id, config.model.full_name)
     return Task(config, splits, judge, prompts, policy, *rows_and_notes)
 

@@ -50,7 +50,7 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
 
 def has_adapter(model: torch.nn.Module) -> bool:
     """Tells whether adapters are trained, PEFT's or those of our own, and not the whole model."""
-    return hasattr(model, "peft_config") or hasattr(model, SHELF)
+    return hasattr(model, "peft_config") or _shelf(model) is not None
 
 
 def save_adapter(model: torch.nn.Module, directory: Path) -> None:
@@ -70,15 +70,17 @@ def save_adapter(model: torch.nn.Module, directory: Path) -> None:
     extra = _extra_parameters(model)
     if extra:
         save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)
-        about = {"format": FORMAT, "base_model_name_or_path": model.config.name_or_path, "adapters": _settings(model)}
+        about = {"format": FORMAT, "base_model_name_or_path": model.config.name_or_path}
+        if shelf := _shelf(model):
+            about |= {"adapters": shelf.settings, "alpha": shelf.alpha}
         about |= {STANDS_ON: ground} if (ground := getattr(model, STANDS_ON, None)) else {}
         (directory / EXTRA_CONFIG).write_text(json.dumps(about, indent=2), "utf-8")
 
 
-def _settings(model: torch.nn.Module) -> dict[str, Any]:
-    """Returns the settings of the adapters of our own, by family."""
+def _shelf(model: torch.nn.Module) -> Any:
+    """Returns the adapters of our own, None if there are none."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return getattr(base, SHELF).settings if hasattr(base, SHELF) else {}
+    return getattr(base, SHELF, None)
 
 
 def say_ground(peft_model: torch.nn.Module, directory: Path) -> None:
@@ -151,6 +153,8 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     with torch.no_grad():
         for name, parameter in _extra_parameters(peft_model).items():
             parameter.copy_(extra[name])
+    if shelf := _shelf(peft_model):
+        shelf.blend(json.loads((directory / EXTRA_CONFIG).read_text("utf-8"))["alpha"])
     here = {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}
     _refuse_missing(directory, here, {**tensors, **extra})
 

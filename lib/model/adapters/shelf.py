@@ -22,9 +22,11 @@ from lib.run.adapter_files import SHELF
 class Shelf(nn.Module):
     """The adapters of a model by family. They are parts of the model, and off or on together."""
 
-    def __init__(self, families: dict[str, list[Adapter]], settings: dict[str, dict]):
+    def __init__(self, families: dict[str, list[Adapter]], config: Adapters):
         super().__init__()
-        self.settings = settings  # by family, as the config has them
+        self.settings = {name: settings.model_dump(mode="json") for name, settings in config.families}
+        self._warmup = config.warmup_steps
+        self._freeze = config.soft_prompt.freeze_steps if config.soft_prompt else 0
         self.families = nn.ModuleDict({name: nn.ModuleList(adapters) for name, adapters in families.items()})
 
     def __iter__(self) -> Iterator[Adapter]:
@@ -44,10 +46,25 @@ class Shelf(nn.Module):
             for adapter, was in zip(self, before, strict=True):
                 adapter.is_on = was
 
+    @property
+    def alpha(self) -> float:
+        """Returns how much of their effect they have, from 0 to 1."""
+        return next(iter(self)).blend
+
     def blend(self, alpha: float) -> None:
         """Sets how much of their effect they have, from 0 to 1."""
         for adapter in self:
             adapter.blend = alpha
+
+    def begin(self, step: int) -> None:
+        """Prepares for the step after `step` others: the warm-up rises, and the soft prompt begins to learn."""
+        self.blend(min(1.0, (step + 1) / max(1, self._warmup)))
+        if self.soft_prompt:
+            self.soft_prompt.is_frozen = step < self._freeze
+
+    def drifts(self) -> dict[str, torch.Tensor]:
+        """Returns by family how far each of its numbers is from doing nothing."""
+        return {name: torch.cat([each.drift() for each in own]).float() for name, own in self.families.items()}
 
     def counts(self) -> dict[str, int]:
         """Returns the trainable numbers by family."""
@@ -82,8 +99,7 @@ def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
         parameter.requires_grad = False
     draw = torch.Generator().manual_seed(seed)
     families = {name: _built(name, settings, model, draw) for name, settings in config.families}
-    settings = {name: settings.model_dump(mode="json") for name, settings in config.families}
-    shelf = Shelf(families, settings).to(next(model.parameters()).device)
+    shelf = Shelf(families, config).to(next(model.parameters()).device)
     for adapter in shelf:
         adapter.attach()
     model.add_module(SHELF, shelf)

@@ -19,6 +19,7 @@ class SoftPrompt(Adapter):
         super().__init__()
         embedding = model.get_input_embeddings()
         self.vectors = nn.Parameter(torch.randn(tokens, embedding.weight.shape[1], generator=generator) * SPREAD)
+        self._initial = self.vectors.detach().clone()
         self.is_frozen = False  # then no gradient reaches the vectors, whose optimizer state waits
         self._first = len(embedding.weight)
         self._embedding = (embedding,)
@@ -50,5 +51,5 @@ class SoftPrompt(Adapter):
         return torch.where((at >= 0)[..., None], vectors[at.clamp(min=0)].to(y.dtype), y)
 
     def drift(self) -> torch.Tensor:
-        """Returns the vectors."""
-        return self.vectors.detach().flatten()
+        """Returns how far each number is from its first value."""
+        return (self.vectors.detach() - self._initial.to(self.vectors.device)).flatten()
