@@ -208,7 +208,8 @@ def test_the_adapter_is_standard_and_small(run_dir):
     run = Run(run_dir, resume=True)
     folder = run.resumed
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".md") == [
-        MANIFEST, "adapter_config.json", "adapter_model.safetensors", "extra_adapters.safetensors",
+        MANIFEST, "adapter_config.json", "adapter_model.safetensors", "extra_adapters.json",
+        "extra_adapters.safetensors",
         "objects_0.bin", "optimizer.bin", "random_states_0.pkl", "scheduler.bin",
     ]  # fmt: skip
     loaded = peft.PeftModel.from_pretrained(copy.deepcopy(base_model()), folder)

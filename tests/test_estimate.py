@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
 
-from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig
+from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, attach_lora
 from lib.model.policy import Policy
@@ -100,7 +100,7 @@ def test_checkpointing_and_narrow_weights_need_less(tiny):
     load = Load(rows=8, columns=64, tokens=4096, scored=2048)
 
     def needs(**model):
-        config = score().model_copy(update={"model": Model(name="x", **model)})
+        config = score().model_copy(update={"model": TrainedModel(name="x", **model)})
         return needs_of(tiny[0], config, load)
 
     wide, narrow, saving = needs(), needs(dtype="bfloat16"), needs(gradient_checkpointing=True)

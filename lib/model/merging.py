@@ -36,6 +36,11 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
     from peft.utils import load_peft_weights
 
     adapter_in(folder, key)
+    if (folder / EXTRA).exists():
+        raise ConfigError(
+            f"{key}: '{folder}' has {EXTRA}, which PEFT does not know: merge it by evaluate.py --merge, if all of its "
+            "adapters fold into weights, and take the merged model"
+        )
     try:
         settings = adapter_config(folder)
         refuse_other_ground(base, settings, folder)

@@ -97,7 +97,10 @@ class SFTConfig(RunConfig):
                 f"train.max_length = {longest} exceeds model.max_seq_length = {limit}: lower the first or raise the "
                 "second",
             )
-        if self.model.from_scratch and not self.model.adapters.is_empty:
+        adapters = self.model.adapters
+        for name in [name for name in ("soft_prompt", "warmup_steps") if getattr(adapters, name)]:
+            yield (f"model.adapters.{name}",), "works in reinforcement learning alone: remove it here"
+        if self.model.from_scratch and not adapters.is_empty:
             yield (
                 ("model.from_scratch", "model.adapters"),
                 "random weights must all be trained: remove model.adapters",
