@@ -324,6 +324,16 @@ def test_the_counts_are_those_of_the_formulae(eight_billion, name):
         detach(eight_billion)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_weights_takes_them_too(kind):
+    """As --dry-run counts them."""
+    adapters = {name: own for name, own in ALL.items() if (name, kind) not in UNFIT}
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **KINDS[kind]))
+    config = Adapters(**adapters | {"head_gates": {"targets": ["q", "k", "v", "o"]}})
+    assert attach(model, config, 0).counts() == attach(model_of(kind), config, 0).counts()
+
+
 def test_biases_of_all_linear_layers_count():
     policy = policy_of("gpt2", {"bitfit": {}})
     assert policy.shelf.counts() == {"bitfit": 2 * (96 + 32 + 128 + 32)}
