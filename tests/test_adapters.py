@@ -38,6 +38,13 @@ SETTINGS = {  # beside the defaults: forms that need code of their own
     "attention_temperature, of heads": {"attention_temperature": {"per": "head", "target": "logits"}},
     **{name: {name: {}} for name in BUILDERS},
 }
+TUNERS = {  # PEFT's
+    "dora": {"lora": {"kind": "dora", "r": 2, "targets": "all-linear"}},
+    "rslora": {"lora": {"kind": "rslora", "r": 2, "targets": "all-linear"}},
+    "vera": {"lora": None, "vera": {"r": 8, "targets": "all-linear"}},
+    "oft": {"lora": None, "oft": {"block_size": 8, "targets": "all-linear"}},
+    "tinylora": {"lora": None, "tinylora": {"u": 4, "targets": "all-linear"}},
+}
 UNFIT = {("bitfit", "qwen3"), ("bitfit", "gemma"), ("rope_frequency", "gpt2")}
 NEVER_FOLDED = {"rope_frequency", "bottleneck", "soft_prompt"}
 CASES = [(case, kind) for case in SETTINGS for kind in KINDS if (case, kind) not in UNFIT]
@@ -59,7 +66,8 @@ def model_of(kind, dtype=torch.float32):
 
 
 def policy_of(kind, adapters, dtype=torch.float32, moved=0.0, lora=None):
-    config = TrainedModel(name="tiny", backend="plain", adapters={"lora": lora, **adapters})
+    adapters = {"lora": lora, **adapters}
+    config = TrainedModel(name="tiny", backend="plain", adapters=adapters)
     policy = Policy(attach_all(model_of(kind, dtype), config, "plain", seed=0), 1.0)
     move(policy, moved)
     return policy
@@ -138,6 +146,46 @@ def test_weights_take_over_where_the_algebra_is_exact(case, kind, lora):
     assert shelf_of(base) is None and {n for n, _ in base.named_parameters()} == {
         n for n, _ in model_of(kind).named_parameters()
     }
+
+
+@pytest.mark.parametrize("beside", [{}, {"ia3": {}, "soft_prompt": {"tokens": 3}}], ids=["alone", "beside others"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tuner", TUNERS)
+def test_tuners_of_peft_keep_the_contract(tuner, kind, dtype, beside, tmp_path):
+    if (tuner, kind) == ("oft", "gpt2"):  # whose layers are transposed
+        with pytest.raises(ConfigError, match="do not all take an adapter"):
+            policy_of(kind, TUNERS[tuner])
+        return
+    policy, base = policy_of(kind, TUNERS[tuner] | beside, dtype), base_logits(kind, dtype)
+    if not beside:
+        rounds = tuner == "oft" or (tuner == "dora" and dtype == torch.bfloat16)  # a product with what is 1
+        assert torch.equal(logits(policy), base) or rounds
+        assert (logits(policy).float() - base.float()).abs().max() < (1e-5 if dtype == torch.float32 else 0.1)
+    trained = {name for name, p in policy.model.named_parameters() if p.requires_grad}
+    assert any(f"{'lora' if tuner in ('dora', 'rslora') else tuner}_" in name for name in trained)
+    move(policy, 0.1)
+    with policy.reference_mode():
+        assert torch.equal(logits(policy), base)
+    save_weights(policy.model, tmp_path)
+    other = policy_of(kind, TUNERS[tuner] | beside, dtype)
+    load_weights(other.model, tmp_path)
+    assert torch.equal(logits(other), logits(policy)) and not torch.equal(logits(other), base)
+    decoding = Decoding(temperature=1.0, stop_ids=frozenset([2]), pad_id=0, rows=8, columns=24)
+    found = generate(policy, {(0,): Turn([5, 6, 7], 6, 4)}, decoding)
+    for completion in found.values():
+        with torch.no_grad():
+            scored = policy(after([5, 6, 7], completion.ids))[0]
+        gap = (scored - torch.tensor(completion.logps)).abs().mean()
+        assert gap < (1e-4 if dtype == torch.float32 else 0.1)
+
+
+@pytest.mark.parametrize("tuner", TUNERS)
+def test_tuners_of_peft_are_merged(tuner):
+    policy = policy_of("llama", TUNERS[tuner] | {"ia3": {}, "norm_gains": {}}, moved=0.1)
+    before = logits(policy)
+    with torch.no_grad():
+        assert (merged(policy.model, "outputs/x")(input_ids=TEXT).logits - before).abs().mean() < 1e-5
 
 
 @pytest.mark.parametrize("way", ["slab", "by batches"])
@@ -274,6 +322,16 @@ def test_the_counts_are_those_of_the_formulae(eight_billion, name):
         assert shelf.counts() == {name: expected}
     finally:
         detach(eight_billion)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_weights_takes_them_too(kind):
+    """As --dry-run counts them."""
+    adapters = {name: own for name, own in ALL.items() if (name, kind) not in UNFIT}
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **KINDS[kind]))
+    config = Adapters(**adapters | {"head_gates": {"targets": ["q", "k", "v", "o"]}})
+    assert attach(model, config, 0).counts() == attach(model_of(kind), config, 0).counts()
 
 
 def test_biases_of_all_linear_layers_count():

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lib.core.config import Lora, Model, TrainedModel
+from lib.core.config import Lora, Model, Oft, TinyLora, TrainedModel, Tuner, Vera
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
@@ -104,7 +104,7 @@ def load_skeleton(config: Model) -> tuple[nn.Module, Any]:
     return model, _with_template(tokenizer, config)
 
 
-def adapted_layers(model: nn.Module, lora: Lora) -> list[nn.Linear]:
+def adapted_layers(model: nn.Module, lora: Tuner) -> list[nn.Linear]:
     """Returns the linear layers of `model` that an adapter would be attached to."""
     head = model.get_output_embeddings()
     linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
@@ -249,29 +249,30 @@ def attach(base: nn.Module, config: TrainedModel, backend: str, seed: int) -> nn
 
     Raises ConfigError for one that has no place in this model.
     """
-    lora = config.adapters.lora
-    model = attach_lora(base, lora, config, backend, seed) if lora else base
+    tuner = config.adapters.tuner
+    model = attach_lora(base, tuner, config, backend, seed) if tuner else base
     shelf.attach(base, config.adapters, seed)
     return model
 
 
-def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: int) -> nn.Module:
-    """Attaches one trainable LoRA adapter to `base`, equal for equal seeds whatever the backend.
+def attach_lora(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed: int) -> nn.Module:
+    """Attaches one trainable adapter of PEFT's to `base`, equal for equal seeds whatever the backend.
 
     Raises ConfigError if a target cannot take it.
     """
-    from peft import LoraConfig, get_peft_model
+    from peft import get_peft_model
 
-    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    targets = tuner.targets if isinstance(tuner.targets, str) else list(tuner.targets)
     _refuse_unknown(targets, base, config)
     try:
-        if backend == "unsloth":
+        if backend == "unsloth" and isinstance(tuner, Lora):
             from unsloth import FastLanguageModel
 
             model = FastLanguageModel.get_peft_model(
                 base,
-                r=lora.r,
-                lora_alpha=lora.alpha,
+                r=tuner.r,
+                lora_alpha=tuner.alpha,
+                use_rslora=tuner.kind == "rslora",
                 target_modules=targets,
                 lora_dropout=0,
                 bias="none",
@@ -280,9 +281,8 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
                 max_seq_length=config.max_seq_length,
             )
         else:
-            settings = {"r": lora.r, "lora_alpha": lora.alpha, "target_modules": targets, "lora_dropout": 0.0}
-            model = get_peft_model(base, LoraConfig(**settings, task_type="CAUSAL_LM"))
-    except ValueError as error:  # peft: a target that is a layer, but of a kind that takes no adapter
+            model = get_peft_model(base, _peft_config(tuner, targets, seed))
+    except (TypeError, ValueError) as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
             f"model.adapters.lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name "
             f"some of its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
@@ -292,6 +292,23 @@ def attach_lora(base: nn.Module, lora: Lora, config: Model, backend: str, seed: 
         model.enable_input_require_grads()
     _initialise(model, seed)
     return model
+
+
+def _peft_config(tuner: Tuner, targets: str | list[str], seed: int) -> Any:
+    """Returns the settings as PEFT takes them."""
+    from peft import LoraConfig, OFTConfig, TinyLoraConfig, VeraConfig
+
+    shared: dict[str, Any] = {"target_modules": targets, "task_type": "CAUSAL_LM"}
+    if isinstance(tuner, Vera):
+        return VeraConfig(r=tuner.r, projection_prng_key=seed, **shared)
+    if isinstance(tuner, Oft):
+        return OFTConfig(r=0, oft_block_size=tuner.block_size, use_cayley_neumann=False, **shared)
+    if isinstance(tuner, TinyLora):
+        tied = {"u": tuner.u, "r": tuner.r, "weight_tying": tuner.weight_tying}
+        return TinyLoraConfig(**tied, projection_seed=seed, **shared)
+    assert isinstance(tuner, Lora)
+    kinds = {"use_dora": tuner.kind == "dora", "use_rslora": tuner.kind == "rslora"}
+    return LoraConfig(r=tuner.r, lora_alpha=tuner.alpha, lora_dropout=0.0, **kinds, **shared)
 
 
 def _is_target(layer: str, target: str) -> bool:

@@ -45,7 +45,7 @@ class Policy(nn.Module):
             parameter.numel() for name, parameter in self.backbone.named_parameters()
             if parameter.ndim > 1 and "embed" not in name
         )  # fmt: skip
-        self._adapted = [module for module in model.modules() if hasattr(module, "lora_A")]
+        self._adapted = [module for module in model.modules() if hasattr(module, "_disable_adapters")]  # PEFT's
         self.shelf = shelf_of(self.language_model)  # the adapters that are not PEFT's
         model.eval()
         self._around = measure(self.language_model)
@@ -311,7 +311,10 @@ class Policy(nn.Module):
 
         layers = self._adapted
         is_exact = all(
-            isinstance(layer, Linear) and layer.get_base_layer().weight.dtype == torch.float32 for layer in layers
+            isinstance(layer, Linear)
+            and not layer.lora_variant
+            and layer.get_base_layer().weight.dtype == torch.float32
+            for layer in layers
         )
         is_exact = is_exact and not getattr(self.language_model, "_is_stateful", False)
         is_on = not any(layer.disable_adapters for layer in layers)

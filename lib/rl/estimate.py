@@ -111,9 +111,9 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
     is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
     each = 2 if is_narrow else 4
     weights = sum(p.numel() for p in skeleton.parameters()) * (FOUR_BITS if config.model.load_in_4bit else each)
-    lora = config.model.adapters.lora
+    lora = config.model.adapters.tuner
     adapted = adapted_layers(skeleton, lora) if lora else []
-    rank = lora.r if lora else 0
+    rank = getattr(lora, "r", 1)  # of others than LoRA an upper bound
     trained = sum(rank * (layer.in_features + layer.out_features) for layer in adapted)
     if found := shelf.attach(skeleton, config.model.adapters, 0):
         trained += sum(found.counts().values())

@@ -21,7 +21,26 @@ options     the command lines of the scripts
 """
 # ruff: noqa: F401  (others import these names)
 
-from lib.core.config.adapters import Adapters, Lora
+from lib.core.config.adapters import (
+    Adapters,
+    AttentionTemperature,
+    BitFit,
+    BottleneckSettings,
+    ChannelGates,
+    HeadGates,
+    Ia3,
+    InputGates,
+    Lora,
+    NormGains,
+    Oft,
+    ProjectionGates,
+    ResidualGates,
+    RopeFrequencySettings,
+    SoftPromptSettings,
+    TinyLora,
+    Tuner,
+    Vera,
+)
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.loader import KINDS, dump, load

@@ -2,21 +2,53 @@
 
 from typing import Literal, NamedTuple
 
-from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section
 
 Role = Literal["q", "k", "v", "o", "gate", "up", "down"]
 Bounds = tuple[Positive, Positive]
 
 
-class Lora(Section):
-    """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
+class Tuner(Section):
+    """What PEFT puts around linear layers; it puts one kind on a model."""
 
-    r: Count = 16  # rank
-    alpha: Positive = 16  # the update is scaled by alpha / r
     targets: list[Name] | Literal["all-linear"] = [
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     ]  # fmt: skip
     # names of the linear layers that get an adapter
+
+
+class Lora(Tuner):
+    """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
+
+    kind: Literal["lora", "dora", "rslora", "pissa"] = "lora"
+    # dora: with a trained length of each row of the weight (Liu et al. 2024); rslora: the update is scaled by
+    # alpha / sqrt(r) (Kalajdzievski 2023)
+    r: Count = 16  # rank
+    alpha: Positive = 16  # the update is scaled by alpha / r
+
+    def _conflicts(self) -> Conflicts:
+        if self.kind == "pissa":
+            yield ("kind",), "PiSSA rewrites the base weights, which are the reference and stay as they are: take lora"
+
+
+class Vera(Tuner):
+    """Trained scales of random projections that all layers share (Kopiczko et al. 2024)."""
+
+    r: Count = 256  # rank of the projections
+
+
+class Oft(Tuner):
+    """Trained rotations of blocks of a layer's inputs (Qiu et al. 2023)."""
+
+    block_size: Count = 32  # inputs; it divides the width
+
+
+class TinyLora(Tuner):
+    """A few numbers for each layer, through fixed random maps of its singular vectors (arXiv 2602.04118)."""
+
+    u: Count = 64  # numbers of a vector
+    r: Count = 2  # singular vectors
+    weight_tying: Fraction = 0.0  # how many layers share a vector, from none (0) to all (1)
 
 
 class Bounded(Section):
@@ -115,6 +147,9 @@ class Adapters(Section):
     """What is trained beside a frozen base: those that are not null, in any combination."""
 
     lora: Lora | None = Lora()  # low-rank updates of linear layers
+    vera: Vera | None = None  # scales of shared random projections, in the place of lora
+    oft: Oft | None = None  # rotations of inputs, in the place of lora
+    tinylora: TinyLora | None = None  # a few numbers per layer, in the place of lora
     ia3: Ia3 | None = None  # factors of a layer's outputs; {} for the defaults, here and below
     head_gates: HeadGates | None = None  # factors of heads
     channel_gates: ChannelGates | None = None  # factors of groups of the MLP's channels
@@ -132,11 +167,25 @@ class Adapters(Section):
 
     @property
     def families(self) -> list[Family]:
-        """Returns those of our own that are set, in a fixed order: all but LoRA, which is PEFT's."""
-        found = ((name, getattr(self, name)) for name in type(self).model_fields if name != "lora")
-        return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]
+        """Returns those of our own that are set, in a fixed order: all but PEFT's."""
+        return [each for each in self._all if not isinstance(each.settings, Tuner)]
+
+    @property
+    def tuner(self) -> Tuner | None:
+        """Returns what PEFT puts on the model, if anything."""
+        return next((each.settings for each in self._all if isinstance(each.settings, Tuner)), None)
 
     @property
     def is_empty(self) -> bool:
         """Tells whether nothing is trained beside the base."""
-        return self.lora is None and not self.families
+        return not self._all
+
+    @property
+    def _all(self) -> list[Family]:
+        found = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return [Family(name, settings) for name, settings in found if isinstance(settings, Section)]
+
+    def _conflicts(self) -> Conflicts:
+        tuners = [each.name for each in self._all if isinstance(each.settings, Tuner)]
+        if len(tuners) > 1:
+            yield tuple(tuners), f"PEFT puts one of {', '.join(tuners)} on a layer: set the others to null"

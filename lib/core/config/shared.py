@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from lib.core.config.adapters import Adapters
+from lib.core.config.adapters import Adapters, Lora
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
 from lib.core.config.trees import put, shortened
 from lib.core.errors import ConfigError
@@ -53,6 +53,9 @@ class TrainedModel(Model):
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()
         others = [family.name for family in self.adapters.families]
+        tuner = self.adapters.tuner
+        if tuner and (not isinstance(tuner, Lora) or tuner.kind not in ("lora", "rslora")):
+            others.append(tuner.kind if isinstance(tuner, Lora) else type(tuner).__name__.lower())
         if others and self.backend == "unsloth":
             yield (
                 ("adapters", "backend"),

@@ -127,10 +127,12 @@ def compared(model: nn.Module) -> list[tuple[Compared, Compared]]:
 @torch.no_grad()
 def _axis_of_heads(model: nn.Module, norm: nn.Module, heads: int) -> int:
     """Returns which axis of a norm's output counts the heads, tried on a short text; -1: they share the last axis."""
+    device = next(model.parameters()).device
+    if device.type == "meta":  # nothing will be computed, only counted
+        return -1
     shapes: list[tuple[int, ...]] = []
     handle = norm.register_forward_hook(lambda _module, _args, y: shapes.append(tuple(y.shape)))
     tokens = 2 * heads + 1  # no other axis has this length, or that of the heads
-    device = next(model.parameters()).device
     try:
         model(input_ids=torch.zeros(1, tokens, dtype=torch.long, device=device), use_cache=False)
     finally:

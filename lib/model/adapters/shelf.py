@@ -6,7 +6,21 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
-from lib.core.config import Adapters
+from lib.core.config import (
+    Adapters,
+    AttentionTemperature,
+    BitFit,
+    BottleneckSettings,
+    ChannelGates,
+    HeadGates,
+    Ia3,
+    InputGates,
+    NormGains,
+    ProjectionGates,
+    ResidualGates,
+    RopeFrequencySettings,
+    SoftPromptSettings,
+)
 from lib.core.errors import ConfigError
 from lib.model.adapters.attention import ComparedGate, Temperature, compared
 from lib.model.adapters.bottleneck import Bottleneck
@@ -95,8 +109,8 @@ def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
         raise ValueError("this model has its adapters already")
     if not config.families:
         return None
-    for parameter in [p for name, p in model.named_parameters() if "lora_" not in name]:
-        parameter.requires_grad = False
+    if not any(hasattr(module, "_disable_adapters") for module in model.modules()):  # otherwise PEFT has frozen it
+        model.requires_grad_(False)
     draw = torch.Generator().manual_seed(seed)
     families = {name: _built(name, settings, model, draw) for name, settings in config.families}
     shelf = Shelf(families, config).to(next(model.parameters()).device)
@@ -131,13 +145,13 @@ def _built(name: str, settings: object, model: nn.Module, draw: torch.Generator)
     return found
 
 
-def _ia3(model, settings, _draw) -> Iterator[Adapter]:
+def _ia3(model: nn.Module, settings: Ia3, _draw: torch.Generator) -> Iterator[Adapter]:
     for role in settings.targets:
         for site in sites(model, role):
             yield OutputGate(site, site.width, settings.bounds)
 
 
-def _head_gates(model, settings, _draw) -> Iterator[Adapter]:
+def _head_gates(model: nn.Module, settings: HeadGates, _draw: torch.Generator) -> Iterator[Adapter]:
     sizes, pairs = Sizes.of(model), compared(model) if {"q", "k"} & set(settings.targets) else []
     for role in settings.targets:
         if role in ("q", "k"):
@@ -147,49 +161,49 @@ def _head_gates(model, settings, _draw) -> Iterator[Adapter]:
             yield from (OutputGate(site, groups, settings.bounds) for site in sites(model, role))
 
 
-def _channel_gates(model, settings, _draw) -> Iterator[Adapter]:
+def _channel_gates(model: nn.Module, settings: ChannelGates, _draw: torch.Generator) -> Iterator[Adapter]:
     for site in sites(model, "gate"):
         if site.width % settings.group_size:
             raise Unfit(f"group_size = {settings.group_size} does not divide the {site.width} of {site.name}")
         yield OutputGate(site, site.width // settings.group_size)
 
 
-def _residual_gates(model, settings, _draw) -> Iterator[Adapter]:
+def _residual_gates(model: nn.Module, settings: ResidualGates, _draw: torch.Generator) -> Iterator[Adapter]:
     for role in ("o", "down") if settings.post_ffn else ("o",):
         yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
-def _projection_gates(model, settings, _draw) -> Iterator[Adapter]:
+def _projection_gates(model: nn.Module, settings: ProjectionGates, _draw: torch.Generator) -> Iterator[Adapter]:
     for role in settings.targets:
         yield from (OutputGate(site, site.width) for site in sites(model, role))
 
 
-def _input_gates(model, settings, _draw) -> Iterator[Adapter]:
+def _input_gates(model: nn.Module, settings: InputGates, _draw: torch.Generator) -> Iterator[Adapter]:
     found = {site.name: site for role in settings.targets for site in sites(model, role)}  # a fused layer once
     yield from map(InputGate, found.values())
 
 
-def _temperatures(model, settings, _draw) -> Iterator[Adapter]:
+def _temperatures(model: nn.Module, settings: AttentionTemperature, _draw: torch.Generator) -> Iterator[Adapter]:
     pairs, groups = compared(model), Sizes.of(model).heads if settings.per == "head" else 1
     blocks = [pairs] if settings.per == "model" else [[pair] for pair in pairs]
     for each in blocks if pairs else []:
         yield Temperature(each, groups, settings.target, settings.bounds)
 
 
-def _rope_frequency(model, settings, _draw) -> Iterator[Adapter]:
+def _rope_frequency(model: nn.Module, settings: RopeFrequencySettings, _draw: torch.Generator) -> Iterator[Adapter]:
     yield RopeFrequency(model, settings.bounds)
 
 
-def _bottleneck(model, settings, draw) -> Iterator[Adapter]:
+def _bottleneck(model: nn.Module, settings: BottleneckSettings, draw: torch.Generator) -> Iterator[Adapter]:
     for site in sites(model, "down"):
         yield Bottleneck(site, settings.width, draw)
 
 
-def _soft_prompt(model, settings, draw) -> Iterator[Adapter]:
+def _soft_prompt(model: nn.Module, settings: SoftPromptSettings, draw: torch.Generator) -> Iterator[Adapter]:
     yield SoftPrompt(model, settings.tokens, draw)
 
 
-def _bitfit(model, settings, _draw) -> Iterator[Adapter]:
+def _bitfit(model: nn.Module, settings: BitFit, _draw: torch.Generator) -> Iterator[Adapter]:
     head = model.get_output_embeddings()
     for _, module in linear_layers(model):
         base = base_of(module)
@@ -197,7 +211,7 @@ def _bitfit(model, settings, _draw) -> Iterator[Adapter]:
             yield Delta(base, "bias")
 
 
-def _norm_gains(model, _settings, _draw) -> Iterator[Adapter]:
+def _norm_gains(model: nn.Module, _settings: NormGains, _draw: torch.Generator) -> Iterator[Adapter]:
     yield from (Delta(module, "weight") for _, module in norms(model))
 
 
