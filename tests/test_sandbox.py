@@ -1131,14 +1131,15 @@ def test_no_verdict_is_lost_when_workers_are_killed(protected):
         many, most = fewer(1000, 300), fewer(16, 4)
         programs = [numbered(number, right=number % 2 == 0) for number in range(many)]
         futures = [sandbox.submit(each) for each in programs]
-        killed = set()
+        killed, seen = [], set()
         while not futures[-1].done():
             there = {worker._process.pid for worker in list(sandbox._workers)}  # those that have started
-            for pid in there - killed if len(killed) < most else ():
+            for pid in sorted(there & seen)[:1] if len(killed) < most else ():  # one that may have judged something
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            killed |= there if len(killed) < most else set()
-            time.sleep(0.1)
+                    killed.append(pid)
+            seen = there
+            time.sleep(0.15)
         verdicts = sandbox.judge(programs)
         assert [verdict.passed for verdict in verdicts] == [number % 2 == 0 for number in range(many)]
         assert {test.verdict for verdict in verdicts[1::2] for test in verdict.tests} == {"wrong"}
