@@ -487,7 +487,7 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
     program = shutil.which("bwrap")
     if program is None:
         raise WorkerLost("bubblewrap is not installed")
-    paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", *_numpy_folders(numpy)]
+    paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", *_numpy_folders(numpy)]
     ours = ("__init__.py", "sandbox/__init__.py", "sandbox/jail")
     paths = list(dict.fromkeys([*paths, *(str(_ROOT / "lib" / name) for name in ours)]))
     arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
