@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lib.model.adapters.contract import Adapter, Factor, scaled
-from lib.model.adapters.gates import multiply_rows, obstacle_of
+from lib.model.adapters.gates import multiply_rows, obstacle_of, scaled_part
 from lib.model.adapters.sites import Site, Sizes, sites
 
 
@@ -40,11 +40,7 @@ class Compared:
             return scaled(y, factor[:, None])
         if self._axis == -3:  # (B, H, T, D)
             return scaled(y, factor[:, None, None])
-        factor = factor.expand(self.heads).repeat_interleave(self.site.width // self.heads)
-        if self.norm or self.site.is_whole:
-            return scaled(y, factor)
-        start, end = self.site.start, self.site.start + self.site.width
-        return torch.cat([y[..., :start], scaled(y[..., start:end], factor), y[..., end:]], dim=-1)
+        return scaled_part(self.site, y, self._of_outputs(factor))
 
     def obstacle(self) -> str:
         """Returns why the weight cannot be multiplied: a norm would take the factor out again."""
@@ -52,7 +48,11 @@ class Compared:
 
     def fold(self, factor: torch.Tensor) -> None:
         """Multiplies the rows of the weight."""
-        multiply_rows(self.site, factor.expand(self.heads).repeat_interleave(self.site.width // self.heads))
+        multiply_rows(self.site, self._of_outputs(factor))
+
+    def _of_outputs(self, factor: torch.Tensor) -> torch.Tensor:
+        """Returns a factor for each output (W,)."""
+        return factor.expand(self.heads).repeat_interleave(self.site.width // self.heads)
 
 
 class ComparedGate(Adapter):

@@ -22,11 +22,7 @@ class OutputGate(Adapter):
         self._handles = [self._site.module.register_forward_hook(self._after)]
 
     def _after(self, _module: nn.Module, _args: tuple, y: torch.Tensor) -> torch.Tensor | None:
-        if not self.is_on:
-            return None
-        start, end = self._site.start, self._site.start + self._site.width
-        part = scaled(y[..., start:end], self.factor(self.blend))
-        return part if self._site.is_whole else torch.cat([y[..., :start], part, y[..., end:]], dim=-1)
+        return scaled_part(self._site, y, self.factor(self.blend)) if self.is_on else None
 
     def obstacle(self) -> str:
         """Returns why the weight cannot be multiplied."""
@@ -61,6 +57,13 @@ class InputGate(Adapter):
         """Multiplies the columns of the weight."""
         weight = _rows(base_of(self._site.module))
         weight.copy_(scaled(weight, self.factor(self.blend)))
+
+
+def scaled_part(site: Site, y: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Multiplies that part of a layer's outputs y (..., D) which a site writes, by (W,) factors."""
+    start, end = site.start, site.start + site.width
+    part = scaled(y[..., start:end], factor)
+    return part if site.is_whole else torch.cat([y[..., :start], part, y[..., end:]], dim=-1)
 
 
 def obstacle_of(site: Site) -> str:

@@ -103,7 +103,7 @@ class Shelf(nn.Module):
 def attach(model: nn.Module, config: Adapters, seed: int) -> Shelf | None:
     """Puts the adapters of a config on a causal language model, which may have LoRA already; None if there are none.
 
-    Raises ConfigError for a family that has no site in this model.
+    Raises ConfigError for a family that has no place in this model.
     """
     if hasattr(model, SHELF):
         raise ValueError("this model has its adapters already")

@@ -24,7 +24,6 @@ FUSED = {"qkv_proj": "qkv", "c_attn": "qkv", "gate_up_proj": "up"}
 class Sizes:
     """The widths of a decoder."""
 
-    hidden: int
     heads: int
     key_heads: int
     head: int
@@ -36,7 +35,7 @@ class Sizes:
         heads = config.num_attention_heads
         key_heads = getattr(config, "num_key_value_heads", None) or heads
         head = getattr(config, "head_dim", None) or config.hidden_size // heads
-        return cls(config.hidden_size, heads, key_heads, head)
+        return cls(heads, key_heads, head)
 
 
 @dataclass(frozen=True)
