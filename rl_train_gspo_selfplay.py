@@ -65,7 +65,7 @@ def main() -> int:
             retries = run.assist(games)
             credit = run.credit(games, retries)
             run.update(games, credit)
-            run.refresh(games)
+            run.refresh()
             if session.interrupted():
                 return session.leave()
             session.when_due()

@@ -20,12 +20,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.core.config import Curriculum
+from lib.core.config import Weighting
 from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.generators.progress import CollectionProgress
-from lib.play.opponents import CurriculumSampler
 from lib.play.scoreboard import Scoreboard
 from lib.report.paired import compare
+from lib.rl.curriculum import WeightedSampler
 from lib.rl.evaluation import Answers, pass_at_k, summarise
 from lib.run.sampler import Sampler
 
@@ -114,8 +114,8 @@ def scoreboards(dice: np.random.Generator, epochs: int) -> Drawn:
     chance = dice.beta(0.5, 0.5, size=120)
     kept, seed = dice.random(120) < chance, int(dice.integers(2**31))
     for name, sampler in (("scoreboard", Sampler(120, seed)),
-                          ("scoreboard, curriculum", CurriculumSampler(120, seed, Curriculum()))):  # fmt: skip
-        board, chosen = Scoreboard(), isinstance(sampler, CurriculumSampler)
+                          ("scoreboard, curriculum", WeightedSampler(120, seed, Weighting()))):  # fmt: skip
+        board, chosen = Scoreboard(), isinstance(sampler, WeightedSampler)
         for step in range(epochs * 15):
             rows = sampler.take(8)
             right = dice.random((8, 8)) < chance[rows, None]

@@ -18,16 +18,16 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lib.core.config import Curriculum
-from lib.play.opponents import CurriculumSampler
+from lib.core.config import Weighting
+from lib.rl.curriculum import WeightedSampler
 from lib.run.sampler import Sampler
 
 PROMPTS, STEPS, BATCH, GROUP = 400, 150, 32, 8
-Make = Callable[[int, int], Sampler | CurriculumSampler]
+Make = Callable[[int, int], Sampler | WeightedSampler]
 SAMPLERS: dict[str, Make] = {
     "uniform": Sampler,
-    "curriculum": lambda size, seed: CurriculumSampler(size, seed, Curriculum()),
-    "curriculum, no opponent": lambda size, seed: CurriculumSampler(size, seed, Curriculum(opponent=0)),
+    "curriculum": lambda size, seed: WeightedSampler(size, seed, Weighting()),
+    "curriculum, no opponent": lambda size, seed: WeightedSampler(size, seed, Weighting(opponent=0)),
 }
 
 
@@ -53,7 +53,7 @@ def simulate(make: Make, impossible: float, seed: int) -> tuple[float, float]:
         for row in sampler.take(BATCH):
             p = pass_rate(logits[row])
             solved = sum(dice.random() < p for _ in range(GROUP))
-            if isinstance(sampler, CurriculumSampler):
+            if isinstance(sampler, WeightedSampler):
                 sampler.note(row, solved / GROUP, opponent[row])
             if 0 < solved < GROUP:
                 told += 1

@@ -70,7 +70,7 @@ def commands(out: Path) -> Iterator[list[str]]:
     in_sandbox = f"model.name={programs}", f"dataset.name={code}", "dataset.test_split_size=40", *EVAL
     yield train(play, "tiny_code", "play", *in_sandbox, *of_train(*PLAY))
     yield train(play, "tiny_code", "play-pool", *in_sandbox, *of_train(*PLAY, "loss=cispo", "beta=0.05"),
-                "opponent.snapshots={every_steps: 2}", "opponent.use=curriculum")  # fmt: skip
+                "opponent.snapshots={every_steps: 2}", "curriculum.weighting={}")  # fmt: skip
     judged = "reward={fn: exact_match, format: think_answer}", "prompts.user='{question}'"
     yield train(play, "tiny_code", "play-sums", *on_base, *judged, "dataset.target_field=answer",
                 "model.max_seq_length=128", "generation.max_new_tokens=32",

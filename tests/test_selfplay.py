@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 import random
-from collections import Counter
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -18,7 +17,7 @@ import yaml
 from conftest import after
 from scipy.stats import binomtest
 
-from lib.core.config import Curriculum, Endpoint, Opponent, SelfPlayConfig, Thinking, dump, load
+from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
 from lib.core.stats import wilson
@@ -28,8 +27,6 @@ from lib.play.gspo import GspoRun, trained_rewards
 from lib.play.gspo import rewards_of as earned
 from lib.play.opponents import (
     EVALUATION,
-    UNSEEN,
-    CurriculumSampler,
     Game,
     OpponentAnswer,
     SnapshotOpponent,
@@ -40,6 +37,7 @@ from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
+from lib.rl.curriculum import WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
 from lib.rl.losses import group_advantages
@@ -215,8 +213,7 @@ def test_a_constant_leaves_with_the_baseline_and_a_game_does_not():
         torch.testing.assert_close(masked, scale * advantages(kind, None), rtol=1e-3, atol=1e-6)
     assert rewards_of(scores, score(0.5), use="win", weight=0.2)[0].tolist() == pytest.approx([0, 0.2, 0.8, 1.0])
     assert rewards_of(scores, None, use="win", weight=0.2)[0, 0] == pytest.approx(0.1)  # missing is a tie
-    for use in ("scoreboard", "curriculum"):
-        assert torch.equal(rewards_of(scores, score(1.0), use=use), rewards_of(scores, None))
+    assert torch.equal(rewards_of(scores, score(1.0), use="scoreboard"), rewards_of(scores, None))
 
 
 def games_of(wins, losses):
@@ -277,14 +274,14 @@ def test_games_under_a_curriculum_say_what_they_are_games_of():
     assert board.lines()[1].startswith("decisive games won: 0.500 [") and "first game alone" in board.lines()[1]
 
 
-@pytest.mark.parametrize("weights", [None, Curriculum()], ids=["uniform", "curriculum"])
+@pytest.mark.parametrize("weights", [None, Weighting()], ids=["uniform", "curriculum"])
 def test_of_equal_players_the_scoreboard_covers_one_half(weights):
     """Both answer a prompt right equally often; the opponent's answer is kept, and the data gone through four times."""
     dice, covered, runs = np.random.default_rng(0), 0, 250
     for seed in range(runs):
         chance = dice.beta(0.5, 0.5, size=120)
         kept = dice.random(120) < chance
-        board, sampler = Scoreboard(), CurriculumSampler(120, seed, weights) if weights else Sampler(120, seed)
+        board, sampler = Scoreboard(), WeightedSampler(120, seed, weights) if weights else Sampler(120, seed)
         for step in range(60):
             rows = sampler.take(8)
             right = dice.random((8, 4)) < chance[rows, None]
@@ -347,73 +344,6 @@ def test_a_very_long_text_is_kept_in_part():
     assert f"[{len(text) - 20_000} characters left out]" in row["text"]
     assert row == {"text": row["text"], "prompt": "p", "length": 3, "reward": {"a": 1.0}}
     assert brief({"text": "x" * 20_000}) == {"text": "x" * 20_000}
-
-
-# -- which prompts come next
-
-
-def test_the_curriculum_goes_on_where_its_state_was_taken():
-    sampler, dice = CurriculumSampler(12, 0, Curriculum()), random.Random(0)
-    for _ in range(5):
-        for row in sampler.take(4):
-            sampler.note(row, dice.random(), dice.choice([True, False, None]))
-    again = CurriculumSampler(12, 0, Curriculum())
-    again.load_state_dict(json.loads(json.dumps(sampler.state_dict())))
-    batches = [sampler.take(5) for _ in range(20)]
-    assert batches == [again.take(5) for _ in range(20)]
-    assert all(len(set(batch)) == 5 for batch in batches) and sampler.epochs == 10
-    assert batches != [CurriculumSampler(12, 1, Curriculum()).take(5) for _ in range(20)]
-
-
-def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach():
-    settings = Curriculum(floor=0.1, opponent=1.0, memory=0.0, forget_after=1e9)
-    sampler = CurriculumSampler(4, 3, settings)
-    assert [sampler.weight(row) for row in range(4)] == [1.0] * 4  # nothing is known
-    for row, rate in enumerate((0.0, 0.5, 0.75, 1.0)):
-        sampler.note(row, rate, opponent_is_right=None)
-    assert [sampler.weight(row) for row in range(4)] == pytest.approx([0.1, 1.0, 0.1 + 0.9 * 0.75, 0.1])
-    sampler.note(0, None, opponent_is_right=True), sampler.note(2, None, opponent_is_right=True)
-    assert [sampler.weight(0), sampler.weight(2)] == pytest.approx([0.2, 0.775 * 1.25])
-    sampler.note(2, None, opponent_is_right=False)
-    weights = [sampler.weight(row) for row in range(4)]
-    drawn = Counter(row for _ in range(4000) for row in sampler.take(1))
-    for row, weight in enumerate(weights):
-        assert drawn[row] / 4000 == pytest.approx(weight / sum(weights), abs=0.03)  # four standard deviations
-    assert sorted(sampler.take(4)) == [0, 1, 2, 3]
-    assert Counter(sampler.take(9)).most_common(1)[0][1] == 3  # more than there are: all, again and again
-
-
-def test_a_weight_of_nothing_waits():
-    sampler = CurriculumSampler(20, 3, Curriculum(floor=0.0, opponent=0.0, memory=0.0, forget_after=1e9))
-    for row in range(15):
-        sampler.note(row, 0.0, opponent_is_right=True)
-    assert all(row >= 15 for _ in range(300) for row in sampler.take(5))
-    assert sorted(sampler.take(20)) == list(range(20)) and sorted(sampler.take(6))[1:] == list(range(15, 20))
-
-
-def test_the_curriculum_remembers_a_little_and_forgets():
-    sampler = CurriculumSampler(10, 3, Curriculum(memory=0.25, forget_after=2.0))
-    sampler.note(0, 1.0, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.5 + 0.75)
-    sampler.note(0, 0.0, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.875)
-    sampler.take(10), sampler.take(10)  # two epochs
-    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)
-    sampler.note(0, None, None)
-    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)  # it could not be judged
-
-
-def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
-    """Where a fifth of the prompts is impossible, and where none is; what it once drew oftener taught less."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    import curriculum
-
-    for impossible, gain in ((0.0, 0.0), (0.2, 0.03)):
-        shares = [
-            [curriculum.simulate(curriculum.SAMPLERS[name], impossible, seed)[0] for seed in (0, 1)]
-            for name in ("uniform", "curriculum")
-        ]
-        assert fmean(shares[1]) > fmean(shares[0]) + gain
 
 
 # -- opponents
@@ -912,19 +842,6 @@ def test_a_row_that_has_dates_can_be_kept(folder):
         step(run)
         rows = [json.loads(line) for line in (run.config.run_dir / "frontier/neither.jsonl").read_text().splitlines()]
         assert rows and all(row["when"] == "2020-01-02" for row in rows)
-
-
-def test_samplers_go_on_where_config_or_data_changed():
-    plain, curriculum = Sampler(5, 1), CurriculumSampler(5, 1, Curriculum())
-    plain.take(3), curriculum.note(4, 1.0, True)
-    larger = Sampler(9, 1)
-    larger.load_state_dict(plain.state_dict())
-    assert (larger.size, larger.epoch, sorted(larger.take(9))) == (9, 1, list(range(9)))
-    larger.load_state_dict(curriculum.state_dict())
-    curriculum.load_state_dict(plain.state_dict())
-    smaller = CurriculumSampler(7, 1, Curriculum())
-    smaller.load_state_dict(curriculum.state_dict())
-    assert smaller.rows == [UNSEEN] * 4 + [(0.3 * 0.5 + 0.7, 0, 1), UNSEEN, UNSEEN] and len(smaller.take(7)) == 7
 
 
 def test_the_token_norm_counts_what_is_trained(folder):

@@ -90,7 +90,8 @@ def endpoint(url: object, **settings) -> dict:
 
 def with_servers(url: object, **opponent) -> dict:
     teacher = {"endpoint": endpoint(url), "hint": HINT, "solve": {"probability": 0.5}, "max_new_tokens": 12}
-    return {"opponent": {"endpoint": endpoint(url), "use": "curriculum", **opponent}, "teacher": teacher}
+    opponents = {"endpoint": endpoint(url), **opponent}
+    return {"opponent": opponents, "teacher": teacher, "curriculum": {"weighting": {}}}
 
 
 class Run(moments.Run):

@@ -18,7 +18,6 @@ from lib.generators.remote import Remote, remote_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
     EVALUATION,
-    CurriculumSampler,
     Game,
     ServerOpponent,
     SnapshotOpponent,
@@ -32,11 +31,12 @@ from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import overlong_penalty
 from lib.rl.plan import stage_of, work_of_selfplay
-from lib.rl.prompts import Prompt
+from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
@@ -45,7 +45,7 @@ from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 from lib.run.runlog import STREAMS
-from lib.run.sampler import Sampler, draw
+from lib.run.sampler import draw
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard
@@ -81,10 +81,8 @@ class GspoRun:
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
         self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
-        size, opponent = len(task.train), config.opponent
-        self.sampler: Sampler | CurriculumSampler = Sampler(size, config.seed)
-        if opponent and opponent.use == "curriculum":
-            self.sampler = CurriculumSampler(size, config.seed, opponent.curriculum)
+        self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
             sampling = task.sampling(opponent.temperature, 1, max_new_tokens=opponent.max_new_tokens)
@@ -97,7 +95,7 @@ class GspoRun:
     def open(self) -> Iterator[Session]:
         """Opens the run directory, with signal handlers, and the servers, until the context ends."""
         config = self.config
-        moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.sampler}
+        moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.curriculum}
         if isinstance(self.opponent, SnapshotOpponent):
             moving["opponent"] = self.opponent
         with contextlib.ExitStack() as stack:
@@ -124,16 +122,18 @@ class GspoRun:
         """
         train = self.config.train
         self.session.clock.start()
-        sampling = self.task.sampling(self.config.generation.temperature, train.group_size)
+        self._sampled_at = self.policy.temperature
+        sampling = self.task.sampling(self._sampled_at, train.group_size)
 
-        def play(drawn: list[int]) -> list[Game]:
-            prompts = [self.task.prompts.prompt(self.task.train[i], i) for i in drawn]
+        def play(drawn: list[Choice]) -> list[Game]:
+            prompts = [self.task.drawn(choice) for choice in drawn]
             return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
 
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
-        games = draw(self.sampler.take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
+        take = partial(self.curriculum.take, step=self.progress.step)
+        games = draw(take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
         self._book(games)
         return games
 
@@ -144,9 +144,9 @@ class GspoRun:
         """
         if self.teacher is None:
             return []
-        settings, generation = self.config.teacher.hint, self.config.generation
+        settings = self.config.teacher.hint
         found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
-        sampling = self.task.sampling(generation.temperature, settings.retries or self.config.train.group_size)
+        sampling = self.task.sampling(self._sampled_at, settings.retries or self.config.train.group_size)
         task, generator = self.task, self.session.generator
         retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
         self.teacher.keep(retries, found)
@@ -190,9 +190,10 @@ class GspoRun:
                     numbers = self._gradients(credit, part, old_logp, is_first)
             pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
-        numbers = updates_in_one(updates)
+        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
+        self._learn_what_to_draw(games, credit)
         self.session.count_step()
-        row = self._metrics(games, credit) | numbers
+        row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
         self._write_scoreboard()
         return self.session.log_step(row, row["prompts"] * train.group_size, lambda: self._distributions(games, credit))
 
@@ -226,12 +227,13 @@ class GspoRun:
                         old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
         return old
 
-    def refresh(self, games: list[Game]) -> None:
-        """Updates the curriculum with the outcomes, and the opponent's pool of snapshots if due; acts on alarms."""
-        if isinstance(self.sampler, CurriculumSampler):
-            outcomes = [(game.group.prompt.number, game.pass_rate, game.opponent.is_right) for game in games]
-            for outcome in collect(outcomes, self.accelerator):
-                self.sampler.note(*outcome)
+    def _learn_what_to_draw(self, games: list[Game], credit: Credit) -> None:
+        found = zip(outcomes_of([game.group for game in games], credit), games, strict=True)
+        outcomes = [outcome._replace(opponent_is_right=game.opponent.is_right) for outcome, game in found]
+        self.curriculum.note(collect(outcomes, self.accelerator))
+
+    def refresh(self) -> None:
+        """Updates the opponent's pool of snapshots if due, and acts on alarms."""
         if self.opponent:
             self.opponent.refresh(self.progress.step)
         self.session.act()  # now that all of the step has been done
@@ -298,8 +300,8 @@ class GspoRun:
         """Records a step in the scoreboard and the frontier files, and logs its texts and failures."""
         if self.opponent:
             results = [(key_of(game.group.prompt.messages)[:PROMPT_KEY], *game.result) for game in games]
-            chosen = isinstance(self.sampler, CurriculumSampler)
-            self.scoreboard.record(collect(results, self.accelerator), self.progress.step + 1, chosen)
+            chooses = self.curriculum.chooses
+            self.scoreboard.record(collect(results, self.accelerator), self.progress.step + 1, chooses)
             unanswered = [game for game in games if not game.opponent.verdict]
             self._log_failures([("opponent", game.opponent.error, game.group.prompt) for game in unanswered])
         known = [game for game in games if game.opponent.verdict or not self.opponent]
@@ -368,7 +370,7 @@ class GspoRun:
             "prompts": len(groups),
             "tokens": int(sum(each["length"] for each in answers)),
             "learned": sum(collect(credit.learned, self.accelerator)),
-            "epoch": self.sampler.epochs,
+            "epoch": self.curriculum.epochs,
             "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},

@@ -3,20 +3,19 @@
 Added to the reward, r + w (r - r_opponent), an opponent does nothing: its one answer to a prompt is a constant in the
 group, and leaves with the baseline; what remains is a scale (use: additive is here to be seen failing). It carries a
 signal only through something that is not linear: a game that each answer of the group wins, ties or loses (use: win;
-with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice of prompts (use: curriculum).
+with rewards of 0 and 1 alone, no more than a filter of prompts), or the choice of prompts (curriculum.weighting).
 """
 
 import random
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from math import exp
 from statistics import pstdev
 from typing import Any
 
 import torch
 
-from lib.core.config import Curriculum, Opponent, SelfPlayConfig, Snapshots
+from lib.core.config import Opponent, SelfPlayConfig, Snapshots
 from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn
@@ -28,7 +27,6 @@ from lib.rl.prompts import ChatRenderer, Prompt
 from lib.rl.tree import Group, Sampling, judged, memory_explained, sample
 
 EVALUATION = -1  # in place of a step
-UNSEEN = (0.5, 0, 0)  # a row of the curriculum that has not been drawn
 EQUAL = 1e-9  # rewards that differ by less are a tie
 
 
@@ -216,66 +214,6 @@ def _opponent_answers(texts: list[str], prompts: list[Prompt], judge: Judge) -> 
     ]
 
 
-class CurriculumSampler:
-    """Chooses rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
-
-    A row's weight is floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
-    pass rate p starts at one half, moves with each outcome, and decays back, since the policy changes meanwhile. The
-    rows of a draw are distinct. Resumable.
-    """
-
-    def __init__(self, size: int, seed: int, settings: Curriculum):
-        self.size, self.seed, self.settings = size, seed, settings
-        self.drawn = 0
-        self.rows = [UNSEEN] * size  # each: estimate of p, `drawn` at that time, whether the opponent solved it
-
-    def take(self, count: int) -> list[int]:
-        """Draws `count` rows without replacement, in proportion to their weights (Efraimidis and Spirakis 2006)."""
-        draw = random.Random(f"{self.seed}/{self.drawn}")
-        weights = map(self.weight, range(self.size))
-        # the largest u^(1 / w) win; keys below 0 put rows of weight 0 behind all others
-        keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in weights]
-        self.drawn += count
-        chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
-        return [chosen[i % len(chosen)] for i in range(count)]
-
-    def weight(self, row: int) -> float:
-        """Returns how likely a row is drawn, relative to others."""
-        settings, p = self.settings, self.pass_rate(row)
-        differs = settings.floor + (1 - settings.floor) * 4 * p * (1 - p)
-        return differs * (1 + settings.opponent * (1 - p) * self.rows[row][2])
-
-    def pass_rate(self, row: int) -> float:
-        """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""
-        known, at, _ = self.rows[row]
-        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * self.settings.forget_after))
-
-    def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None) -> None:
-        """Records the outcome of a row; a side that could not be judged changes nothing."""
-        if pass_rate is not None:
-            memory = self.settings.memory
-            now = memory * self.pass_rate(row) + (1 - memory) * pass_rate
-            self.rows[row] = (now, self.drawn, self.rows[row][2])
-        if opponent_is_right is not None:
-            self.rows[row] = (*self.rows[row][:2], int(opponent_is_right))
-
-    @property
-    def epochs(self) -> float:
-        """Returns the number of rows drawn, in sizes of the data set."""
-        return self.drawn / self.size
-
-    def state_dict(self) -> dict:
-        """Returns everything that changes."""
-        return {"drawn": self.drawn, "rows": [list(row) for row in self.rows]}
-
-    def load_state_dict(self, state: dict) -> None:
-        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
-        if "rows" in state:  # else it is that of the other sampler
-            self.drawn = state["drawn"]
-            known = [tuple(row) for row in state["rows"][: self.size]]
-            self.rows = known + self.rows[len(known) :]
-
-
 def describe(opponent: Opponent) -> str:
     """Describes the opponent and its use, for the start-up message."""
     if opponent.endpoint:
@@ -287,7 +225,6 @@ def describe(opponent: Opponent) -> str:
     use = {
         "scoreboard": "counted only",
         "win": f"games weigh {opponent.weight:g} of the reward",
-        "curriculum": "its answers decide which prompts come back",
         "additive": "its reward is subtracted",
     }[opponent.use]
     return f"opponent: {who}; {use}"

@@ -9,6 +9,8 @@ credit        advantages of the answers of a step, and what they do to their tok
 update        the loss of a micro-batch, and the numbers that a step tells of it
 evaluation    held-out accuracy of single answers and of several attempts, with intervals
 swaps         attempt 2 after first attempts that are not its own
+replay        a buffer of prompts worth another look, drawn by an upper confidence bound
+curriculum    which prompts a step draws, and what became of them
 ledger        groups in the books: rows of texts, rows of numbers
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 plan          what a run has before it: steps, evaluations, completions, tokens at most

@@ -7,9 +7,9 @@ the start of the next turn.
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.core.config import ChatPrompts, Generation, Prompts
 from lib.core.errors import ConfigError
@@ -21,6 +21,18 @@ from lib.text.outside import Outside
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
 PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1, to find what the template writes around it
+
+
+class Choice(NamedTuple):
+    """How a prompt came into a step (lib/rl/curriculum.py)."""
+
+    row: int  # index into the training rows
+    source: str = "data"  # or easy, or replay
+    entry: int | None = None  # uid in the replay buffer
+    first: Sequence[int] | None = None  # ids of the first attempt that the revisions are to follow
+
+
+NOT_DRAWN = Choice(-1)
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class Prompt:
     trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
     hint: str = ""  # what a teacher added to the prompt,
     plain: list[dict[str, Any]] | None = None  # and what the messages were without
+    choice: Choice = NOT_DRAWN  # in training: how it came into the step
 
 
 def columns_of(template: str, key: str = "prompts.user") -> list[str]:

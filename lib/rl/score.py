@@ -9,10 +9,12 @@ from typing import Any
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
 from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
 from lib.rl.plan import Stage, stages_of, work_of_score
+from lib.rl.prompts import Choice
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
@@ -20,7 +22,7 @@ from lib.rl.tree import Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
-from lib.run.sampler import Sampler, draw
+from lib.run.sampler import draw
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
@@ -59,7 +61,7 @@ class ScoreRun:
         self.stages = stages_of(config, len(task.train))
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
-        self.sampler = Sampler(len(task.train), config.seed)
+        self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
@@ -68,7 +70,7 @@ class ScoreRun:
 
     def open(self) -> contextlib.AbstractContextManager[Session]:
         """Opens the run directory, with signal handlers, until the context ends."""
-        return self.session.open(partial(work_of_score, self.config), sampler=self.sampler)
+        return self.session.open(partial(work_of_score, self.config), sampler=self.curriculum)
 
     def sample(self, stage: Stage) -> list[Group]:
         """Samples this process's trees of the next batch of prompts: K1 first attempts, K2 revisions of each.
@@ -77,13 +79,14 @@ class ScoreRun:
         """
         train, task = self.config.train, self.task
         self.session.clock.start()
+        self._sampled_at = self.policy.temperature
         sampling = task.sampling(
-            self.config.generation.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
+            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
             by_base=train.base_first_attempts,
         )  # fmt: skip
 
-        def grow(drawn: list[int]) -> list[Group]:
-            prompts = [task.prompts.prompt(task.train[i], i) for i in drawn]
+        def grow(drawn: list[Choice]) -> list[Group]:
+            prompts = [task.drawn(choice) for choice in drawn]
             return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
 
         def tell(trees: list[Group]) -> list[bool]:
@@ -93,7 +96,8 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        return draw(self.sampler.take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
+        take = partial(self.curriculum.take, step=self.session.global_step)
+        return draw(take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
@@ -124,14 +128,15 @@ class ScoreRun:
                     numbers = self._gradients(credit, part)
             pulls = anywhere(credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
-        numbers = updates_in_one(updates)
+        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
+        self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
         self.session.count_step()
         betas, adaptive = self._kl_weights(stage), train.adaptive_beta2
         if adaptive and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row = self._metrics(stage, trees, credit) | numbers
+        row = self._metrics(stage, trees, credit) | numbers | self.curriculum.numbers()
         row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
         self._keep_texts("train", trees)
         sampled = len(collect(credit.learned, self.accelerator))
@@ -180,15 +185,15 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        An answer that does not count is left out of the loss, including its KL: it was not judged, is masked, or the
-        base wrote it.
+        An answer that does not count is left out of the loss, including its KL: it was not judged, is masked, or is
+        context, which the policy did not write now.
         """
         train = self.config.train
         rewards, counts, earned = [], [], []
         needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
         for node in found:
             budget = self.config.budgets[node.attempt - 1]
-            knows = not node.group.by_base and (node.before is None or node.before.verdict.scored or not needs_both)
+            knows = not node.group.is_context and (node.before is None or node.before.verdict.scored or not needs_both)
             for answer in node.group.answers:
                 overlong = overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
                 rewards.append(answer.verdict.reward + overlong)
@@ -205,6 +210,8 @@ class ScoreRun:
         """Returns the metrics of a step's answers, averaged over all processes."""
         rows: list[tuple[int, dict]] = []
         for node in credit.nodes:
+            if node.attempt == 1 and node.group.prompt.choice.first:
+                continue  # an earlier step's
             for number, answer in zip(node.numbers, node.group.answers, strict=True):
                 form = form_of(self.config.reward.format, answer.text, answer.verdict.well_formed, answer.verdict.match)
                 own = numbers_of(answer) | form
@@ -216,7 +223,10 @@ class ScoreRun:
         rows = collect(rows, self.accelerator)
         attempts = range(1, len(self.config.budgets) + 1)
         means = [means_of(own for attempt, own in rows if attempt == number) for number in attempts]
-        last, both = means[-1], {name: fmean(each[name] for each in means) for name in ("truncated", "unscored")}
+        last, both = (
+            means[-1],
+            {name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")},
+        )
         shown = ("changed", "cut", "idle", "unscored")
         return {
             "stage": stage.number,
@@ -233,7 +243,7 @@ class ScoreRun:
             "gap": last.get("acc", 0.0) - means[0].get("acc", 0.0),
             "learned": sum(collect(credit.learned, self.accelerator)),
             "tokens": int(sum(own["length"] for _, own in rows)),
-            "epoch": self.sampler.epochs,
+            "epoch": self.curriculum.epochs,
             "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
         }  # fmt: skip
 

@@ -14,6 +14,7 @@ from lib.core.config import Eval, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.rl.curriculum import temperature_at
 from lib.rl.ledger import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
@@ -281,9 +282,18 @@ class Session:
             self.progress.due = "step"
 
     def _begin_step(self) -> None:
-        """Sets what of the adapters depends on the steps done."""
+        """Sets what depends on the steps done: the adapters' warm-up, and the temperature."""
         if self.policy.shelf:
             self.policy.shelf.begin(self.global_step)
+        generation = self.config.generation
+        schedule = generation.temperature_schedule
+        self.policy.temperature = temperature_at(generation.temperature, schedule, self.global_step)
+
+    def temperature(self, sampled_at: float) -> dict[str, float]:
+        """Returns the temperatures of sampling and of the log-probs that were trained, if a schedule moves them."""
+        if self.config.generation.temperature_schedule is None:
+            return {}
+        return {"sampling_temperature": sampled_at, "temperature": self.policy.temperature}
 
     def _ends_stage(self) -> bool:
         """Tells whether the last step of a stage is done: its end has its own evaluation and checkpoint."""

@@ -1,7 +1,7 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
@@ -11,7 +11,7 @@ from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge, judge_of_rows
 from lib.rl.probe import probe, probe_adapters, readable
-from lib.rl.prompts import ChatRenderer, CorrectionPrompts, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, Choice, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
@@ -43,6 +43,10 @@ class Task(Generic[TaskConfig]):
     def prompt_ids(self, row: dict) -> list[int]:
         """Returns the token ids of a row's first prompt."""
         return self.prompts.prompt(row).ids
+
+    def drawn(self, choice: Choice) -> Prompt:
+        """Returns the prompt that was drawn for a step."""
+        return replace(self.prompts.prompt(self.train[choice.row], choice.row), choice=choice)
 
     def fits(self, row: dict) -> bool:
         """Tells whether a row's first prompt is within the budget."""

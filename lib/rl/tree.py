@@ -5,7 +5,7 @@ of revisions, whose prompt continues it. A renderer's `next_prompt` says what fo
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from math import prod
@@ -40,7 +40,7 @@ class Group:
 
     prompt: Prompt
     answers: list[Answer] = field(default_factory=list)
-    by_base: bool = False  # the reference model wrote the answers: context only, never trained
+    is_context: bool = False  # the reference model, or an earlier policy, wrote the answers: never trained
 
     @property
     def trained_ids(self) -> list[int]:
@@ -173,17 +173,25 @@ def sample(
         asked[path] = following
         return turn(path)
 
-    from_base = round(len(prompts) * sampling.by_base)  # the sampler shuffles, so the first rows are as good as any
-    written: dict[TreePath, Completion] = {}
+    written: dict[TreePath, Completion] = {
+        (i, 0): _replayed(first, sampling) for i, prompt in enumerate(prompts) if (first := prompt.choice.first)
+    }
+    others: list[TreePath] = [(i,) for i in range(len(prompts)) if (i, 0) not in written]
+    by_base = others[: round(len(others) * sampling.by_base)]  # rows come shuffled: the first are as good as any
     with memory_explained(decoding):
-        if from_base:
+        if by_base:
             with policy.reference_mode():
-                written = native.generate(policy, {(i,): turn((i,)) for i in range(from_base)}, decoding)
-        first = {path: follow(path, completion) for path, completion in written.items()}
-        first |= {(i,): turn((i,)) for i in range(from_base, len(prompts))}
-        written |= native.generate(policy, {path: asked for path, asked in first.items() if asked}, decoding, follow)
+                written |= native.generate(policy, {path: turn(path) for path in by_base}, decoding)
+        turns = {path: follow(path, completion) for path, completion in written.items()}
+        turns |= {path: turn(path) for path in others[len(by_base) :]}
+        written |= native.generate(policy, {path: asked for path, asked in turns.items() if asked}, decoding, follow)
     groups = _judged(renderer, judge, asked, written)
-    return [Group(groups[(i,)].prompt, groups[(i,)].answers, i < from_base) for i in range(len(prompts))]
+    return [Group(groups[(i,)].prompt, groups[(i,)].answers, (i,) not in turns) for i in range(len(prompts))]
+
+
+def _replayed(ids: Sequence[int], sampling: Sampling) -> Completion:
+    """Returns an answer from an earlier step; nothing is trained by its log-probs."""
+    return Completion(list(ids), [0.0] * len(ids), finished=ids[-1] in sampling.stop_ids)
 
 
 def _judged(

@@ -121,7 +121,7 @@ def kl_in_reward(
     attempt; `batches`: those of the answers that are told to it.
     """
     sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
-    by_policy = {number for node in found if not node.group.by_base for number in node.numbers}
+    by_policy = {number for node in found if not node.group.is_context for number in node.numbers}
     for batch in batches(found, by_policy.__contains__):
         with phase("reference"):
             ref_logp, _ = policy.reference(batch.inputs)

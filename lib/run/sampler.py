@@ -8,19 +8,20 @@ from accelerate import Accelerator
 
 from lib.run.distributed import collect, share
 
-Drawn = TypeVar("Drawn")
+Chosen = TypeVar("Chosen")
+Answered = TypeVar("Answered")
 
 
 def draw(
-    take: Callable[[int], list[int]], wanted: int, rounds: int, accelerator: Accelerator,
-    answer: Callable[[list[int]], list[Drawn]], tells: Callable[[list[Drawn]], list[bool]],
-) -> list[Drawn]:  # fmt: skip
+    take: Callable[[int], list[Chosen]], wanted: int, rounds: int, accelerator: Accelerator,
+    answer: Callable[[list[Chosen]], list[Answered]], tells: Callable[[list[Answered]], list[bool]],
+) -> list[Answered]:  # fmt: skip
     """Takes the next `wanted` rows, and returns the results of `answer` on this process's share, one per row.
 
     Up to `rounds` times, further rows are added for those without a training signal, until `wanted` have one: `tells`
     gets the results so far and tells which have one.
     """
-    answered: list[Drawn] = []
+    answered: list[Answered] = []
     missing = wanted
     for round_ in range(1 + rounds):
         drawn = take(max(missing, accelerator.num_processes if round_ else 0))  # one for each

@@ -18,7 +18,7 @@ def rollouts_of(trees):
                 SimpleNamespace(
                     row=above.group.prompt.row, prompt1=above.group.prompt.ids, prompt2=node.group.prompt,
                     y1=y1.completion, y2=y2.completion, text1=y1.text, text2=y2.text, score1=y1.verdict,
-                    score2=y2.verdict, revision=second - node.numbers.start, y1_by_base=above.group.by_base,
+                    score2=y2.verdict, revision=second - node.numbers.start, y1_by_base=above.group.is_context,
                     first=node.parent, second=second,
                 )
             )  # fmt: skip

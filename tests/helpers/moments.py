@@ -287,7 +287,8 @@ def _one_by_one(policy, renderer, prompts: list[Prompt], *about: object) -> list
 def _play_all(run: GspoRun) -> list:
     """Stands for GspoRun.play."""
     run.session.clock.start()
-    prompts = [run.task.prompts.prompt(run.task.train[i], i) for i in run.sampler.take(run.config.train.batch_size)]
+    choices = run.curriculum.take(run.config.train.batch_size, run.progress.step)
+    prompts = [run.task.drawn(choice) for choice in choices]
     generator = torch.Generator().manual_seed(5)
     sampling = run.task.sampling(1.0, run.config.train.group_size)
     games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)

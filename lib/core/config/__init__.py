@@ -9,6 +9,7 @@ trees       YAML text as nested dicts, with the line of every dotted key
 section     what every section is
 adapters    what is trained beside a frozen base
 shared      what the configs of several scripts have
+curriculum  which prompts a step draws, and at which temperature
 rl          what those of both RL scripts have
 chat        what those of scripts that ask chats have
 score       train.py
@@ -43,12 +44,19 @@ from lib.core.config.adapters import (
 )
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
+from lib.core.config.curriculum import (
+    CurriculumSettings,
+    EasyPool,
+    ReplaySettings,
+    Skip,
+    TemperatureSchedule,
+    Weighting,
+)
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import Dataset, Eval, RLConfig, TrainLoop
 from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
-    Curriculum,
     GspoTrain,
     Opponent,
     SamplerCorrection,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from lib.core.config.curriculum import CurriculumSettings, TemperatureSchedule
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
 from lib.core.config.shared import AtMost, Optimizer, Reward, RunConfig, SandboxSettings, Source, TrainedModel
 
@@ -28,6 +29,7 @@ class TrainedSampling(Section):
     """Sampling whose log-probs are trained, at this very temperature."""
 
     temperature: Positive = 1.0  # log-probs are trained at this temperature too
+    temperature_schedule: TemperatureSchedule | None = None  # null: it stays
     batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
 
     @model_validator(mode="before")
@@ -112,6 +114,7 @@ class RLConfig(RunConfig):
     sandbox: SandboxSettings = SandboxSettings()
     generation: TrainedSampling
     optimizer: Optimizer = Optimizer()
+    curriculum: CurriculumSettings = CurriculumSettings()
     train: TrainLoop
     eval: Eval = Eval()
 

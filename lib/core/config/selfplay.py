@@ -44,31 +44,20 @@ class Snapshots(Section):
     # which snapshot plays a step; uniform: a random one, because the policy would overfit to a fixed opponent
 
 
-class Curriculum(Section):
-    """How likely a prompt is drawn, by how much its group is likely to differ: 4 p (1 - p), p its pass rate."""
-
-    floor: Fraction = 0.1  # weight of a prompt that is always or never solved; one solved half the time has weight 1
-    opponent: Weight = 1.0  # a prompt solved by the opponent and never by the policy weighs 1 + this times as much
-    memory: Fraction = 0.3  # weight of the old estimate of p when a new outcome updates it
-    forget_after: Positive = 4.0
-    # epochs after which, without new outcomes, the distance of p from one half has decayed to 1/e
-
-
 class Opponent(Section):
     """Who answers the original question once, beside the policy's group: a server, or the policy's own past."""
 
     endpoint: Endpoint | None = None  # a server; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
-    use: Literal["scoreboard", "additive", "win", "curriculum"] = "scoreboard"
-    # what games change. scoreboard: nothing, they are only counted; win: the reward of each answer, by a score of 1 for
-    # a win and less for a tie or a loss (see below); curriculum: how often a prompt is drawn, by who solved it;
+    use: Literal["scoreboard", "additive", "win"] = "scoreboard"
+    # what games change. scoreboard: no reward, they are only counted, though curriculum.weighting may draw prompts by
+    # them; win: the reward of each answer, by a score of 1 for a win and less for a tie or a loss (see below);
     # additive: the reward, by its distance from the opponent's reward, which is the same for the whole group, so that
     # the baseline removes it (lib/play/opponents.py)
     weight: Fraction = 0.2
     # win: the reward becomes (1 - weight) * reward + weight * score; additive: reward + weight * (reward - opponent's)
     tie_break: Literal["shorter_answer", "none"] = "shorter_answer"  # breaks ties of two right answers only
     both_wrong: Fraction = 0.5  # score of a game that neither wins: both wrong, with equal rewards
-    curriculum: Curriculum = Curriculum()
     temperature: Weight = 0.7  # 0 = greedy
     max_new_tokens: Count | None = None  # maximum tokens of the opponent's answer; null: as many as the policy's
     thinking: Thinking = Thinking()
@@ -187,6 +176,8 @@ class SelfPlayConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         yield from self._conflicts_of_budgets()
+        if self.curriculum.replay and self.curriculum.replay.contexts:
+            yield ("curriculum.replay.contexts",), "there are no revisions of a first attempt here: set it to false"
         if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
             keys = ("eval.temperature", "eval.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"

@@ -1,0 +1,329 @@
+"""Which prompts a step draws: a shuffle, or what is known of them; easy ones at first; some again, from a buffer.
+
+All processes draw and note the same, so that their choices agree.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from math import exp
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.errors import ConfigError
+from lib.core.registry import did_you_mean
+from lib.generators.reply_cache import key_of
+from lib.rl.credit import Credit
+from lib.rl.prompts import Choice
+from lib.rl.replay import Replay
+from lib.rl.tree import Answer, Group
+from lib.run.sampler import Sampler
+
+UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
+MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
+
+
+class Outcome(NamedTuple):
+    """What a step found about a prompt, or about one with a first attempt."""
+
+    choice: Choice
+    key: str  # the same for prompts of the same text
+    pass_rate: float | None  # share of right answers; None if none was judged
+    reward: float  # the mean
+    advantage: float  # the mean of the absolute values
+    first: Sequence[int] | None = None  # ids of the first attempt, if this is about one
+    opponent_is_right: bool | None = None
+
+
+class WeightedSampler:
+    """Chooses rows whose answers are likely to differ in reward, because groups with equal rewards teach nothing.
+
+    A row's weight is floor + (1 - floor) * 4 p (1 - p), times 1 + opponent * (1 - p) where the opponent solved it. Its
+    pass rate p starts at one half, moves with each outcome, and decays back, since the policy changes meanwhile. The
+    rows of a draw are distinct. Resumable.
+    """
+
+    def __init__(self, size: int, seed: int, settings: Weighting):
+        self.size, self.seed, self.settings = size, seed, settings
+        self.drawn = 0
+        self.rows = [UNSEEN] * size  # each: estimate of p, `drawn` at that time, whether the opponent solved it
+
+    def take(self, count: int) -> list[int]:
+        """Draws `count` rows without replacement, in proportion to their weights (Efraimidis and Spirakis 2006)."""
+        draw = random.Random(f"{self.seed}/{self.drawn}")
+        weights = map(self.weight, range(self.size))
+        # the largest u^(1 / w) win; keys below 0 put rows of weight 0 behind all others
+        keys = [(draw.random() ** (1 / weight) if weight else draw.random() - 1) for weight in weights]
+        self.drawn += count
+        chosen = sorted(range(self.size), key=lambda row: -keys[row])[:count]
+        return [chosen[i % len(chosen)] for i in range(count)]
+
+    def weight(self, row: int) -> float:
+        """Returns how likely a row is drawn, relative to others."""
+        settings, p = self.settings, self.pass_rate(row)
+        differs = settings.floor + (1 - settings.floor) * 4 * p * (1 - p)
+        return differs * (1 + settings.opponent * (1 - p) * self.rows[row][2])
+
+    def pass_rate(self, row: int) -> float:
+        """Returns the current estimate of a row's pass rate, decayed towards one half since its last outcome."""
+        known, at, _ = self.rows[row]
+        return 0.5 + (known - 0.5) * exp((at - self.drawn) / (self.size * self.settings.forget_after))
+
+    def note(self, row: int, pass_rate: float | None, opponent_is_right: bool | None = None) -> None:
+        """Records the outcome of a row; a side that could not be judged changes nothing."""
+        if pass_rate is not None:
+            memory = self.settings.memory
+            now = memory * self.pass_rate(row) + (1 - memory) * pass_rate
+            self.rows[row] = (now, self.drawn, self.rows[row][2])
+        if opponent_is_right is not None:
+            self.rows[row] = (*self.rows[row][:2], int(opponent_is_right))
+
+    @property
+    def epochs(self) -> float:
+        """Returns the number of rows drawn, in sizes of the data set."""
+        return self.drawn / self.size
+
+    def state_dict(self) -> dict:
+        """Returns everything that changes."""
+        return {"drawn": self.drawn, "rows": [list(row) for row in self.rows]}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
+        if "rows" in state:  # else it is that of another sampler
+            self.drawn = state["drawn"]
+            known = [tuple(row) for row in state["rows"][: self.size]]
+            self.rows = known + self.rows[len(known) :]
+
+
+class SkippingSampler:
+    """Passes over most rows whose answers were all right or all wrong; each such outcome in a row makes it rarer.
+
+    Otherwise a shuffle every epoch. Resumable.
+    """
+
+    def __init__(self, size: int, seed: int, settings: Skip):
+        self.settings, self._sampler = settings, Sampler(size, seed)
+        self.looked, self.skipped = 0, 0  # rows so far
+        self.doubts = [0] * size  # how often in a row the answers to each were all right or all wrong
+
+    def take(self, count: int) -> list[int]:
+        """Returns the next `count` rows that are not passed over."""
+        taken: list[int] = []
+        dice = random.Random(f"{self._sampler.seed}/{self.looked}")
+        while len(taken) < count:
+            (row,) = self._sampler.take(1)
+            self.looked += 1
+            chance = self.settings.explore ** min(self.doubts[row], MOST_DOUBTS)
+            # where nothing is left to learn, what comes is as good as any
+            if dice.random() < chance or all(self.doubts):
+                taken.append(row)
+            else:
+                self.skipped += 1
+        return taken
+
+    def note(self, row: int, pass_rate: float | None, _opponent_is_right: bool | None = None) -> None:
+        """Records the outcome of a row."""
+        if pass_rate is not None:
+            self.doubts[row] = self.doubts[row] + 1 if pass_rate in (0.0, 1.0) else 0
+
+    @property
+    def epochs(self) -> float:
+        """Returns the number of passes over the data so far, skipped rows included, a fraction."""
+        return self._sampler.epochs
+
+    def state_dict(self) -> dict:
+        """Returns everything that changes."""
+        return {"looked": self.looked, "skipped": self.skipped, "doubts": list(self.doubts),
+                **self._sampler.state_dict()}  # fmt: skip
+
+    def load_state_dict(self, state: dict) -> None:
+        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
+        self._sampler.load_state_dict(state)
+        self.looked, self.skipped = state.get("looked", 0), state.get("skipped", 0)
+        known = state.get("doubts", [])[: len(self.doubts)]
+        self.doubts = known + self.doubts[len(known) :]
+
+
+class Curriculum:
+    """The prompts of each step, and what has become of them. Part of the train state."""
+
+    def __init__(self, settings: CurriculumSettings, rows: list[dict], seed: int):
+        """Raises ConfigError where no row is easy, or every one."""
+        self.settings, self._seed = settings, seed
+        easy = _easy_rows(settings.easy_pool, rows)
+        self._easy, self._others = sorted(easy), [row for row in range(len(rows)) if row not in easy]
+        self._places = {row: place for place, row in enumerate(self._others)}
+        self._order = _sampler_of(settings, len(self._others), seed)
+        self._easy_order = Sampler(len(easy), seed + 1)
+        self._replay = Replay(settings.replay, seed) if settings.replay else None
+        self._taken = 0  # draws, which seed the dice
+        self._last: list[Outcome] = []
+
+    @property
+    def chooses(self) -> bool:
+        """Tells whether outcomes decide which prompts come."""
+        return bool(self.settings.weighting or self.settings.skip or self.settings.replay)
+
+    @property
+    def epochs(self) -> float:
+        """Returns the number of passes over the training rows so far, those of the easy pool and replay aside."""
+        return self._order.epochs
+
+    def take(self, count: int, step: int) -> list[Choice]:
+        """Draws the prompts of a step; `step` counts the training steps before it."""
+        self._taken += 1
+        dice = random.Random(f"{self._seed}/{self._taken}")
+        replayed = self._replayed(self.settings.replay, count, dice)
+        left = count - len(replayed)
+        easy = self._easy_order.take(_rounded(share_at(self.settings.easy_pool, step) * left, dice))
+        others = self._order.take(left - len(easy))
+        choices = [Choice(self._others[each]) for each in others]
+        choices += [*(Choice(self._easy[each], "easy") for each in easy), *replayed]
+        if easy or replayed:
+            dice.shuffle(choices)  # processes, and first attempts by the base, take their part from the front
+        return choices
+
+    def _replayed(self, settings: ReplaySettings | None, count: int, dice: random.Random) -> list[Choice]:
+        if self._replay is None or settings is None or len(self._replay) < settings.warmup:
+            return []
+        drawn = self._replay.sample(_rounded(settings.share * count, dice))
+        return [Choice(each.item[0], "replay", each.uid, each.item[1]) for each in drawn]
+
+    def note(self, outcomes: Iterable[Outcome]) -> None:
+        """Learns what became of the prompts of a step; the outcomes are those of all processes."""
+        self._last = list(outcomes)
+        for each in self._last:
+            row, about_first = each.choice.row, each.first is not None
+            if not about_first and row in self._places and not isinstance(self._order, Sampler):
+                self._order.note(self._places[row], each.pass_rate, each.opponent_is_right)
+            replay, settings = self._replay, self.settings.replay
+            if replay is None or settings is None or about_first != settings.contexts or each.pass_rate is None:
+                continue
+            value = _VALUES[settings.value](each)
+            known = each.choice.entry if each.choice.entry is not None else replay.find(each.key)
+            if known is not None:
+                replay.credit(known, value)
+            elif value > 0:
+                replay.add(each.key, [row, each.first], value)
+
+    def numbers(self) -> dict[str, float]:
+        """Returns the metrics of a step: shares of prompts by source, and how many of each had something to teach."""
+        found: dict[str, float] = {}
+        prompts = [each for each in self._last if each.first is None or each.choice.first is not None]
+        for source in ("data", "easy", "replay") if prompts and (self._easy or self._replay) else ():
+            own = [each for each in prompts if each.choice.source == source]
+            found[f"curriculum/{source}"] = len(own) / len(prompts)
+            if own:
+                found[f"curriculum/teaching_{source}"] = fmean(each.advantage > 0 for each in own)
+        if isinstance(self._order, SkippingSampler):
+            found["curriculum/skipped"] = self._order.skipped / max(1, self._order.looked)
+        if self._replay is not None:
+            found |= {f"replay/{name}": value for name, value in self._replay.numbers().items()}
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns everything that changes."""
+        state = {"taken": self._taken, "order": self._order.state_dict(), "easy": self._easy_order.state_dict()}
+        return state | ({"replay": self._replay.state_dict()} if self._replay is not None else {})
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
+        if "taken" not in state:  # of an older version, which had nothing but an order
+            state = {"taken": 0, "order": state, "easy": {}}
+        self._taken = state["taken"]
+        self._order.load_state_dict(state["order"])
+        self._easy_order.load_state_dict(state["easy"])
+        rows, replay = len(self._others) + len(self._easy), state.get("replay", {"items": []})
+        if self._replay is not None and replay["items"] and all(row < rows for row, _ in replay["items"]):
+            self._replay.load_state_dict(replay)
+
+
+_VALUES: dict[str, Callable[[Outcome], float]] = {
+    "learnability": lambda outcome: 4 * (outcome.pass_rate or 0.0) * (1 - (outcome.pass_rate or 0.0)),
+    "reward": lambda outcome: outcome.reward,
+    "advantage": lambda outcome: outcome.advantage,
+}
+
+
+def outcomes_of(trees: list[Group], credit: Credit) -> list[Outcome]:
+    """Returns what a step found: an outcome for each prompt and, where attempts follow, one for each first attempt.
+
+    `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
+    """
+    found: list[Outcome] = []
+    parts: dict[int, list[tuple[list[Answer], list[float]]]] = {}  # by tree: its groups, with their advantages
+    for node in credit.nodes:
+        advantages = credit.advantage[list(node.numbers)].abs().tolist()
+        parts.setdefault(node.tree, []).append((node.group.answers, advantages))
+    for i, tree in enumerate(trees):
+        prompt, own = tree.prompt, parts[i]
+        choice = prompt.choice
+        if not choice.first:
+            found.append(_outcome(choice, own, key_of(prompt.ids)))
+        for answer in tree.answers:
+            if answer.following:
+                ids = answer.completion.ids
+                group = [part for part in own if part[0] is answer.following.answers]
+                found.append(_outcome(choice, group, key_of(prompt.ids, ids), ids))
+    return found
+
+
+def _outcome(
+    choice: Choice, parts: list[tuple[list[Answer], list[float]]], key: str, first: Sequence[int] | None = None
+) -> Outcome:
+    judged = [answer.verdict for answers, _ in parts for answer in answers if answer.verdict.scored]
+    pass_rate = fmean(verdict.match for verdict in judged) if judged else None
+    reward = fmean(verdict.reward for verdict in judged) if judged else 0.0
+    return Outcome(choice, key, pass_rate, reward, fmean(value for _, values in parts for value in values), first)
+
+
+def share_at(pool: EasyPool | None, step: int) -> float:
+    """Returns the share of easy prompts after `step` steps; 0 without a pool."""
+    if pool is None:
+        return 0.0
+    later = next((i for i, (start, _) in enumerate(pool.share) if start > step), None)
+    if later is None:
+        return pool.share[-1][1]
+    (start, share), (end, then) = pool.share[later - 1], pool.share[later]
+    return share + (then - share) * (step - start) / (end - start) if pool.interpolate else share
+
+
+def temperature_at(first: float, schedule: TemperatureSchedule | None, step: int) -> float:
+    """Returns the temperature after `step` steps."""
+    if schedule is None:
+        return first
+    if step >= schedule.steps:
+        is_high = schedule.high_every and (step - schedule.steps) % schedule.high_every == 0
+        return first if is_high else schedule.end
+    return first + (schedule.end - first) * step / schedule.steps
+
+
+def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler | WeightedSampler | SkippingSampler:
+    if settings.weighting:
+        return WeightedSampler(size, seed, settings.weighting)
+    return SkippingSampler(size, seed, settings.skip) if settings.skip else Sampler(size, seed)
+
+
+def _easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
+    if pool is None:
+        return set()
+    if pool.column not in rows[0]:
+        raise ConfigError(
+            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, rows[0])} "
+            f"Columns: {', '.join(sorted(rows[0]))}"
+        )
+    easy = {i for i, row in enumerate(rows) if row[pool.column] in pool.values}
+    if not easy or len(easy) == len(rows):
+        known = sorted({str(row[pool.column]) for row in rows})
+        shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+        raise ConfigError(
+            f"curriculum.easy_pool.values: {len(easy)} of {len(rows)} rows have {pool.values} as '{pool.column}', "
+            f"expected some, not all; it holds {shown}"
+        )
+    return easy
+
+
+def _rounded(number: float, dice: random.Random) -> int:
+    """Rounds up or down by lot, so that shares hold on average."""
+    whole = int(number)
+    return whole + (dice.random() < number - whole)

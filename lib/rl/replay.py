@@ -1,0 +1,189 @@
+"""A buffer of prompts worth another look, drawn by an upper confidence bound of what they are worth.
+
+What is kept are prompts, or a prompt with a first attempt, never answers to be trained on: those are sampled anew by
+the current policy, so that no importance weight is needed. UCB1: Auer, Cesa-Bianchi and Fischer 2002; the mean forgets,
+because the policy changes (Garivier and Moulines 2008).
+"""
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lib.core.config import ReplaySettings
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What was drawn from the buffer."""
+
+    uid: int
+    item: Any
+
+
+class Replay:
+    """At most `capacity` items, each once, with the running mean and variance of what they were worth.
+
+    Not thread-safe: one thread draws and notes. Equal seeds and calls give equal draws, so processes that make the same
+    calls hold the same buffer.
+    """
+
+    def __init__(self, settings: ReplaySettings, seed: int):
+        self.settings, self._seed = settings, seed
+        self._uid = 0  # of the next entry
+        self._calls = 0  # of `sample`
+        self._items: list[Any] = []  # by slot, as all below
+        self._keys: list[str] = []
+        self._uids: list[int] = []
+        self._slots: dict[int, int] = {}  # by uid
+        self._known: dict[str, int] = {}  # uid by key
+        self._mean, self._variance = np.zeros((2, settings.capacity))
+        self._draws, self._outcomes = np.zeros((2, settings.capacity), int)
+        self._cheapest: list[tuple[float, int]] = []  # heap of (mean, uid); out of date where a mean has moved since
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def find(self, key: str) -> int | None:
+        """Returns the uid of the entry with this key, if there is one."""
+        return self._known.get(key)
+
+    def add(self, key: str, item: Any, value: float) -> int | None:
+        """Adds an item with its first value, and returns its uid; None if it is known, or not worth it.
+
+        A full buffer takes it in place of the entry with the lowest mean, if it is worth more than that.
+        """
+        if not math.isfinite(value) or key in self._known:
+            return None
+        if len(self) >= self.settings.capacity:
+            mean, cheapest = self._lowest()
+            if value <= mean:
+                return None
+            self._drop(cheapest)
+        uid, slot = self._uid, len(self)
+        self._uid += 1
+        self._items.append(item)
+        self._keys.append(key)
+        self._uids.append(uid)
+        self._slots[uid], self._known[key] = slot, uid
+        self._mean[slot], self._variance[slot], self._draws[slot], self._outcomes[slot] = value, 0.0, 0, 1
+        heapq.heappush(self._cheapest, (value, uid))
+        return uid
+
+    def credit(self, uid: int, value: float) -> None:
+        """Notes what an entry was worth this time; a value that is not finite, or an entry that is gone, is passed by.
+
+        Mean and variance are Welford's, with at most `memory` outcomes as the weight of the past.
+        """
+        slot = self._slots.get(uid)
+        if slot is None or not math.isfinite(value):
+            return
+        outcomes = int(self._outcomes[slot]) + 1
+        step, mean, variance = 1 / min(outcomes, self.settings.memory), float(self._mean[slot]), self._variance[slot]
+        off = value - mean
+        mean += step * off
+        self._mean[slot], self._outcomes[slot] = mean, outcomes
+        self._variance[slot] = (1 - step) * (variance + step * off * off)
+        heapq.heappush(self._cheapest, (mean, uid))
+        if len(self._cheapest) > 4 * len(self) + 64:
+            self._cheapest = [(float(self._mean[at]), each) for at, each in enumerate(self._uids)]
+            heapq.heapify(self._cheapest)
+
+    def sample(self, count: int) -> list[Replayed]:
+        """Draws up to `count` different entries. A draw counts at once, before its outcome is known."""
+        size = len(self)
+        count = min(count, size)
+        if not count:
+            return []
+        dice = np.random.default_rng([self._seed, self._calls])
+        self._calls += 1
+        by_rule = int((dice.random(count) < self.settings.exploit).sum()) if self.settings.draw == "ucb" else 0
+        drawn = self._highest(by_rule, dice)
+        others = dice.choice(size, count, replace=False)  # as many as could be needed
+        others = others[~np.isin(others, drawn)][: count - by_rule]
+        drawn = np.concatenate([drawn, others])
+        self._draws[drawn] += 1
+        return [Replayed(self._uids[slot], self._items[slot]) for slot in drawn.tolist()]
+
+    def scores(self) -> np.ndarray:
+        """Returns mean + C sqrt(ln(N + 1) / n) by slot, (entries,); infinite for an entry that was never drawn."""
+        draws = self._draws[: len(self)]
+        scores = np.full(len(self), math.inf)
+        tried = draws > 0
+        bonus = np.sqrt(math.log(draws.sum() + 1) / draws[tried])
+        scores[tried] = self._mean[: len(self)][tried] + self.settings.coefficient * bonus
+        return scores
+
+    def numbers(self) -> dict[str, float]:
+        """Returns how many entries there are, how often one was drawn, and the mean of their means and deviations."""
+        size = len(self)
+        if not size:
+            return {"entries": 0}
+        return {
+            "entries": size,
+            "draws": float(self._draws[:size].mean()),
+            "value": float(self._mean[:size].mean()),
+            "deviation": float(np.sqrt(self._variance[:size]).mean()),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns everything that changes, as JSON has it."""
+        size = len(self)
+        return {
+            "uid": self._uid, "calls": self._calls, "items": list(self._items), "keys": list(self._keys),
+            "uids": list(self._uids),
+            **{name: column[:size].tolist() for name, column in self._columns.items()},
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resumes exactly where `state_dict` was taken; drops the least valuable if the capacity is smaller now."""
+        self._uid, self._calls = state["uid"], state["calls"]
+        self._items, self._keys, self._uids = (list(state[name]) for name in ("items", "keys", "uids"))
+        self._slots = {uid: slot for slot, uid in enumerate(self._uids)}
+        self._known = dict(zip(self._keys, self._uids, strict=True))
+        size = len(self)
+        for name in self._columns:
+            grown = np.zeros(max(size, self.settings.capacity), self._columns[name].dtype)
+            grown[:size] = state[name]
+            setattr(self, f"_{name}", grown)
+        self._cheapest = [(float(self._mean[slot]), uid) for slot, uid in enumerate(self._uids)]
+        heapq.heapify(self._cheapest)
+        while len(self) > self.settings.capacity:
+            self._drop(self._lowest()[1])
+
+    @property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {"mean": self._mean, "variance": self._variance, "draws": self._draws, "outcomes": self._outcomes}
+
+    def _highest(self, count: int, dice: np.random.Generator) -> np.ndarray:
+        """Returns the slots of the highest scores, ties by lot."""
+        if not count:
+            return np.zeros(0, int)
+        scores = self.scores()
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above, level = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+        return np.concatenate([above, dice.choice(level, count - len(above), replace=False)])
+
+    def _lowest(self) -> tuple[float, int]:
+        """Returns the lowest mean, and the uid of the entry that has it, the oldest of several."""
+        while True:
+            mean, uid = self._cheapest[0]
+            slot = self._slots.get(uid)
+            if slot is not None and self._mean[slot] == mean:
+                return mean, uid
+            heapq.heappop(self._cheapest)
+
+    def _drop(self, uid: int) -> None:
+        """Takes an entry out, with its key, so that it may come back; the last one takes its slot."""
+        slot, last = self._slots.pop(uid), len(self) - 1
+        del self._known[self._keys[slot]]
+        columns: list[list] = [self._items, self._keys, self._uids]
+        for values in columns:
+            values[slot] = values[last]
+            values.pop()
+        for column in self._columns.values():
+            column[slot] = column[last]
+        if slot != last:
+            self._slots[self._uids[slot]] = slot

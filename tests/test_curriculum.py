@@ -1,0 +1,370 @@
+"""Which prompts a step draws: by pass rate, past what teaches nothing, easy ones first, again from a buffer."""
+
+import json
+import math
+import random
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.errors import ConfigError
+from lib.rl.curriculum import (
+    UNSEEN,
+    Curriculum,
+    Outcome,
+    SkippingSampler,
+    WeightedSampler,
+    share_at,
+    temperature_at,
+)
+from lib.rl.prompts import Choice
+from lib.rl.replay import Replay
+from lib.run.sampler import Sampler
+
+ROWS = [{"question": str(i), "kind": "easy" if i < 4 else "hard"} for i in range(20)]
+
+
+def again(thing, fresh):
+    """`fresh`, in the state of `thing`, which has gone through a file."""
+    fresh.load_state_dict(json.loads(json.dumps(thing.state_dict())))
+    return fresh
+
+
+# -- by pass rate
+
+
+def test_the_curriculum_goes_on_where_its_state_was_taken():
+    sampler, dice = WeightedSampler(12, 0, Weighting()), random.Random(0)
+    for _ in range(5):
+        for row in sampler.take(4):
+            sampler.note(row, dice.random(), dice.choice([True, False, None]))
+    again = WeightedSampler(12, 0, Weighting())
+    again.load_state_dict(json.loads(json.dumps(sampler.state_dict())))
+    batches = [sampler.take(5) for _ in range(20)]
+    assert batches == [again.take(5) for _ in range(20)]
+    assert all(len(set(batch)) == 5 for batch in batches) and sampler.epochs == 10
+    assert batches != [WeightedSampler(12, 1, Weighting()).take(5) for _ in range(20)]
+
+
+def test_the_curriculum_draws_by_what_a_group_is_likely_to_teach():
+    settings = Weighting(floor=0.1, opponent=1.0, memory=0.0, forget_after=1e9)
+    sampler = WeightedSampler(4, 3, settings)
+    assert [sampler.weight(row) for row in range(4)] == [1.0] * 4  # nothing is known
+    for row, rate in enumerate((0.0, 0.5, 0.75, 1.0)):
+        sampler.note(row, rate, opponent_is_right=None)
+    assert [sampler.weight(row) for row in range(4)] == pytest.approx([0.1, 1.0, 0.1 + 0.9 * 0.75, 0.1])
+    sampler.note(0, None, opponent_is_right=True), sampler.note(2, None, opponent_is_right=True)
+    assert [sampler.weight(0), sampler.weight(2)] == pytest.approx([0.2, 0.775 * 1.25])
+    sampler.note(2, None, opponent_is_right=False)
+    weights = [sampler.weight(row) for row in range(4)]
+    drawn = Counter(row for _ in range(4000) for row in sampler.take(1))
+    for row, weight in enumerate(weights):
+        assert drawn[row] / 4000 == pytest.approx(weight / sum(weights), abs=0.03)  # four standard deviations
+    assert sorted(sampler.take(4)) == [0, 1, 2, 3]
+    assert Counter(sampler.take(9)).most_common(1)[0][1] == 3  # more than there are: all, again and again
+
+
+def test_a_weight_of_nothing_waits():
+    sampler = WeightedSampler(20, 3, Weighting(floor=0.0, opponent=0.0, memory=0.0, forget_after=1e9))
+    for row in range(15):
+        sampler.note(row, 0.0, opponent_is_right=True)
+    assert all(row >= 15 for _ in range(300) for row in sampler.take(5))
+    assert sorted(sampler.take(20)) == list(range(20)) and sorted(sampler.take(6))[1:] == list(range(15, 20))
+
+
+def test_the_curriculum_remembers_a_little_and_forgets():
+    sampler = WeightedSampler(10, 3, Weighting(memory=0.25, forget_after=2.0))
+    sampler.note(0, 1.0, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.5 + 0.75)
+    sampler.note(0, 0.0, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.25 * 0.875)
+    sampler.take(10), sampler.take(10)  # two epochs
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)
+    sampler.note(0, None, None)
+    assert sampler.pass_rate(0) == pytest.approx(0.5 + (0.25 * 0.875 - 0.5) / math.e)  # it could not be judged
+
+
+def test_the_curriculum_finds_more_groups_that_differ_than_chance(monkeypatch):
+    """Where a fifth of the prompts is impossible, and where none is; what it once drew oftener taught less."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import curriculum
+
+    for impossible, gain in ((0.0, 0.0), (0.2, 0.03)):
+        shares = [
+            [curriculum.simulate(curriculum.SAMPLERS[name], impossible, seed)[0] for seed in (0, 1)]
+            for name in ("uniform", "curriculum")
+        ]
+        assert fmean(shares[1]) > fmean(shares[0]) + gain
+
+
+def test_samplers_go_on_where_config_or_data_changed():
+    plain, curriculum = Sampler(5, 1), WeightedSampler(5, 1, Weighting())
+    plain.take(3), curriculum.note(4, 1.0, True)
+    larger = Sampler(9, 1)
+    larger.load_state_dict(plain.state_dict())
+    assert (larger.size, larger.epoch, sorted(larger.take(9))) == (9, 1, list(range(9)))
+    larger.load_state_dict(curriculum.state_dict())
+    curriculum.load_state_dict(plain.state_dict())
+    smaller = WeightedSampler(7, 1, Weighting())
+    smaller.load_state_dict(curriculum.state_dict())
+    assert smaller.rows == [UNSEEN] * 4 + [(0.3 * 0.5 + 0.7, 0, 1), UNSEEN, UNSEEN] and len(smaller.take(7)) == 7
+
+
+# -- past what teaches nothing
+
+
+def test_rows_that_teach_nothing_come_rarely_and_come_back():
+    sampler = SkippingSampler(40, 0, Skip(explore=0.25))
+    for row in range(20):
+        sampler.note(row, float(row % 2))
+    counts = Counter(sampler.take(4000))
+    shares = [sum(counts[row] for row in part) / 4000 for part in (range(20), range(20, 40))]
+    assert shares[0] == pytest.approx(0.2, abs=0.03)  # a quarter as often
+    assert sampler.skipped / sampler.looked == pytest.approx(0.75 / 2, abs=0.03)
+    sampler.note(0, 1.0), sampler.note(1, 0.5), sampler.note(2, None)
+    assert sampler.doubts[:3] == [2, 0, 1]
+    counts = Counter(sampler.take(8000))
+    assert counts[0] / counts[1] == pytest.approx(1 / 16, abs=0.04) and counts[1] == pytest.approx(counts[30], rel=0.3)
+
+
+def test_with_nothing_left_to_learn_rows_come_as_they_are():
+    sampler = SkippingSampler(6, 0, Skip(explore=0.0))
+    for row in range(5):
+        sampler.note(row, 1.0)
+    assert sampler.take(3) == [5, 5, 5]
+    sampler.note(5, 0.0)
+    assert set(Counter(sampler.take(600)).values()) <= {99, 100, 101}
+
+
+def test_skipping_goes_on_where_its_state_was_taken():
+    sampler, dice = SkippingSampler(12, 3, Skip()), random.Random(0)
+    for row in sampler.take(30):
+        sampler.note(row, dice.choice([0.0, 0.5, 1.0]))
+    other = again(sampler, SkippingSampler(12, 3, Skip()))
+    assert [sampler.take(5) for _ in range(9)] == [other.take(5) for _ in range(9)] and sampler.epochs == other.epochs
+
+
+# -- the buffer
+
+
+def filled(values, **settings):
+    replay = Replay(ReplaySettings(**settings), seed=0)
+    uids = [replay.add(f"key {i}", i, value) for i, value in enumerate(values)]
+    return replay, uids
+
+
+def test_untried_entries_come_first_and_each_once():
+    replay, _ = filled([0.9, 0.1, 0.5, 0.7, 0.3], exploit=1.0, coefficient=0.01)
+    assert sorted(replay.sample(1)[0].item for _ in range(5)) == [0, 1, 2, 3, 4]
+    assert replay.sample(1)[0].item == 0  # then the best
+    assert {each.item for each in replay.sample(9)} == {0, 1, 2, 3, 4}  # no more than there are, none twice
+
+
+def test_the_rule_is_mean_plus_bonus():
+    replay, _ = filled([0.5, 0.5, 0.2], exploit=1.0, coefficient=1.0)
+    for _ in range(12):
+        replay.sample(1)
+    draws = np.array(replay.state_dict()["draws"])
+    expected = np.array([0.5, 0.5, 0.2]) + np.sqrt(math.log(draws.sum() + 1) / draws)
+    np.testing.assert_allclose(replay.scores(), expected)
+    assert abs(int(draws[0] - draws[1])) <= 1 and draws[2] < draws[0]  # of equal means, that which was drawn less
+    replay, _ = filled([0.5, 0.5, 0.2], exploit=1.0, coefficient=0.0)
+    replay.sample(3), replay.credit(1, 0.9)
+    assert [replay.sample(1)[0].item for _ in range(4)] == [1] * 4  # without a bonus, the highest mean
+    replay, _ = filled([0.9, 0.1, 0.5, 0.3], exploit=1.0, coefficient=1000.0)
+    order = [replay.sample(1)[0].item for _ in range(40)]
+    assert set(Counter(order).values()) == {10}  # with a large one, in turns
+    replay, _ = filled([0.9, 0.1, 0.1, 0.1], draw="uniform")
+    counts = Counter(replay.sample(1)[0].item for _ in range(1000))
+    assert all(count == pytest.approx(250, abs=60) for count in counts.values())
+
+
+def test_of_a_full_buffer_the_least_valuable_goes_and_may_come_back():
+    replay, uids = filled([0.5, 0.2, 0.8], capacity=3)
+    assert uids == [0, 1, 2] and replay.add("key 0", "twice", 0.9) is None and len(replay) == 3
+    assert replay.add("new", "new", 0.2) is None  # not more than the lowest
+    assert replay.add("new", "new", 0.3) == 3 and replay.find("key 1") is None
+    assert replay.add("key 1", 1, 0.25) is None and replay.add("key 1", 1, 0.6) == 4
+    assert replay.find("new") is None and {each.item for each in replay.sample(3)} == {0, 1, 2}
+    for value in (math.nan, math.inf):
+        assert replay.add(str(value), 9, value) is None
+    replay.credit(0, math.nan), replay.credit(99, 1.0)
+    assert sorted(replay.state_dict()["mean"]) == [0.5, 0.6, 0.8]
+    replay.credit(2, -8.0)
+    assert replay.add("better", 10, 0.0) is not None and replay.find("key 2") is None  # its mean has fallen since
+
+
+def test_means_and_deviations_are_those_of_what_was_noted():
+    values = [0.3, 0.9, 0.1, 0.4, 0.7]
+    replay, (uid,) = filled(values[:1], memory=100)
+    for value in values[1:]:
+        replay.credit(uid, value)
+    numbers = replay.numbers()
+    assert numbers["value"] == pytest.approx(np.mean(values)) and numbers["deviation"] == pytest.approx(np.std(values))
+    for value in [0.0] * 30:
+        replay.credit(uid, value)
+    slow = replay.numbers()["value"]
+    replay, (uid,) = filled([1.0], memory=4)
+    for value in [1.0] * 30 + [0.0] * 6:
+        replay.credit(uid, value)
+    assert replay.numbers()["value"] == pytest.approx(0.75**6) and slow > 0.05  # with a memory, the past fades
+
+
+@pytest.mark.parametrize("mode", ["ucb", "uniform"])
+def test_a_buffer_goes_on_where_its_state_was_taken(mode):
+    replay, _ = filled(np.random.default_rng(1).random(50).tolist(), capacity=40, draw=mode)
+    dice = random.Random(0)
+
+    def go(buffer, dice, rounds):
+        drawn = []
+        for i in range(rounds):
+            for each in buffer.sample(5):
+                drawn.append(each)
+                buffer.credit(each.uid, dice.random())
+            buffer.add(f"{len(drawn)} {i}", i, dice.random())
+        return drawn
+
+    go(replay, dice, 10)
+    other, state = again(replay, Replay(replay.settings, 0)), dice.getstate()
+    first = go(replay, dice, 20)
+    dice.setstate(state)
+    assert go(other, dice, 20) == first and other.state_dict() == replay.state_dict()
+    small = again(replay, Replay(ReplaySettings(capacity=7), 0))
+    assert len(small) == 7 and min(small.state_dict()["mean"]) >= sorted(replay.state_dict()["mean"])[-7]
+
+
+def regret(mode: str, seed: int, changes: bool, steps: int = 300, batch: int = 8) -> float:
+    """What 300 draws of 8 of 200 arms earned less than the best 8 would have; halfway arms change places."""
+    dice = np.random.default_rng(seed)
+    worth = dice.beta(0.5, 2.0, 200)
+    replay = Replay(ReplaySettings(draw=mode, coefficient=0.2, exploit=0.9), seed)
+    for arm in range(200):
+        replay.add(str(arm), arm, float(dice.random() < worth[arm]))
+    lost = 0.0
+    for step in range(steps):
+        if changes and step == steps // 2:
+            worth = worth[::-1].copy()
+        for each in replay.sample(batch):
+            replay.credit(each.uid, float(dice.random() < worth[each.item]))
+            lost -= worth[each.item]
+        lost += np.sort(worth)[-batch:].sum()
+    return lost / steps / batch
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["as they are", "changing places"])
+def test_the_bound_loses_less_than_half_of_what_chance_does(changes):
+    mine, chance = (fmean(regret(mode, seed, changes) for seed in range(3)) for mode in ("ucb", "uniform"))
+    assert mine < (0.65 if changes else 0.5) * chance
+
+
+# -- all together
+
+
+def outcome(choice, pass_rate, first=None, reward=None):
+    key = f"{choice.row} {first}"
+    return Outcome(choice, key, pass_rate, pass_rate if reward is None else reward, float(0 < pass_rate < 1), first)
+
+
+def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():
+    curriculum, sampler = Curriculum(CurriculumSettings(), ROWS, 7), Sampler(len(ROWS), 7)
+    for step in range(10):
+        assert curriculum.take(6, step) == [Choice(row) for row in sampler.take(6)]
+        curriculum.note([outcome(Choice(3), 0.5)])
+    assert curriculum.numbers() == {} and curriculum.epochs == 3.0 and not curriculum.chooses
+    older = Curriculum(CurriculumSettings(), ROWS, 7)
+    older.load_state_dict(sampler.state_dict())  # of a run before there were curricula
+    assert older.take(6, 10) == curriculum.take(6, 10)
+
+
+def test_easy_rows_come_by_their_share_and_not_otherwise():
+    pool = EasyPool(column="kind", values=["easy"], share=[(0, 0.75), (100, 0.25), (200, 0.0)])
+    curriculum = Curriculum(CurriculumSettings(easy_pool=pool), ROWS, 0)
+    for start, share in ((0, 0.75), (100, 0.25), (200, 0.0)):
+        drawn = [choice for step in range(start, start + 100) for choice in curriculum.take(5, step)]
+        easy = [choice for choice in drawn if choice.source == "easy"]
+        assert {choice.row < 4 for choice in easy} <= {True} and len(drawn) == 500
+        assert all(choice.row >= 4 for choice in drawn if choice.source == "data")
+        assert len(easy) / 500 == pytest.approx(share, abs=0.07)
+    for column, values, words in (("kin", ["easy"], "no column 'kin'"), ("kind", ["none"], "0 of 20"),
+                                  ("kind", ["easy", "hard"], "20 of 20")):  # fmt: skip
+        with pytest.raises(ConfigError, match=words):
+            Curriculum(CurriculumSettings(easy_pool=EasyPool(column=column, values=values)), ROWS, 0)
+
+
+def test_the_shares_of_easy_prompts_are_those_of_the_table():
+    pool = EasyPool(column="kind", values=["easy"])
+    table = {0: 1.0, 49: 1.0, 50: 0.9, 299: 0.55, 300: 0.53, 650: 0.47, 1300: 0.32, 2650: 0.06, 2999: 0.02, 9999: 0.01}
+    assert {step: share_at(pool, step) for step in table} == table
+    line = EasyPool(column="kind", values=["easy"], share=[(0, 1.0), (10, 0.5)], interpolate=True)
+    assert [share_at(line, step) for step in (0, 5, 10, 99)] == [1.0, 0.75, 0.5, 0.5] and share_at(None, 3) == 0
+    for share in ([], [(1, 0.5)], [(0, 0.5), (0, 0.2)], [(0, 0.5), (9, 0.2), (4, 0.1)]):
+        with pytest.raises(ValueError, match="ascending"):
+            EasyPool(column="kind", values=["easy"], share=share)
+
+
+def test_the_temperature_falls_and_rises_for_single_steps():
+    schedule = TemperatureSchedule(end=0.4, steps=10, high_every=5)
+    found = [round(temperature_at(1.0, schedule, step), 2) for step in range(21)]
+    assert found[:11] == [1.0, 0.94, 0.88, 0.82, 0.76, 0.7, 0.64, 0.58, 0.52, 0.46, 1.0]
+    assert found[11:] == [0.4, 0.4, 0.4, 0.4, 1.0, 0.4, 0.4, 0.4, 0.4, 1.0]
+    assert temperature_at(0.9, None, 7) == 0.9
+    assert temperature_at(1.0, TemperatureSchedule(end=0.4, steps=10), 10) == 0.4
+
+
+@pytest.mark.parametrize("value", ["learnability", "reward", "advantage"])
+def test_what_is_worth_it_comes_again(value):
+    settings = CurriculumSettings(replay=ReplaySettings(share=0.5, warmup=3, value=value, exploit=1.0))
+    curriculum = Curriculum(settings, ROWS, 0)
+    rates = {3: 0.0, 5: 0.5, 6: 1.0, 7: 0.25, 8: 0.75}
+    assert {choice.source for choice in curriculum.take(8, 0)} == {"data"}
+    curriculum.note(outcome(Choice(row), rate) for row, rate in rates.items())
+    worth = {5, 7, 8} | ({6} if value == "reward" else set())  # what was never right, or teaches nothing, is not
+    drawn = [choice for step in range(40) for choice in curriculum.take(8, step)]
+    again = [choice for choice in drawn if choice.source == "replay"]
+    assert {choice.row for choice in again} == worth and len(again) == 40 * min(4, len(worth))
+    curriculum.note([outcome(again[0], 0.5), outcome(Choice(again[0].row), 0.5)])
+    numbers = curriculum.numbers()
+    assert numbers["replay/entries"] == len(worth) and numbers["curriculum/replay"] == 0.5
+    assert numbers["curriculum/teaching_replay"] == 1.0
+
+
+def test_first_attempts_come_again_with_their_prompts():
+    settings = CurriculumSettings(replay=ReplaySettings(share=1.0, warmup=2, contexts=True))
+    curriculum = Curriculum(settings, ROWS, 0)
+    first, second = [5, 6, 2], [7, 2]
+    curriculum.note([outcome(Choice(4), 0.5), outcome(Choice(4), 0.5, first), outcome(Choice(4), 0.25, second)])
+    drawn = [choice for _ in range(3) for choice in curriculum.take(2, 0) if choice.source == "replay"]
+    assert {(choice.row, tuple(choice.first)) for choice in drawn} == {(4, (5, 6, 2)), (4, (7, 2))}
+
+
+@pytest.mark.parametrize("main", [{}, {"weighting": {}}, {"skip": {}}], ids=str)
+def test_a_curriculum_goes_on_where_its_state_was_taken(main):
+    pool = {"column": "kind", "values": ["easy"], "share": [(0, 0.5), (5, 0.2)]}
+    replay = {"share": 0.4, "warmup": 2, "capacity": 6}
+    settings = CurriculumSettings(**main, easy_pool=pool, replay=replay)
+
+    def go(curriculum, dice, steps):
+        drawn = []
+        for step in steps:
+            choices = curriculum.take(7, step)
+            curriculum.note([outcome(choice, dice.choice([0.0, 0.5, 0.75, 1.0])) for choice in choices])
+            drawn.append((choices, curriculum.numbers()))
+        return drawn
+
+    curriculum, dice = Curriculum(settings, ROWS, 0), random.Random(0)
+    go(curriculum, dice, range(6))
+    other, state = again(curriculum, Curriculum(settings, ROWS, 0)), dice.getstate()
+    straight = go(curriculum, dice, range(6, 12))
+    dice.setstate(state)
+    assert go(other, dice, range(6, 12)) == straight
+    fewer = again(curriculum, Curriculum(CurriculumSettings(replay=replay), ROWS[:5], 0))  # rows are gone: a new buffer
+    assert len(fewer.take(5, 0)) == 5 and all(choice.row < 5 for choice in fewer.take(9, 1))
+
+
+def test_weighting_and_skipping_are_one_too_many():
+    (keys, message), *_ = CurriculumSettings(weighting={}, skip={}).conflicts()
+    assert keys == ("weighting", "skip") and "set one of them to null" in message
