@@ -9,7 +9,7 @@ from conftest import SCRATCH, TEMPLATE, inputs_of
 
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.llama import FAMILY
-from lib.model.loading import adapted_layers, attach_lora
+from lib.model.loading import adapted_layers, attach_tuner
 from lib.model.policy import Policy
 from lib.model.scratch import build
 from lib.rl.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
@@ -32,7 +32,7 @@ def kept(kind, dtype, layers):
     lora = Lora(r=4, alpha=8, targets="all-linear")
     adapted = adapted_layers(model, lora)  # before they are wrapped
     expected = numbers_kept(model, adapted, lora.r, kind in FAMILY, dtype == torch.bfloat16)
-    policy = Policy(attach_lora(model, lora, Model(name="tiny", backend="plain"), "plain", 0), 1.0)
+    policy = Policy(attach_tuner(model, lora, Model(name="tiny", backend="plain"), "plain", 0), 1.0)
     weights = {part.untyped_storage().data_ptr() for part in (*policy.parameters(), *policy.buffers())}
     saved = {}
 

@@ -250,12 +250,12 @@ def attach(base: nn.Module, config: TrainedModel, backend: str, seed: int) -> nn
     Raises ConfigError for one that has no place in this model.
     """
     tuner = config.adapters.tuner
-    model = attach_lora(base, tuner, config, backend, seed) if tuner else base
+    model = attach_tuner(base, tuner, config, backend, seed) if tuner else base
     shelf.attach(base, config.adapters, seed)
     return model
 
 
-def attach_lora(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed: int) -> nn.Module:
+def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed: int) -> nn.Module:
     """Attaches one trainable adapter of PEFT's to `base`, equal for equal seeds whatever the backend.
 
     Raises ConfigError if a target cannot take it.
