@@ -353,7 +353,7 @@ def test_the_estimate_of_trainable_parameters_is_their_number(make_policy, tiny_
     skeleton, _ = load_skeleton(Model(name=str(tiny_folder)))
     for lora in (Lora(r=4, targets=["q_proj", "down_proj"]), Lora(r=2, targets="all-linear")):
         count = sum(parameter.numel() for parameter in make_policy(lora=lora).trainable)
-        layers = adapted_layers(skeleton, lora)
+        layers = adapted_layers(skeleton, lora).values()
         assert sum(lora.r * (layer.in_features + layer.out_features) for layer in layers) == count
 
 
