@@ -23,6 +23,8 @@ from lib.core.config import (
     UNSLOTH,
     Adapters,
     FromScratch,
+    Lora,
+    Model,
     ScoreConfig,
     TrainedModel,
     Tuner,
@@ -32,7 +34,7 @@ from lib.core.errors import ConfigError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model.adapters.shelf import BUILDERS
-from lib.model.loading import attach, load_base, start_backend
+from lib.model.loading import adapted_layers, attach, attach_tuner, load_base, start_backend
 from lib.model.merging import merged
 from lib.model.policy import Policy
 from lib.model.scratch import build
@@ -153,6 +155,23 @@ def test_what_the_table_lets_pass_works_and_the_rest_is_refused(family, partner,
         before = logits(policy)
         with torch.no_grad():
             assert (merged(policy.model, "outputs/x")(input_ids=TEXT).logits - before).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(("kind", "target"), [("phi3", "qkv_proj"), ("gpt2", "c_attn")])
+def test_a_fused_layer_is_a_target_by_its_name_and_counted(kind, target, folders):
+    config = Model(name=str(folders[kind]), backend="plain", dtype="float32")
+    base, lora = load_base(config, "plain")[0], Lora(r=2, targets=[target])
+    layers = adapted_layers(base, lora)
+    assert [name.rpartition(".")[2] for name in layers] == [target] * 2
+    expected = sum(2 * sum(layer.weight.shape) for layer in layers.values())
+    model = attach_tuner(base, lora, config, "plain", seed=0)
+    assert sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad) == expected
+
+
+def test_an_error_names_the_key_of_the_tuner(folders):
+    config = TrainedModel(name=str(folders["llama"]), adapters={"lora": None, "vera": {"targets": ["q_prj"]}})
+    with pytest.raises(ConfigError, match=r"^model\.adapters\.vera\.targets: 'q_prj' is no linear layer"):
+        attach(load_base(config, "plain")[0], config, "plain", seed=0)
 
 
 @pytest.mark.parametrize("family", [*OF_PEFT, *OWN])

@@ -22,7 +22,8 @@ class Model(Section):
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/model/merging.py)
-    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth if it is installed and there is a GPU
+    backend: Literal["auto", "plain", "unsloth"] = "auto"
+    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
     load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
     max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
