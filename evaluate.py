@@ -45,7 +45,17 @@ from pathlib import Path
 from typing import Any
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, load, parser
+from lib.core.config import (
+    FOLDING,
+    Eval,
+    RLConfig,
+    ScoreConfig,
+    SelfPlayConfig,
+    in_words,
+    load,
+    obstacles_everywhere,
+    parser,
+)
 from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
@@ -227,6 +237,8 @@ def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
             "--merge: weights of 4 bits are too coarse to hold what an adapter adds; add model.load_in_4bit=false: the "
             "adapter then stands on whole weights, not on the rounded ones it was trained on, so evaluate the result"
         )
+    if adapter and (found := obstacles_everywhere(FOLDING, config.model.adapters.names)):
+        raise ConfigError(f"--merge: not all of these adapters can be merged ({in_words(found)}); use them unmerged")
     return config.model_copy(update={"model": config.model.model_copy(update={"backend": "plain"})})
 
 

@@ -317,11 +317,11 @@ class Naive:
 
     def __init__(self, case: Case, folder: Path):
         from lib.core.config import Lora, Model
-        from lib.model.loading import attach_lora
+        from lib.model.loading import attach_tuner
 
         self.case = case
         self.language_model, self.tokenizer = base(folder)
-        self.model = attach_lora(self.language_model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
+        self.model = attach_tuner(self.language_model, Lora(), Model(name=str(folder / "base")), "plain", seed=0)
         touch(self.model)
         self.device = next(self.model.parameters()).device
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]

@@ -11,7 +11,7 @@ import torch
 
 from lib.core.config import Adapters, FromScratch, Generation, Lora, Model
 from lib.model.adapters import shelf
-from lib.model.loading import attach_lora
+from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build, build_tokenizer
 
@@ -117,7 +117,7 @@ def make_policy(tiny):
             bases[kind] = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)[0]
         base = copy.deepcopy(bases[kind])
         config = Model(name="tiny", backend="plain", **model)
-        adapted = attach_lora(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0)
+        adapted = attach_tuner(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0)
         shelf.attach(base, Adapters(**adapters or {}), seed=0)
         policy = Policy(adapted, temperature)
         draw = torch.Generator().manual_seed(1)

@@ -18,7 +18,7 @@ from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
 from lib.model import decoder
 from lib.model.decoder import Decoder, affordable_rows, bytes_per_token
-from lib.model.loading import attach_lora
+from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 
 PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22, 23, 24], [30]]
@@ -409,7 +409,7 @@ def random_policy(kind, fields):
     for parameter in model.parameters():
         if parameter.ndim == 1:  # norms and biases: so that a forgotten one would show
             parameter += 0.3 * torch.randn_like(parameter)
-    policy = Policy(attach_lora(model, Lora(r=4, targets="all-linear"), Model(name=kind), "plain", seed=0), 1.0)
+    policy = Policy(attach_tuner(model, Lora(r=4, targets="all-linear"), Model(name=kind), "plain", seed=0), 1.0)
     with torch.no_grad():
         for parameter in policy.trainable:
             parameter += 0.1 * torch.randn_like(parameter)

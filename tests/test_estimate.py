@@ -9,7 +9,7 @@ from conftest import SCRATCH, TEMPLATE, inputs_of
 
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.llama import FAMILY
-from lib.model.loading import adapted_layers, attach_lora
+from lib.model.loading import adapted_layers, attach_tuner
 from lib.model.policy import Policy
 from lib.model.scratch import build
 from lib.rl.estimate import GIB, Load, load_of_groups, load_of_tree, needs_of, numbers_kept
@@ -30,9 +30,9 @@ def kept(kind, dtype, layers):
     model, _ = build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0)
     model = model.to(dtype).requires_grad_(False)
     lora = Lora(r=4, alpha=8, targets="all-linear")
-    adapted = adapted_layers(model, lora)  # before they are wrapped
+    adapted = adapted_layers(model, lora).values()  # before they are wrapped
     expected = numbers_kept(model, adapted, lora.r, kind in FAMILY, dtype == torch.bfloat16)
-    policy = Policy(attach_lora(model, lora, Model(name="tiny", backend="plain"), "plain", 0), 1.0)
+    policy = Policy(attach_tuner(model, lora, Model(name="tiny", backend="plain"), "plain", 0), 1.0)
     weights = {part.untyped_storage().data_ptr() for part in (*policy.parameters(), *policy.buffers())}
     saved = {}
 
@@ -107,6 +107,6 @@ def test_checkpointing_and_narrow_weights_need_less(tiny):
     assert sum(narrow.update.values()) < sum(wide.update.values()) > sum(saving.update.values())
     assert narrow.sampling["copies with the adapter merged in"] == 0  # it is merged in float32 alone
     assert wide.sampling["copies with the adapter merged in"] == 4 * sum(
-        layer.weight.numel() for layer in adapted_layers(tiny[0], Lora())
+        layer.weight.numel() for layer in adapted_layers(tiny[0], Lora()).values()
     )
     assert wide.lines()[-1] == f"{wide.peak / GIB:9.3f} GiB  peak, at full length"

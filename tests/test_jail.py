@@ -595,7 +595,7 @@ if child == 0:
         "list": attempt(os.listdir, folder), "chdir": attempt(os.chdir, folder),
         "readlink": attempt(os.readlink, "/proc/self/exe"), "access": "done" if os.access(folder, 0) else "refused",
         "clone3": number(435, 0, 0), "openat2": number(437, 0, 0, 0, 0), "no call": number(600),
-        "another filter": attempt(kernel.enter_seccomp, kernel.seccomp_filter()),
+        "another filter": attempt(filter.enter),
     }
     os.write(into, json.dumps(results).encode())
     os._exit(0)
@@ -691,7 +691,12 @@ LIMITED = """
 import json, resource, signal, sys
 from lib.sandbox.jail import kernel
 
-kernel.set_limits(64 << 20, 0.3, 4096)
+def limit(memory, seconds):
+    for each in kernel.own_limits(kernel.mapped_bytes() + memory, seconds, 4096):
+        resource.setrlimit(*each)
+
+kernel.set_common_limits()
+limit(64 << 20, 0.3)
 outcomes = {}
 try:
     bytearray(80 << 20)
@@ -706,7 +711,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (8, resource.getrlimit(resource.RLIMI
 outcomes["files"] = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 outcomes["cpu"] = resource.getrlimit(resource.RLIMIT_CPU)
 outcomes["core"] = resource.getrlimit(resource.RLIMIT_CORE)
-kernel.set_limits(64 << 30, 999, 4096)
+limit(64 << 30, 999)
 outcomes["raised"] = resource.getrlimit(resource.RLIMIT_CPU)
 print(json.dumps(outcomes))
 """
@@ -832,7 +837,7 @@ def test_the_library_in_memory_is_found_and_never_written_to(tmp_path):
 
 CLOSING = """
 import json, os, sys
-from lib.sandbox.jail.zygote import _close_all_but
+from lib.sandbox.jail.zygote import _gaps
 
 def is_open(fd):
     try:
@@ -847,7 +852,8 @@ def left(keep):
         for fd in (into, 40, 41, 42, 99, 1000):
             os.dup2(out if fd != into else into, fd)
         os.dup2(into, 50)
-        _close_all_but({50, *keep})
+        for gap in _gaps({50, *keep}):
+            os.closerange(*gap)
         os.write(50, json.dumps([fd for fd in range(2000) if is_open(fd)]).encode())
         os._exit(0)
     os.close(into)

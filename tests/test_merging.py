@@ -20,7 +20,7 @@ from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
-from lib.model.loading import attach_lora, load_base, load_skeleton
+from lib.model.loading import attach_tuner, load_base, load_skeleton
 from lib.model.merging import merged, put_on, write_merged
 from lib.model.policy import Policy
 from lib.model.scratch import build
@@ -132,7 +132,7 @@ def test_a_run_on_an_adapter_begins_where_sft_ended(inside):
 def test_the_merged_model_is_the_policy_in_plain_transformers(inside):
     config = load(ScoreConfig, Path("outputs/score/config.yaml"))
     base, tokenizer = load_base(config.model, "plain")
-    policy = Policy(attach_lora(base, config.model.adapters.lora, config.model, "plain", 0), 1.0)
+    policy = Policy(attach_tuner(base, config.model.adapters.lora, config.model, "plain", 0), 1.0)
     load_adapter(policy.model, Path("outputs/score/stage2"))
     assert greedy(plain("merged")) == greedy_here(policy) != greedy(plain("base"))
     assert AutoTokenizer.from_pretrained("merged").chat_template == tokenizer.chat_template
@@ -305,7 +305,7 @@ def adapted(tmp_path_factory):
         for part in (model, tokenizer):
             part.save_pretrained(folder)
         config = Model(name=str(folder))
-        policy = Policy(attach_lora(load_base(config, "plain")[0], Lora(r=4, alpha=8), config, "plain", 0), 1.0)
+        policy = Policy(attach_tuner(load_base(config, "plain")[0], Lora(r=4, alpha=8), config, "plain", 0), 1.0)
         move(policy.trainable)
         save_adapter(policy.model, folder / "adapter")
         made[name] = folder, tokenizer, policy

@@ -15,7 +15,7 @@ from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model import policy as policies
 from lib.model.head import Head
-from lib.model.loading import adapted_layers, attach_lora, load_base, load_skeleton, start_backend
+from lib.model.loading import adapted_layers, attach_tuner, load_base, load_skeleton, start_backend
 from lib.model.policy import Policy
 from lib.model.scratch import build
 from lib.rl.losses import kl_per_token
@@ -341,7 +341,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(make_policy):
 def test_a_seed_decides_the_adapter(tiny):
     def adapter(seed):
         torch.manual_seed(torch.seed() % 1000)
-        policy = Policy(attach_lora(copy.deepcopy(tiny[0]), Lora(r=4), Model(name="tiny"), "plain", seed), 1.0)
+        policy = Policy(attach_tuner(copy.deepcopy(tiny[0]), Lora(r=4), Model(name="tiny"), "plain", seed), 1.0)
         return torch.cat([parameter.flatten() for parameter in policy.trainable])
 
     first, again, other = adapter(0), adapter(0), adapter(1)
@@ -353,7 +353,7 @@ def test_the_estimate_of_trainable_parameters_is_their_number(make_policy, tiny_
     skeleton, _ = load_skeleton(Model(name=str(tiny_folder)))
     for lora in (Lora(r=4, targets=["q_proj", "down_proj"]), Lora(r=2, targets="all-linear")):
         count = sum(parameter.numel() for parameter in make_policy(lora=lora).trainable)
-        layers = adapted_layers(skeleton, lora)
+        layers = adapted_layers(skeleton, lora).values()
         assert sum(lora.r * (layer.in_features + layer.out_features) for layer in layers) == count
 
 

@@ -86,9 +86,9 @@ def test_a_batch_that_is_read_as_a_whole_is_told_from_a_text_that_is(make_policy
 def test_padding_that_is_read_is_refused_and_without_padding_the_same_model_agrees():
     """minimax takes the positions of a first layer without keys for those of all."""
     from lib.core.config import Lora, Model
-    from lib.model.loading import attach_lora
+    from lib.model.loading import attach_tuner
 
-    policy = Policy(attach_lora(built("minimax"), Lora(r=4, targets="all-linear"), Model(name="x"), "plain", 0), 1.0)
+    policy = Policy(attach_tuner(built("minimax"), Lora(r=4, targets="all-linear"), Model(name="x"), "plain", 0), 1.0)
     assert not policy.takes_padding
     assert probe_of(policy).sampled < 1e-3
     policy.takes_padding = True

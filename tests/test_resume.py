@@ -41,6 +41,11 @@ CONFIG = {
     "generation": {
         "max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 32,
         "max_new_tokens_attempt1": 4, "max_new_tokens_attempt2": 4,
+        "temperature_schedule": {"end": 0.7, "steps": 5, "high_every": 3},
+    },
+    "curriculum": {
+        "easy_pool": {"column": "kind", "values": ["easy"], "share": [[0, 0.5], [6, 0.25]]}, "skip": {},
+        "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "contexts": True},
     },
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {
@@ -68,7 +73,11 @@ def template(tmp_path_factory) -> Path:
     scratch = FromScratch(architecture=architecture, characters="0123456789+agin", special_tokens=tokens)
     for each in build(scratch, TEMPLATE, seed=0):
         each.save_pretrained(folder / "base")
-    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(6) for b in range(5)]
+    rows = [
+        {"question": f"{a}+{b}", "answer": str(a + b), "kind": "easy" if a < 3 else "hard"}
+        for a in range(6)
+        for b in range(5)
+    ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "my_reward.py").write_text(REWARD)
     return folder

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from lib.core.config import Generation, Lora, Model, Prompts
 from lib.core.registry import register_extractor
-from lib.model.loading import attach_lora
+from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 from lib.rl import swaps
 from lib.rl.evaluation import evaluate
@@ -80,7 +80,7 @@ def setting(tmp_path_factory):
     })  # fmt: skip
     tokenizer = AutoTokenizer.from_pretrained(folder)
     base = AutoModelForCausalLM.from_pretrained(folder)
-    policy = Policy(attach_lora(base, Lora(r=2, alpha=4), Model(name="x", backend="plain"), "plain", seed=0), 1.0)
+    policy = Policy(attach_tuner(base, Lora(r=2, alpha=4), Model(name="x", backend="plain"), "plain", seed=0), 1.0)
     limits = Generation(max_prompt_length_attempt1=40, max_prompt_length_attempt2=120, max_new_tokens_attempt1=6,
                         max_new_tokens_attempt2=6)  # fmt: skip
     prompts = CorrectionPrompts(tokenizer, Prompts(user="{q}", self_correction="again"), limits)

@@ -721,14 +721,14 @@ def test_a_wrong_adapter_is_a_mistake_of_the_config(tiny_folder, make_policy, tm
 @pytest.mark.filterwarnings("ignore:Found missing adapter keys")
 def test_an_adapter_of_another_model_is_a_mistake_of_the_config(tiny, tiny_folder, tmp_path):
     from lib.core.config import Lora, Model
-    from lib.model.loading import attach_lora
+    from lib.model.loading import attach_tuner
 
     for key, value in [("num_hidden_layers", 1), ("num_hidden_layers", 3), ("hidden_size", 32)]:
         config = copy.deepcopy(tiny[0].config)
         setattr(config, key, value)
         config.layer_types = config.layer_types[:1] * config.num_hidden_layers
         other = type(tiny[0])(config)
-        adapted = attach_lora(other, Lora(r=4), Model(name="x", backend="plain"), "plain", seed=0)
+        adapted = attach_tuner(other, Lora(r=4), Model(name="x", backend="plain"), "plain", seed=0)
         adapted.save_pretrained(tmp_path / f"{key}-{value}")
         with pytest.raises(ConfigError, match="adapter: "):
             load_local(config_of(tiny_folder, adapter=str(tmp_path / f"{key}-{value}")), print)

@@ -72,7 +72,7 @@ def sampled(kind):
     from lib.core.config import FromScratch, Lora, Model
     from lib.generators.native import Decoding, generate
     from lib.generators.protocol import Turn
-    from lib.model.loading import attach_lora, load_base
+    from lib.model.loading import attach_tuner, load_base
     from lib.model.policy import Policy
     from lib.model.scratch import build
 
@@ -82,7 +82,7 @@ def sampled(kind):
         part.save_pretrained(kind)
     config = Model(name=kind, backend="unsloth", dtype="float32", max_seq_length=128)
     base, _ = load_base(config, "unsloth")
-    policy = Policy(attach_lora(base, Lora(r=4, alpha=8), config, "unsloth", 0), 0.7, "unsloth")
+    policy = Policy(attach_tuner(base, Lora(r=4, alpha=8), config, "unsloth", 0), 0.7, "unsloth")
     draw = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in policy.trainable:

@@ -6,7 +6,7 @@ llama      the forward of the Llama family, written out
 adapters/  the shelf: small trainable changes of a frozen decoder, beside LoRA or without it
 decoder    keys and values of many rows in one slab, and the forward that extends them
 merging    an adapter that becomes part of its base, in memory or in a folder
-loading    a frozen base and one LoRA adapter on it, by plain transformers or Unsloth
+loading    a frozen base and adapters on it, by plain transformers or Unsloth
 policy     both, and the log-probs of tokens under them
 scratch    a tiny model and its character tokenizer, built from YAML
 """

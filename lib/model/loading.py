@@ -1,4 +1,4 @@
-"""Loads a frozen base and attaches one LoRA adapter, by plain transformers or Unsloth.
+"""Loads a frozen base and attaches adapters, by plain transformers or Unsloth.
 
 Heavy packages are imported inside functions, because Unsloth must come before transformers, trl and peft.
 """
@@ -14,11 +14,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from lib.core.config import Lora, Model, Oft, TinyLora, TrainedModel, Tuner, Vera
+from lib.core.config import FUSED, OBSTACLES, UNSLOTH, Lora, Model, Oft, TinyLora, TrainedModel, Tuner, Vera, refusal
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
 from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
 from lib.model.adapters import shelf
+from lib.model.adapters.sites import is_transposed, linear_layers
 from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
 from lib.run.hub import offline_unless_reachable
@@ -37,6 +38,10 @@ def start_backend(config: Model) -> str:
     backend = config.backend
     if backend == "auto":
         backend = "unsloth" if torch.cuda.is_available() else "plain"
+        told = refusal(UNSLOTH, config.adapters.names) if isinstance(config, TrainedModel) else ""
+        if backend == "unsloth" and told:
+            backend = "plain"
+            _warn(f"model.backend: auto uses plain transformers: {told}")
     if backend == "unsloth":
         # a folder per process: several processes writing one compile cache race
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
@@ -48,8 +53,7 @@ def start_backend(config: Model) -> str:
             if config.backend == "unsloth":
                 raise ConfigError(f"model.backend: {told}, or set model.backend=plain") from error
             backend = "plain"
-            if os.environ.get("RANK", "0") == "0":  # one process logs for all
-                logger.warning("model.backend: auto uses plain transformers: %s to train faster with less memory", told)
+            _warn(f"model.backend: auto uses plain transformers: {told} to train faster with less memory")
     if not torch.cuda.is_available():  # it warns of a missing kernel that only 4-bit models on a CPU use
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     from transformers.utils import logging as chatter
@@ -57,6 +61,11 @@ def start_backend(config: Model) -> str:
     chatter.set_verbosity_error()
     chatter.disable_progress_bar()
     return backend
+
+
+def _warn(sentence: str) -> None:
+    if os.environ.get("RANK", "0") == "0":  # one process logs for all
+        logger.warning(sentence)
 
 
 def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
@@ -104,13 +113,14 @@ def load_skeleton(config: Model) -> tuple[nn.Module, Any]:
     return model, _with_template(tokenizer, config)
 
 
-def adapted_layers(model: nn.Module, lora: Tuner) -> list[nn.Linear]:
-    """Returns the linear layers of `model` that an adapter would be attached to."""
-    head = model.get_output_embeddings()
-    linears = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
-    if isinstance(lora.targets, list):
-        linears = [(name, m) for name, m in linears if any(_is_target(name, each) for each in lora.targets)]
-    return [module for _, module in linears]
+def adapted_layers(model: nn.Module, tuner: Tuner) -> dict[str, nn.Module]:
+    """Returns the linear layers of `model` that an adapter of PEFT's would be attached to, by name."""
+    head, targets = model.get_output_embeddings(), tuner.targets
+    return {
+        name: module
+        for name, module in linear_layers(model)
+        if module is not head and (isinstance(targets, str) or any(_is_target(name, each) for each in targets))
+    }
 
 
 def _check_folders(config: Model) -> None:
@@ -245,17 +255,17 @@ def _load_unsloth(config: Model) -> tuple[nn.Module, Any]:
 
 
 def attach(base: nn.Module, config: TrainedModel, backend: str, seed: int) -> nn.Module:
-    """Puts the adapters of a config on a frozen base: LoRA as PEFT has it, and those of our own.
+    """Puts the adapters of a config on a frozen base: one of PEFT's, and those of our own.
 
     Raises ConfigError for one that has no place in this model.
     """
     tuner = config.adapters.tuner
-    model = attach_lora(base, tuner, config, backend, seed) if tuner else base
+    model = attach_tuner(base, tuner, config, backend, seed) if tuner else base
     shelf.attach(base, config.adapters, seed)
     return model
 
 
-def attach_lora(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed: int) -> nn.Module:
+def attach_tuner(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed: int) -> nn.Module:
     """Attaches one trainable adapter of PEFT's to `base`, equal for equal seeds whatever the backend.
 
     Raises ConfigError if a target cannot take it.
@@ -263,7 +273,9 @@ def attach_lora(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed
     from peft import get_peft_model
 
     targets = tuner.targets if isinstance(tuner.targets, str) else list(tuner.targets)
-    _refuse_unknown(targets, base, config)
+    key = f"model.adapters.{tuner.key}"
+    _refuse_unknown(targets, base, config, key)
+    _refuse_transposed(base, tuner, config, key)
     try:
         if backend == "unsloth" and isinstance(tuner, Lora):
             from unsloth import FastLanguageModel
@@ -284,7 +296,7 @@ def attach_lora(base: nn.Module, tuner: Tuner, config: Model, backend: str, seed
             model = get_peft_model(base, _peft_config(tuner, targets, seed))
     except (TypeError, ValueError) as error:  # peft: a target that is a layer, but of a kind that takes no adapter
         raise ConfigError(
-            f"model.adapters.lora.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name "
+            f"{key}.targets: {targets} do not all take an adapter in '{config.name}' ({error}); name "
             f"some of its linear layers{'' if targets == 'all-linear' else ', or set all-linear'}"
         ) from error
     if backend == "plain" and config.gradient_checkpointing:
@@ -316,25 +328,36 @@ def _is_target(layer: str, target: str) -> bool:
     return layer == target or layer.endswith(f".{target}")
 
 
-def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model) -> None:
+def _refuse_unknown(targets: str | list[str], base: nn.Module, config: Model, key: str) -> None:
     """Raises ConfigError unless every target is a layer: peft silently skips a misspelt one if another one fits.
 
     Also raises it for the output layer.
     """
-    layers = {name for name, module in base.named_modules() if isinstance(module, nn.Linear)}
+    layers = {name for name, _ in linear_layers(base)}
     output = {name for name, module in base.named_modules() if module is base.get_output_embeddings()}
     ends = {name.rpartition(".")[2] for name in layers}
     for target in targets if isinstance(targets, list) else []:
         if not any(_is_target(name, target) for name in layers):
             raise ConfigError(
-                f"model.adapters.lora.targets: '{target}' is no linear layer of '{config.name}'"
+                f"{key}.targets: '{target}' is no linear layer of '{config.name}'"
                 f"{did_you_mean(target, ends)} It has: {', '.join(sorted(ends))}; or set all-linear"
             )
         if any(_is_target(name, target) for name in output):
             raise ConfigError(
-                f"model.adapters.lora.targets: '{target}' is the output layer, which stays frozen: that is what lets "
+                f"{key}.targets: '{target}' is the output layer, which stays frozen: that is what lets "
                 "log-probs be computed without keeping the logits; remove it"
             )
+
+
+def _refuse_transposed(base: nn.Module, tuner: Tuner, config: Model, key: str) -> None:
+    """Raises ConfigError for a tuner that does not take transposed layers where it would get one."""
+    obstacle = OBSTACLES[FUSED].get(tuner.family)
+    transposed = [name for name, module in adapted_layers(base, tuner).items() if is_transposed(module)]
+    if obstacle and transposed:
+        raise ConfigError(
+            f"{key}: {obstacle.reason}, and '{config.name}' has {len(transposed)}, such as '{transposed[0]}'; take "
+            "lora in its place, or other targets"
+        )
 
 
 def _initialise(model: nn.Module, seed: int) -> None:

@@ -15,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
+from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
@@ -115,8 +116,8 @@ def _refuse_unfoldable(model: nn.Module, what: str) -> None:
     """Raises ConfigError if an adapter beside LoRA has an effect that no weights have."""
     found = shelf_of(model.get_base_model() if hasattr(model, "get_base_model") else model)
     if obstacles := found.obstacles() if found else {}:
-        told = "; ".join(f"{name}: {reason}" for name, reason in obstacles.items())
-        raise ConfigError(f"{what}: not all of these adapters can be merged ({told}); use them unmerged")
+        told = f"not all of these adapters can be merged ({in_words(obstacles)})"
+        raise ConfigError(f"{what}: {told}; use them unmerged")
 
 
 def log_probs(model: nn.Module, text: torch.Tensor) -> torch.Tensor:

@@ -95,8 +95,8 @@ class Policy(nn.Module):
         found = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not found:
             raise NumericError(
-                "no parameter is trainable: the adapter was loaded frozen, or model.adapters.lora.targets matched "
-                "nothing"
+                "no parameter is trainable: the adapter was loaded frozen, or the targets in model.adapters "
+                "matched nothing"
             )
         return found
 

@@ -13,6 +13,7 @@ import torch
 from lib.core.config import ScoreConfig, SelfPlayConfig
 from lib.core.memory import container_room
 from lib.model.adapters import shelf
+from lib.model.adapters.sites import outputs_of
 from lib.model.decoder import bytes_per_token
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
@@ -111,10 +112,10 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
     is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
     each = 2 if is_narrow else 4
     weights = sum(p.numel() for p in skeleton.parameters()) * (FOUR_BITS if config.model.load_in_4bit else each)
-    lora = config.model.adapters.tuner
-    adapted = adapted_layers(skeleton, lora) if lora else []
-    rank = getattr(lora, "r", 1)  # of others than LoRA an upper bound
-    trained = sum(rank * (layer.in_features + layer.out_features) for layer in adapted)
+    tuner = config.model.adapters.tuner
+    adapted = list(adapted_layers(skeleton, tuner).values()) if tuner else []
+    rank = getattr(tuner, "r", 1)  # of others than LoRA an upper bound
+    trained = sum(rank * sum(layer.weight.shape) for layer in adapted)
     if found := shelf.attach(skeleton, config.model.adapters, 0):
         trained += sum(found.counts().values())
     is_written_out = skeleton.config.model_type in FAMILY and not config.model.adapters.families
@@ -159,7 +160,7 @@ def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
 
 
 def numbers_kept(
-    skeleton: torch.nn.Module, adapted: list[torch.nn.Linear], rank: int, is_written_out: bool, is_narrow: bool
+    skeleton: torch.nn.Module, adapted: list[torch.nn.Module], rank: int, is_written_out: bool, is_narrow: bool
 ) -> float:
     """Counts the numbers that a layer keeps per token for the backward pass, in the dtype of the model."""
     shape = skeleton.config
@@ -177,5 +178,6 @@ def numbers_kept(
     if is_narrow:  # RMS norms compute in float32, and so do adapters: peft casts the input of each one
         is_rms = not any(isinstance(module, torch.nn.LayerNorm) for module in skeleton.modules())
         kept += 2 * size * is_rms + low + (queries + keys if "q_norm" in names else 0)
-        kept += 0 if is_written_out else 2 * sum(layer.in_features for layer in adapted) / layers
+        inputs = sum(sum(layer.weight.shape) - outputs_of(layer) for layer in adapted)
+        kept += 0 if is_written_out else 2 * inputs / layers
     return kept

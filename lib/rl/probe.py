@@ -106,8 +106,8 @@ def readable(model: Any, name: str) -> Iterator[None]:
             raise
         raise ConfigError(
             f"model.name: '{name}', of type {model.config.model_type}, cannot be sampled and scored here "
-            f"({type(error).__name__}: {first_line(error)}); use another model, or other layers in "
-            "model.adapters.lora.targets"
+            f"({type(error).__name__}: {first_line(error)}); use another model, or other targets in "
+            "model.adapters"
         ) from error
 
 

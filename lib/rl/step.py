@@ -148,7 +148,7 @@ class OptimizerStep:
         if norm == 0:
             raise NumericError(
                 "the gradient is exactly zero although rewards differ: the adapter is cut off from the loss; check "
-                "model.gradient_checkpointing, model.load_in_4bit and model.adapters.lora.targets"
+                "model.gradient_checkpointing, model.load_in_4bit and the targets in model.adapters"
             )
         before = [parameter.detach().clone() for parameter in parameters]
         self.optimizer.step()

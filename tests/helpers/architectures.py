@@ -5,7 +5,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from lib.core.config import Lora, Model
-from lib.model.loading import attach_lora
+from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 from lib.rl.probe import Gaps, probe, readable
 
@@ -111,7 +111,7 @@ def built(kind: str) -> torch.nn.Module:
 def probed(kind: str, model: torch.nn.Module) -> Gaps:
     """As a run at its start. Raises ConfigError."""
     lora = Lora(r=4, targets=TARGETS.get(kind, "all-linear"))
-    adapted = attach_lora(model, lora, Model(name=kind), "plain", seed=0)
+    adapted = attach_tuner(model, lora, Model(name=kind), "plain", seed=0)
     with readable(model, kind):
         policy = Policy(adapted, temperature=0.8)
     return probe(policy, PROMPT, pad_id=0, name=kind)

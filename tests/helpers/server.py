@@ -229,7 +229,7 @@ class Speaker:
         import torch
 
         from lib.core.config import Lora, Model
-        from lib.model.loading import attach_lora, load_base, start_backend
+        from lib.model.loading import attach_tuner, load_base, start_backend
         from lib.model.policy import Policy, stop_ids
         from lib.run.adapter_files import load_adapter
 
@@ -241,7 +241,7 @@ class Speaker:
         if adapter:
             saved = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
             lora = Lora(r=saved["r"], alpha=saved["lora_alpha"], targets=saved["target_modules"])
-        self.policy = Policy(attach_lora(base, lora, config, "plain", seed=0), temperature=1.0)
+        self.policy = Policy(attach_tuner(base, lora, config, "plain", seed=0), temperature=1.0)
         if adapter:
             load_adapter(self.policy.model, adapter)
         self.stop_ids = stop_ids(base, self.tokenizer)

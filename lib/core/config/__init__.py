@@ -19,6 +19,20 @@ sft         sft_train.py
 sweep       sweep.py
 loader      from a file and overrides to a config, with all mistakes at once
 options     the command lines of the scripts
+trees         YAML text as nested dicts, with the line of every dotted key
+section       what every section is
+adapters      what is trained beside a frozen base
+combinations  which adapters work with what
+shared        what the configs of several scripts have
+rl            what those of both RL scripts have
+chat          what those of scripts that ask chats have
+score         train.py
+selfplay      rl_train_gspo_selfplay.py
+collect       collect_rollouts.py
+sft           sft_train.py
+sweep         sweep.py
+loader        from a file and overrides to a config, with all mistakes at once
+options       the command lines of the scripts
 """
 # ruff: noqa: F401  (others import these names)
 
@@ -51,6 +65,19 @@ from lib.core.config.curriculum import (
     Skip,
     TemperatureSchedule,
     Weighting,
+from lib.core.config.combinations import (
+    BEHIND_NORMS,
+    FOLDING,
+    FOUR_BITS,
+    FUSED,
+    OBSTACLES,
+    OF_PEFT,
+    OWN,
+    SLAB,
+    UNSLOTH,
+    in_words,
+    obstacles_everywhere,
+    refusal,
 )
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser

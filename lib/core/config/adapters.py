@@ -16,6 +16,16 @@ class Tuner(Section):
     ]  # fmt: skip
     # names of the linear layers that get an adapter
 
+    @property
+    def key(self) -> str:
+        """Returns its key in `model.adapters`."""
+        return type(self).__name__.lower()
+
+    @property
+    def family(self) -> str:
+        """Returns its name in the table of combinations."""
+        return self.key
+
 
 class Lora(Tuner):
     """Low-rank updates of linear layers. Dropout is absent on purpose: it would give the KL a noise floor."""
@@ -25,6 +35,11 @@ class Lora(Tuner):
     # alpha / sqrt(r) (Kalajdzievski 2023)
     r: Count = 16  # rank
     alpha: Positive = 16  # the update is scaled by alpha / r
+
+    @property
+    def family(self) -> str:
+        """Returns its kind."""
+        return self.kind
 
     def _conflicts(self) -> Conflicts:
         if self.kind == "pissa":
@@ -174,6 +189,11 @@ class Adapters(Section):
     def tuner(self) -> Tuner | None:
         """Returns what PEFT puts on the model, if anything."""
         return next((each.settings for each in self._all if isinstance(each.settings, Tuner)), None)
+
+    @property
+    def names(self) -> list[str]:
+        """Returns all that are set, by their names in the table of combinations."""
+        return [each.settings.family if isinstance(each.settings, Tuner) else each.name for each in self._all]
 
     @property
     def is_empty(self) -> bool:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from lib.core.config.adapters import Adapters, Lora
+from lib.core.config.adapters import Adapters
+from lib.core.config.combinations import FOUR_BITS, UNSLOTH, refusal
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Weight
 from lib.core.config.trees import put, shortened
 from lib.core.errors import ConfigError
@@ -21,7 +22,8 @@ class Model(Section):
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
     adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/model/merging.py)
-    backend: Literal["auto", "plain", "unsloth"] = "auto"  # auto: Unsloth if it is installed and there is a GPU
+    backend: Literal["auto", "plain", "unsloth"] = "auto"
+    # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
     load_in_4bit: bool = False  # true: QLoRA, through bitsandbytes
     max_seq_length: Count = 2048  # tokens of prompt and answer together, at most
@@ -52,16 +54,10 @@ class TrainedModel(Model):
 
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()
-        others = [family.name for family in self.adapters.families]
-        tuner = self.adapters.tuner
-        if tuner and (not isinstance(tuner, Lora) or tuner.kind not in ("lora", "rslora")):
-            others.append(tuner.kind if isinstance(tuner, Lora) else type(tuner).__name__.lower())
-        if others and self.backend == "unsloth":
-            yield (
-                ("adapters", "backend"),
-                f"Unsloth's kernels pass over what {', '.join(others)} would change: set backend: plain, or keep lora "
-                "alone",
-            )
+        if self.backend == "unsloth" and (told := refusal(UNSLOTH, self.adapters.names)):
+            yield ("adapters", "backend"), f"{told}: set backend: plain, or keep lora alone"
+        if self.load_in_4bit and (told := refusal(FOUR_BITS, self.adapters.names)):
+            yield ("adapters", "load_in_4bit"), f"{told}: set load_in_4bit: false, or take lora in its place"
 
 
 class Source(Section):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lib.core.config import BEHIND_NORMS
 from lib.model.adapters.contract import Adapter, Factor, scaled
 from lib.model.adapters.gates import multiply_rows, obstacle_of, scaled_part
 from lib.model.adapters.sites import Site, Sizes, sites
@@ -44,7 +45,7 @@ class Compared:
 
     def obstacle(self) -> str:
         """Returns why the weight cannot be multiplied: a norm would take the factor out again."""
-        return "queries and keys have norms, which are the same for all heads" if self.norm else obstacle_of(self.site)
+        return BEHIND_NORMS.reason if self.norm else obstacle_of(self.site)
 
     def fold(self, factor: torch.Tensor) -> None:
         """Multiplies the rows of the weight."""

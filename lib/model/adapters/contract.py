@@ -36,8 +36,11 @@ class Adapter(nn.Module):
         self._handles = []
 
     def obstacle(self) -> str:
-        """Returns why no weights of the model can have its effect; "" if they can."""
-        return "no weights have its effect"
+        """Returns why the weights of this model cannot have its effect; "" if they can.
+
+        Families whose effect no weights ever have stand in the table of combinations.
+        """
+        raise NotImplementedError
 
     def fold(self) -> None:
         """Gives the weights of the model its effect, if there is no obstacle, so that it can be detached."""

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from lib.model.adapters.contract import Adapter, Factor, Unfit, scaled
-from lib.model.adapters.sites import Site, base_of
+from lib.model.adapters.sites import Site, base_of, is_transposed
 
 
 class OutputGate(Adapter):
@@ -84,4 +84,4 @@ def multiply_rows(site: Site, factor: torch.Tensor) -> None:
 
 def _rows(base: nn.Module) -> torch.Tensor:
     """Returns the weight of a linear layer with a row for each output."""
-    return base.weight.t() if hasattr(base, "nf") else base.weight  # GPT-2's kind is transposed
+    return base.weight.t() if is_transposed(base) else base.weight

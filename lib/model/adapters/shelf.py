@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from lib.core.config import (
+    FOLDING,
     Adapters,
     AttentionTemperature,
     BitFit,
@@ -20,6 +21,7 @@ from lib.core.config import (
     ResidualGates,
     RopeFrequencySettings,
     SoftPromptSettings,
+    obstacles_everywhere,
 )
 from lib.core.errors import ConfigError
 from lib.model.adapters.attention import ComparedGate, Temperature, compared
@@ -91,8 +93,11 @@ class Shelf(nn.Module):
 
     def obstacles(self) -> dict[str, str]:
         """Returns the families whose effect no weights can have, with the reason."""
-        found = {name: next(filter(None, (each.obstacle() for each in own)), "") for name, own in self.families.items()}
-        return {name: reason for name, reason in found.items() if reason}
+        found = obstacles_everywhere(FOLDING, self.families)
+        for name, own in self.families.items():
+            if name not in found and (reason := next(filter(None, (each.obstacle() for each in own)), "")):
+                found[name] = reason
+        return found
 
     def fold(self) -> None:
         """Gives the weights the effect of all, once there are no obstacles: first sums, then factors of them."""

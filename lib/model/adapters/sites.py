@@ -47,11 +47,7 @@ class Site:
     start: int  # its first output
     width: int  # its outputs
     inputs: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Tells whether the layer does nothing else."""
-        return self.width == outputs_of(self.module)
+    is_whole: bool  # the layer does nothing else
 
 
 def sites(model: nn.Module, role: str) -> list[Site]:
@@ -86,6 +82,11 @@ def outputs_of(module: nn.Module) -> int:
     return getattr(base, "out_features", 0) or getattr(base, "nf", 0)
 
 
+def is_transposed(module: nn.Module) -> bool:
+    """Tells whether a linear layer is of GPT-2's kind, with a column of its weight for each output."""
+    return hasattr(base_of(module), "nf")
+
+
 def _inputs_of(module: nn.Module) -> int:
     base = base_of(module)
     return getattr(base, "in_features", 0) or base.nx
@@ -95,13 +96,13 @@ def _part(model: nn.Module, name: str, module: nn.Module, suffix: str, before: i
     outputs, inputs = outputs_of(module), _inputs_of(module)
     kind = FUSED.get(suffix.rpartition(".")[2])
     if kind is None:
-        return Site(name, module, 0, outputs, inputs)
+        return Site(name, module, 0, outputs, inputs, is_whole=True)
     if kind == "up":
-        return Site(name, module, before * outputs // 2, outputs // 2, inputs)
+        return Site(name, module, before * outputs // 2, outputs // 2, inputs, is_whole=False)
     sizes = Sizes.of(model)
     query, keys = sizes.heads * sizes.head, sizes.key_heads * sizes.head
     start = (0, query, query + keys)[before]
-    return Site(name, module, start, query if before == 0 else keys, inputs)
+    return Site(name, module, start, query if before == 0 else keys, inputs, is_whole=False)
 
 
 def norms(model: nn.Module) -> list[tuple[str, nn.Module]]:

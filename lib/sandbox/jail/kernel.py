@@ -91,17 +91,6 @@ def has_capabilities(numbers: Iterable[int]) -> bool:
     return all(effective >> number & 1 for number in numbers)
 
 
-def set_limits(memory: int, cpu_seconds: float, processes: int) -> None:
-    """Limits address space, CPU time, processes and the rest.
-
-    `memory`: bytes of address space beyond what is mapped now. `cpu_seconds`: a backstop behind the zygote's clock.
-    `processes`: counts all of this user's, threads included, wherever they were started.
-    """
-    set_common_limits()
-    for limit in own_limits(mapped_bytes() + memory, cpu_seconds, processes):
-        resource.setrlimit(*limit)
-
-
 def set_common_limits() -> None:
     """Sets those limits that are the same for every program; children inherit them."""
     limits = {
@@ -112,7 +101,11 @@ def set_common_limits() -> None:
 
 
 def own_limits(space: int, cpu_seconds: float, processes: int) -> list[Limit]:
-    """Returns the limits of one program, for `resource.setrlimit`; `space`: bytes of address space."""
+    """Returns the limits of one program, for `resource.setrlimit`.
+
+    `space`: bytes of address space. `cpu_seconds`: a backstop behind the zygote's clock. `processes`: counts all of
+    this user's, threads included, wherever they were started.
+    """
     seconds = math.ceil(cpu_seconds) + 1
     return _lowered({"AS": space, "CPU": (seconds, seconds + 1), "NPROC": processes})
 
@@ -364,7 +357,7 @@ _RULES: dict[str, list[list[_Condition]]] = {
 
 
 def seccomp_filter(machine: str = _MACHINE, opens_files: bool = True) -> bytes:
-    """Returns the allow-list as a BPF program, with a placeholder for the process ID that `enter_seccomp` fills in.
+    """Returns the allow-list as a BPF program, with a placeholder for the process ID that `SeccompFilter` fills in.
 
     If `opens_files` is False, every call that takes a path fails with ENOENT: for kernels without Landlock.
     Raises OSError for a machine whose system call numbers are unknown.
@@ -431,11 +424,6 @@ def _alternatives(alternatives: list[list[_Condition]]) -> list[Instruction]:
             block = [(_LOAD, 0, 0, offset), (_AND, 0, 0, mask), jump, *block]
         program = block + program
     return program
-
-
-def enter_seccomp(program: bytes) -> None:
-    """Installs a filter of `seccomp_filter` in this process. Raises OSError."""
-    SeccompFilter(program).enter()
 
 
 class SeccompFilter:

@@ -274,11 +274,6 @@ def _make(steps: list[Step]) -> NoReturn:
     os._exit(0)
 
 
-def _close_all_but(keep: set[int]) -> None:
-    for gap in _gaps(keep):
-        os.closerange(*gap)
-
-
 def _gaps(keep: set[int]) -> Iterator[tuple[int, int]]:
     """Yields the first and the last but one number of each range of descriptors that are not in `keep`."""
     start = 0
