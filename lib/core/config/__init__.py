@@ -5,25 +5,12 @@ fields are the reference for every key (docs/config.md). Whether values fit toge
 smallest section that has them all; what `--smoke` changes is a table, `smoke_overrides()`. Other chapters import all
 names from here. The parts, in reading order; each may refer back only:
 
-trees       YAML text as nested dicts, with the line of every dotted key
-section     what every section is
-adapters    what is trained beside a frozen base
-shared      what the configs of several scripts have
-curriculum  which prompts a step draws, and at which temperature
-rl          what those of both RL scripts have
-chat        what those of scripts that ask chats have
-score       train.py
-selfplay    rl_train_gspo_selfplay.py
-collect     collect_rollouts.py
-sft         sft_train.py
-sweep       sweep.py
-loader      from a file and overrides to a config, with all mistakes at once
-options     the command lines of the scripts
 trees         YAML text as nested dicts, with the line of every dotted key
 section       what every section is
 adapters      what is trained beside a frozen base
 combinations  which adapters work with what
 shared        what the configs of several scripts have
+curriculum    which prompts a step draws, and at which temperature
 rl            what those of both RL scripts have
 chat          what those of scripts that ask chats have
 score         train.py
@@ -58,13 +45,6 @@ from lib.core.config.adapters import (
 )
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
-from lib.core.config.curriculum import (
-    CurriculumSettings,
-    EasyPool,
-    ReplaySettings,
-    Skip,
-    TemperatureSchedule,
-    Weighting,
 from lib.core.config.combinations import (
     BEHIND_NORMS,
     FOLDING,
@@ -78,6 +58,14 @@ from lib.core.config.combinations import (
     in_words,
     obstacles_everywhere,
     refusal,
+)
+from lib.core.config.curriculum import (
+    CurriculumSettings,
+    EasyPool,
+    ReplaySettings,
+    Skip,
+    TemperatureSchedule,
+    Weighting,
 )
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
