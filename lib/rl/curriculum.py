@@ -307,15 +307,16 @@ def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler |
 def _easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
     if pool is None:
         return set()
-    if pool.column not in rows[0]:
+    known = {column for row in rows for column in row}
+    if pool.column not in known:
         raise ConfigError(
-            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, rows[0])} "
-            f"Columns: {', '.join(sorted(rows[0]))}"
+            f"curriculum.easy_pool.column: the data has no column '{pool.column}'{did_you_mean(pool.column, known)} "
+            f"Columns: {', '.join(sorted(known))}"
         )
-    easy = {i for i, row in enumerate(rows) if row[pool.column] in pool.values}
+    easy = {i for i, row in enumerate(rows) if row.get(pool.column) in pool.values}
     if not easy or len(easy) == len(rows):
-        known = sorted({str(row[pool.column]) for row in rows})
-        shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+        values = sorted({str(row.get(pool.column)) for row in rows})
+        shown = ", ".join(values[:10]) + (", ..." if len(values) > 10 else "")
         raise ConfigError(
             f"curriculum.easy_pool.values: {len(easy)} of {len(rows)} rows have {pool.values} as '{pool.column}', "
             f"expected some, not all; it holds {shown}"
