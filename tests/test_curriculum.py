@@ -22,7 +22,7 @@ from lib.rl.curriculum import (
     temperature_at,
 )
 from lib.rl.prompts import Choice
-from lib.rl.replay import Replay
+from lib.rl.replay import ReplayBuffer
 from lib.run.sampler import Sampler
 
 ROWS = [{"question": str(i), "kind": "easy" if i < 4 else "hard"} for i in range(20)]
@@ -152,7 +152,7 @@ def test_skipping_goes_on_where_its_state_was_taken():
 
 
 def filled(values, **settings):
-    replay = Replay(ReplaySettings(**settings), seed=0)
+    replay = ReplayBuffer(ReplaySettings(**settings), seed=0)
     uids = [replay.add(f"key {i}", i, value) for i, value in enumerate(values)]
     return replay, uids
 
@@ -229,11 +229,11 @@ def test_a_buffer_goes_on_where_its_state_was_taken(mode):
         return drawn
 
     go(replay, dice, 10)
-    other, state = again(replay, Replay(replay.settings, 0)), dice.getstate()
+    other, state = again(replay, ReplayBuffer(replay.settings, 0)), dice.getstate()
     first = go(replay, dice, 20)
     dice.setstate(state)
     assert go(other, dice, 20) == first and other.state_dict() == replay.state_dict()
-    small = again(replay, Replay(ReplaySettings(capacity=7), 0))
+    small = again(replay, ReplayBuffer(ReplaySettings(capacity=7), 0))
     assert len(small) == 7 and min(small.state_dict()["mean"]) >= sorted(replay.state_dict()["mean"])[-7]
 
 
@@ -241,7 +241,7 @@ def regret(mode: str, seed: int, changes: bool, steps: int = 300, batch: int = 8
     """What 300 draws of 8 of 200 arms earned less than the best 8 would have; halfway arms change places."""
     dice = np.random.default_rng(seed)
     worth = dice.beta(0.5, 2.0, 200)
-    replay = Replay(ReplaySettings(draw=mode, coefficient=0.2, exploit=0.9), seed)
+    replay = ReplayBuffer(ReplaySettings(draw=mode, coefficient=0.2, exploit=0.9), seed)
     for arm in range(200):
         replay.add(str(arm), arm, float(dice.random() < worth[arm]))
     lost = 0.0

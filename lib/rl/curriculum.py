@@ -15,7 +15,7 @@ from lib.core.registry import did_you_mean
 from lib.generators.reply_cache import key_of
 from lib.rl.credit import Credit
 from lib.rl.prompts import Choice
-from lib.rl.replay import Replay
+from lib.rl.replay import ReplayBuffer
 from lib.rl.tree import Answer, Group
 from lib.run.sampler import Sampler
 
@@ -155,7 +155,7 @@ class Curriculum:
         self._places = {row: place for place, row in enumerate(self._others)}
         self._order = _sampler_of(settings, len(self._others), seed)
         self._easy_order = Sampler(len(easy), seed + 1)
-        self._replay = Replay(settings.replay, seed) if settings.replay else None
+        self._replay = ReplayBuffer(settings.replay, seed) if settings.replay else None
         self._taken = 0  # draws, which seed the dice
         self._last: list[Outcome] = []
 

@@ -23,7 +23,7 @@ class Replayed:
     item: Any
 
 
-class Replay:
+class ReplayBuffer:
     """At most `capacity` items, each once, with the running mean and variance of what they were worth.
 
     Not thread-safe: one thread draws and notes. Equal seeds and calls give equal draws, so processes that make the same
