@@ -275,10 +275,10 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert attempt2[0][1:] == ["3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr."]
     assert attempt2[2][1:] == ["3", "-0.300 [-0.300 -0.300]", "-0.300", "-0.300"]
     beside = output[output.index("tiny, side by side") :].splitlines()[3:5]
-    # gained: .50, .52, .54 and .30 less; attempt 1 .40, .41, .42, so that delta is .40, .41, .42 and .30 less; .25 + .5 s
+    # gained: .50, .52, .54; delta: .40, .41, .42, since attempt 1 is .40, .41, .42; all .30 less; .25 + .50 seconds
     assert [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in beside] == [
-        ["much", "3", "1,050", "+0.520 [+0.470 +0.570]", "+0.410 [+0.385 +0.435]", "0.750"],
-        ["little", "3", "1,020", "+0.220 [+0.170 +0.270]", "+0.110 [+0.085 +0.135]", "0.750"],
+        ["much", "3", "1,050", "0.820 [0.770 0.870]", "+0.520 [+0.470 +0.570]", "+0.410 [+0.385 +0.435]", "0.750"],
+        ["little", "3", "1,020", "0.520 [0.470 0.570]", "+0.220 [+0.170 +0.270]", "+0.110 [+0.085 +0.135]", "0.750"],
     ]
 
     assert len(rows("results")) == 6 and len(starts()) == 3 + 6
@@ -301,7 +301,7 @@ def test_a_sweep_from_beginning_to_end(folder):
         assert page.count(f">{moment}</th>") == 3  # of each variant, and of their difference
     cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
     assert "<th>attempt 2</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
-    assert "<td>1,050</td><td>+0.520 [+0.470 +0.570]</td>" in page
+    assert "<td>1,050</td><td>0.820 [0.770 0.870]</td><td>+0.520 [+0.470 +0.570]</td>" in page
     assert page.count("<svg") == 6 and "http" not in page.replace("http://www.w3.org", "")
 
     again, output = run("--table")

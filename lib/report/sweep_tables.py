@@ -25,8 +25,8 @@ FIGURES = {
 }  # fmt: skip
 SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
-COMPARED = {Figure("parameters"): "parameters", Figure("gained"): "accuracy gained", Figure("delta", "last"): "delta",
-            Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
+COMPARED = {Figure("parameters"): "parameters", Figure("accuracy"): "accuracy", Figure("gained"): "gained",
+            Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
 COMPARED_HEADS = ("n", *COMPARED.values())
 SIGNED = ("gained", "delta")
 
@@ -41,8 +41,7 @@ def moment_of(row: dict) -> str:
 def value_of(result: dict, figure: Figure) -> float | None:
     """Returns the value of a figure in a run, None where it has none."""
     if figure.moment is None:
-        computed = {"gained": gained, "alarms": lambda row: float(len(begun_alarms(row)))}
-        return computed[figure.key](result) if figure.key in computed else result.get(figure.key)  # not of every script
+        return of_the_run(result, figure.key)
     rows = result["evaluations"]
     if figure.moment == "last":  # greedy and sampled rows of it
         found = [row for row in rows if moment_of(row) == moment_of(rows[-1])]
@@ -58,13 +57,22 @@ def value_of(result: dict, figure: Figure) -> float | None:
     return value if is_number(value) else None
 
 
-def gained(result: dict) -> float | None:
-    """Returns by how much the accuracy of the last attempt is higher after training than before; None if unknown."""
-    for key in ("acc_attempt2", "acc"):
-        before, after = (value_of(result, Figure(key, moment)) for moment in ("pretrain", "last"))
-        if before is not None and after is not None:
-            return after - before
-    return None
+def of_the_run(result: dict, key: str) -> float | None:
+    """Returns a figure of the whole run, one of OF_A_RUN, None where it has none."""
+    if key == "alarms":
+        return len(begun_alarms(result))
+    if key not in ("accuracy", "gained"):
+        return result.get(key)  # not every script tells its parameters and the seconds of its steps
+    before, after = (accuracy_at(result, moment) for moment in ("pretrain", "last"))
+    if key == "accuracy" or after is None:
+        return after
+    return None if before is None else after - before
+
+
+def accuracy_at(result: dict, moment: str) -> float | None:
+    """Returns the accuracy of the last attempt at a moment, None where it was not measured."""
+    found = (value_of(result, Figure(key, moment)) for key in ("acc_attempt2", "acc"))
+    return next((value for value in found if value is not None), None)
 
 
 def last_values(result: dict) -> dict[str, float]:
@@ -158,10 +166,10 @@ def compared_cells(results: list[dict]) -> list[str]:
             cells.append("–")
         elif figure.key == "parameters":
             cells.append(f"{median(values):,.0f}")
-        elif figure.key in SIGNED:
-            cells.append(with_interval(fmean(values), mean_interval(values), "+"))
-        else:
+        elif figure.key == "seconds_per_step":
             cells.append(rounded(median(values)))
+        else:
+            cells.append(with_interval(fmean(values), mean_interval(values), "+" if figure.key in SIGNED else ""))
     return cells
 
 
