@@ -1,6 +1,7 @@
 # Two commands: `make demo` shows what Rematch does, `make test` checks it. Each sets itself up; `make` lists the rest.
 #
 #   make demo SEED=1                 another seed, data and base included, in directories of its own
+#   make demo RUN=outputs/mine ARGS="train.alpha=2"      other settings, in a folder of their own
 #   make sweep SEEDS=20              the demo over so many seeds
 #   make setup PYTHON=python3.11     choose the interpreter; otherwise python3 if it is 3.10 to 3.12, or one of these
 #   make setup TORCH_INDEX=URL       one more package index to take torch from, such as PyTorch's CPU wheels
@@ -9,6 +10,7 @@
 VENV := .venv
 SEED ?= 0
 SEEDS ?= 5
+ARGS ?=
 PYTHON ?=
 TORCH_INDEX ?=
 RUN = outputs/tiny-sums$(SUFFIX)
@@ -39,8 +41,8 @@ demo: setup $(SUMS_DATA)/sft.jsonl ## train a tiny model to correct itself: tabl
 	[ -d $(SUMS_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_sums_base.yaml --resume \
 	    seed=$(SEED) run_name=$(notdir $(SUMS_BASE)) dataset.name=$(SUMS_DATA)/sft.jsonl; \
 	$(RUN_PYTHON) train.py --config configs/tiny_sums.yaml --resume \
-	    seed=$(SEED) run_name=tiny-sums$(SUFFIX) model.name=$(SUMS_BASE)/final dataset.name=$(SUMS_DATA); \
-	$(RUN_PYTHON) report.py outputs/tiny-sums$(SUFFIX); \
+	    seed=$(SEED) run_name=$(notdir $(RUN)) model.name=$(SUMS_BASE)/final dataset.name=$(SUMS_DATA) $(ARGS); \
+	$(RUN_PYTHON) report.py $(RUN); \
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 

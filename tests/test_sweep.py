@@ -59,7 +59,9 @@ for when, stage, step, (one, two) in (("pretrain", 1, 0, first), ("step", 1, 5, 
     rows.append({**row, "temperature": 1.0, "acc_attempt2": two, "delta_ci95": [two - one - 0.1, two - one + 0.1]})
     rows.append({**row, "temperature": 0.0, "acc_attempt2": 0.9})
 (args.out / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in rows))
-(args.out / "metrics.jsonl").write_text(json.dumps({"stage": 2, "step": 1, "global_step": 11}) + "\\n")
+step = {"stage": 2, "step": 1, "global_step": 11, "parameters": 1000 + int(100 * args.gain), "seconds_other": 0.25}
+times = [{**step, "seconds_generate": seconds} for seconds in (0.25, 0.5, 60)]
+(args.out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in times))
 alarm = {"stage": 2, "step": 3, "text": "answers <grow> short"}
 alarms = [{**alarm, "event": "begins"}, {**alarm, "event": "ends"}] if args.seed == 1 else []
 (args.out / "alarms.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in alarms))
@@ -213,11 +215,13 @@ def test_a_shipped_sweep_is_sound_and_opens_with_its_command(path, monkeypatch):
     ("-before.acc / 2 > -1", True, -0.125, 0.875),
     ("after@0.7.acc == 1", None, None, None),
     ("seconds <= 180", True, 100.0, 80.0),
+    ("parameters < 100", False, 1000, -900),
 ])  # fmt: skip
 def test_a_condition_by_hand(text, holds, value, margin):
     values = {
         Figure("acc", "before"): 0.25, Figure("acc", "after"): 0.75, Figure("acc_ci95", "after", end=0): 0.625,
         Figure("acc", "after", 0.0): 1.0, Figure("seconds"): 100.0,
+        Figure("parameters"): 1000,
     }  # fmt: skip
     if holds is None:
         with pytest.raises(ValueError, match="not a condition"):
@@ -249,6 +253,7 @@ def test_figures_are_looked_up_by_moment_and_temperature():
     assert value_of(result, Figure("acc_ci95", "last", end=1)) == 0.6
     assert value_of(result, Figure("acc", "pretrain")) is None
     assert value_of(result, Figure("alarms")) == 1
+    assert value_of(result, Figure("gained")) is None and value_of(result, Figure("parameters")) is None
 
 
 # -- what is run
@@ -269,6 +274,12 @@ def test_a_sweep_from_beginning_to_end(folder):
     # .80, .82, .84: Student's half width is 4.303 * .02 / sqrt(3) = .0497
     assert attempt2[0][1:] == ["3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr."]
     assert attempt2[2][1:] == ["3", "-0.300 [-0.300 -0.300]", "-0.300", "-0.300"]
+    beside = output[output.index("tiny, side by side") :].splitlines()[3:5]
+    # gained: .50, .52, .54; delta: .40, .41, .42, since attempt 1 is .40, .41, .42; all .30 less; .25 + .50 seconds
+    assert [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in beside] == [
+        ["much", "3", "1,050", "0.820 [0.770 0.870]", "+0.520 [+0.470 +0.570]", "+0.410 [+0.385 +0.435]", "0.750"],
+        ["little", "3", "1,020", "0.520 [0.470 0.570]", "+0.220 [+0.170 +0.270]", "+0.110 [+0.085 +0.135]", "0.750"],
+    ]
 
     assert len(rows("results")) == 6 and len(starts()) == 3 + 6
     row = next(row for row in rows("results") if (row["variant"], row["seed"]) == ("much", 1))
@@ -290,6 +301,7 @@ def test_a_sweep_from_beginning_to_end(folder):
         assert page.count(f">{moment}</th>") == 3  # of each variant, and of their difference
     cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
     assert "<th>attempt 2</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
+    assert "<td>1,050</td><td>0.820 [0.770 0.870]</td><td>+0.520 [+0.470 +0.570]</td>" in page
     assert page.count("<svg") == 6 and "http" not in page.replace("http://www.w3.org", "")
 
     again, output = run("--table")
@@ -405,9 +417,10 @@ def test_sft_without_held_out_rows_shows_its_loss(folder):
     job.folder.mkdir(parents=True)
     lines = [json.dumps({"step": step, "loss": 1 / step}) + "\n" for step in range(1, 101)]
     (job.folder / "metrics.jsonl").write_text("".join(lines))
-    evaluations, alarms = read_run(job, config_of())
-    assert [row["step"] for row in evaluations] == list(range(5, 101, 5)) and alarms == []
-    assert evaluations[-1]["loss"] == 0.01
+    found = read_run(job, config_of())
+    assert [row["step"] for row in found["evaluations"]] == list(range(5, 101, 5))
+    assert found["evaluations"][-1]["loss"] == 0.01
+    assert found.keys() == {"evaluations", "alarms"} and found["alarms"] == []  # it tells no parameters
 
 
 @pytest.mark.parametrize(("link", "shown"), [("../stage1/step_4", True), ("step_4", True), ("step_6", False)])
@@ -423,8 +436,7 @@ def test_the_best_checkpoint_is_a_moment_where_it_is_not_the_last(folder, link, 
     (job.folder / "stage1/step_4").mkdir(parents=True)
     (job.folder / "stage2/step_4").mkdir()
     (job.folder / "metrics.jsonl").write_text(json.dumps({"stage": 2, "step": 1, "global_step": 7}) + "\n")
-    rows, alarms = read_run(job, config_of())
-    result = {"seed": 0, "seconds": 1, "was_restarted": False, "evaluations": rows, "alarms": alarms}
+    result = {"seed": 0, "seconds": 1, "was_restarted": False, **read_run(job, config_of())}
     expected = {"../stage1/step_4": 0.2, "step_4": 0.3, "step_6": 0.4}[link]
     assert value_of(result, Figure("acc", "best", 0.0)) == expected
     assert value_of(result, Figure("acc", "best")) == expected + 0.01

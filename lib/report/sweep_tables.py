@@ -25,6 +25,10 @@ FIGURES = {
 }  # fmt: skip
 SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
+COMPARED = {Figure("parameters"): "parameters", Figure("accuracy"): "accuracy", Figure("gained"): "gained",
+            Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
+COMPARED_HEADS = ("n", *COMPARED.values())
+SIGNED = ("gained", "delta")
 
 
 def moment_of(row: dict) -> str:
@@ -37,7 +41,7 @@ def moment_of(row: dict) -> str:
 def value_of(result: dict, figure: Figure) -> float | None:
     """Returns the value of a figure in a run, None where it has none."""
     if figure.moment is None:
-        return len(begun_alarms(result)) if figure.key == "alarms" else result["seconds"]
+        return of_the_run(result, figure.key)
     rows = result["evaluations"]
     if figure.moment == "last":  # greedy and sampled rows of it
         found = [row for row in rows if moment_of(row) == moment_of(rows[-1])]
@@ -51,6 +55,24 @@ def value_of(result: dict, figure: Figure) -> float | None:
     if figure.end is not None:
         value = value[figure.end] if isinstance(value, list) and len(value) == 2 else None
     return value if is_number(value) else None
+
+
+def of_the_run(result: dict, key: str) -> float | None:
+    """Returns a figure of the whole run, one of OF_A_RUN, None where it has none."""
+    if key == "alarms":
+        return len(begun_alarms(result))
+    if key not in ("accuracy", "gained"):
+        return result.get(key)  # not every script tells its parameters and the seconds of its steps
+    before, after = (accuracy_at(result, moment) for moment in ("pretrain", "last"))
+    if key == "accuracy" or after is None:
+        return after
+    return None if before is None else after - before
+
+
+def accuracy_at(result: dict, moment: str) -> float | None:
+    """Returns the accuracy of the last attempt at a moment, None where it was not measured."""
+    found = (value_of(result, Figure(key, moment)) for key in ("acc_attempt2", "acc"))
+    return next((value for value in found if value is not None), None)
 
 
 def last_values(result: dict) -> dict[str, float]:
@@ -81,7 +103,7 @@ class Summary:
 
     def cells(self, threads: dict[int, int]) -> list[str]:
         """Formats the cells under SUMMARY_HEADS; `threads`: number of threads, by seed."""
-        values, sign = list(self.values.values()), "+" if self.figure.key == "delta" else ""
+        values, sign = list(self.values.values()), "+" if self.figure.key in SIGNED else ""
         worst = (min if self.more_is_better else max)(self.values, key=self.values.get)
         ends = (rounded(value, sign) for value in (min(values), median(values), max(values)))
         mean = with_interval(fmean(values), mean_interval(values), sign)
@@ -120,13 +142,35 @@ def summaries(results: list[dict]) -> list[Summary]:
         label = WHEN.get(moment, moment.replace("_", " ")) + answered
         for key, (name, more_is_better) in FIGURES.items():
             figure = Figure(key, moment, temperature)
-            values = {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
-            found.append(Summary(figure, label, name, more_is_better, values))
+            found.append(Summary(figure, label, name, more_is_better, by_seed(figure, results)))
+    for figure, more_is_better in {Figure("gained"): True, Figure("seconds_per_step"): False}.items():
+        found.append(Summary(figure, "", COMPARED[figure], more_is_better, by_seed(figure, results)))
     seconds = {each["seed"]: each["seconds"] for each in results if not each["was_restarted"]}
     alarms = {each["seed"]: float(len(begun_alarms(each))) for each in results}
     found.append(Summary(Figure("seconds"), "", "seconds", False, seconds))
     found.append(Summary(Figure("alarms"), "", "alarms", False, alarms if any(alarms.values()) else {}))
     return [summary for summary in found if summary.values]
+
+
+def by_seed(figure: Figure, results: list[dict]) -> dict[int, float]:
+    """Returns the values of a figure by seed, without the runs that have none."""
+    return {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
+
+
+def compared_cells(results: list[dict]) -> list[str]:
+    """Formats the cells of a variant under COMPARED_HEADS: medians of sizes and times, means of accuracies."""
+    cells = [str(len(results))]
+    for figure in COMPARED:
+        values = list(by_seed(figure, results).values())
+        if not values:
+            cells.append("–")
+        elif figure.key == "parameters":
+            cells.append(f"{median(values):,.0f}")
+        elif figure.key == "seconds_per_step":
+            cells.append(rounded(median(values)))
+        else:
+            cells.append(with_interval(fmean(values), mean_interval(values), "+" if figure.key in SIGNED else ""))
+    return cells
 
 
 def milestones(result: dict) -> list[tuple[str, float | None]]:
@@ -183,6 +227,7 @@ class SweepOutcome:
     results: dict[str, list[dict]]  # by variant, without variants that have none
     figures: dict[str, FigureRows]  # by variant, under SUMMARY_HEADS; of the runs that finished
     differences: dict[str, FigureRows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
+    compared: dict[str, list[str]]  # a line of each variant under COMPARED_HEADS; of the runs that finished
     verdicts: list[ConditionVerdict]
 
     @property
@@ -203,7 +248,8 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
         by_variant[row["variant"]].append(row)
     by_variant = {variant: rows for variant, rows in by_variant.items() if rows}
     threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
-    found = {variant: summaries([row for row in rows if not row["exit_code"]]) for variant, rows in by_variant.items()}
+    finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
+    found = {variant: summaries(rows) for variant, rows in finished.items()}
     baseline = {summary.figure: summary for summary in next(iter(found.values()))}
     figures = {variant: [(each, each.cells(threads)) for each in rows] for variant, rows in found.items()}
     differences = {
@@ -212,4 +258,5 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     }
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
-    return SweepOutcome(by_variant, figures, differences, verdicts)
+    compared = {variant: compared_cells(rows) for variant, rows in finished.items()} if len(finished) > 1 else {}
+    return SweepOutcome(by_variant, figures, differences, compared, verdicts)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
+from typing import Any
 
 from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
@@ -175,14 +176,14 @@ class Schedule:
         if key in self._results or not (failed or all(map(self._jobs.is_done, jobs))):
             return None
         seconds = {job.stage: taken for job in jobs if (taken := self._jobs.seconds(job)) is not None}
-        evaluations, alarms = read_run(jobs[-1], self._config) if failed in (None, jobs[-1]) else ([], [])
+        measured = read_run(jobs[-1], self._config) if failed in (None, jobs[-1]) else {"evaluations": [], "alarms": []}
         row = {
             "variant": key[0], "seed": key[1], "threads": jobs[0].threads,
             "exit_code": self._failed.get(failed, FINISHED), "failed": failed and failed.stage,
             "seconds": round(sum(seconds.values()), 1), "stage_seconds": seconds,
             "was_restarted": any(self._jobs.starts(job) > 1 for job in jobs),
             "run": str(jobs[-1].folder), "commands": [list(job.command) for job in jobs],
-            "evaluations": evaluations, "alarms": alarms, **self._machine,
+            **measured, **self._machine,
         }  # fmt: skip
         self._log.write("results", row)
         self._log.sync()
@@ -337,10 +338,11 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
     return rows
 
 
-def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
-    """Reads evaluations and alarms of the run that a job made; evaluations get `global_step`, over all stages.
+def read_run(job: Job, config: SweepConfig) -> dict:
+    """Reads of the run that a job made its evaluations, its alarms, how much it trained, and how long a step took.
 
-    The evaluation of the run's best checkpoint appears twice, first as the moment `best`.
+    Evaluations get `global_step`, over all stages; that of the run's best checkpoint appears twice, first as the moment
+    `best`. `parameters` and `seconds_per_step` are left out where the run does not write them.
     """
     streams = {}
     for name in ("metrics", "evaluations", "alarms"):
@@ -360,7 +362,18 @@ def read_run(job: Job, config: SweepConfig) -> tuple[list[dict], list[dict]]:
                 for row in losses[::-every][::-1]]  # fmt: skip
     if config.figures:
         rows += read_figures(job.log.read_text(encoding="utf-8", errors="replace"), config.figures)
-    return rows, streams["alarms"]
+    found: dict[str, Any] = {"evaluations": rows, "alarms": streams["alarms"]}
+    steps_taken = [row for row in streams["metrics"] if "parameters" in row]
+    if steps_taken:
+        found["parameters"] = steps_taken[-1]["parameters"]
+        # the median, because an evaluation counts towards the step after it
+        found["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
+    return found
+
+
+def seconds_of(row: dict) -> float:
+    """Returns how long a step took, from its row of metrics.jsonl."""
+    return sum(value for name, value in row.items() if name.startswith("seconds_"))
 
 
 def without_prompts(row: dict) -> dict:

@@ -314,6 +314,7 @@ class Session:
         sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
         self.pace.step(self.progress.stage, completions, sampling)
         row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        row["parameters"] = sum(parameter.numel() for parameter in self.policy.trainable)
         drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
         row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}
         self.log.write("metrics", row | self.restored("metrics"))
