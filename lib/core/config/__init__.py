@@ -45,7 +45,7 @@ from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
-from lib.core.config.rl import Dataset, Eval, RLConfig, TrainLoop
+from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainLoop
 from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
     Curriculum,
@@ -57,6 +57,15 @@ from lib.core.config.selfplay import (
     TeacherSettings,
 )
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
-from lib.core.config.shared import Model, Optimizer, Reward, RunConfig, SandboxSettings, TrainedModel, weights_of
+from lib.core.config.shared import (
+    Model,
+    Optimizer,
+    Reward,
+    RunConfig,
+    SandboxSettings,
+    TaskReward,
+    TrainedModel,
+    weights_of,
+)
 from lib.core.config.sweep import SweepConfig
 from lib.core.config.trees import differences, read_tree
