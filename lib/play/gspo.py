@@ -349,10 +349,12 @@ class GspoRun:
     def _metrics(self, games: list[Game], credit: Credit) -> dict:
         """Returns the metrics of a step's answers, over all processes, without retries."""
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
-        format = self.config.reward.format
+        judge = self.task.judge
         answers = [
             numbers_of(answer, thinking, tokenizer)
-            | form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
+            | form_of(
+                judge.format_of(game.group.prompt.row), answer.text, answer.verdict.well_formed, answer.verdict.match
+            )
             for game in games
             for answer in game.group.answers
         ]

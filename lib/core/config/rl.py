@@ -23,7 +23,7 @@ class MixturePart(Source):
 class Dataset(Source):
     """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
-    name: Name | None = None  # Hub id, file or folder; null: mixture
+    name: Name | None = None  # Hub id, file, folder, or reasoning_gym:TASK; null: mixture
     mixture: dict[Name, MixturePart] = {}
     # several sources in place of one, {part: source}. Each part gives its share of the training rows and of the
     # held-out rows; no row comes twice, so the part that runs out first, by weight, limits the others
@@ -37,19 +37,20 @@ class Dataset(Source):
     max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
 
     def _conflicts(self) -> Conflicts:
-        if not self.name and not self.mixture:
-            yield ("name",), "is missing: give a source, or several in a mixture"
-        if self.name and self.mixture:
-            yield ("name", "mixture"), "give one of the two: a source, or several in a mixture"
         if not self.mixture:
+            yield from super()._conflicts()
+            if not self.name:
+                yield ("name",), "is missing: give a source, or several in a mixture"
             return
+        if self.name:
+            yield ("name", "mixture"), "give one of the two: a source, or several in a mixture"
         for key in ("config_name", "revision", "split", "options"):
             if getattr(self, key):
                 yield (key, "mixture"), f"with a mixture each part has its own: move it to mixture.PART.{key}"
         if len(self.mixture) > self.test_split_size:
             yield (
                 ("test_split_size", "mixture"),
-                f"{self.test_split_size} held-out rows are too few for {len(self.mixture)} parts: give each at least one",
+                f"{self.test_split_size} held-out rows are too few for {len(self.mixture)} parts: give one to each",
             )
 
 

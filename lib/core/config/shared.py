@@ -64,16 +64,28 @@ class TrainedModel(Model):
             )
 
 
-class Source(Section):
-    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+GENERATED = "reasoning_gym:"  # before the name of a task that the optional package reasoning-gym generates
 
-    name: Name  # Hub id, file or folder
+
+class Source(Section):
+    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, a saved data set, or a generated task."""
+
+    name: Name  # Hub id, file, folder, or reasoning_gym:TASK
     config_name: str | None = None  # configuration of a Hub data set
     revision: str | None = None  # branch, tag or commit on the Hub
     split: str | None = None  # such as train or train[:2000]; required if there are several splits
     options: dict[str, Any] = {}
     # of a generated task, name: reasoning_gym:TASK, the arguments of its generator (docs/tasks.md); size is the number
     # of rows to train on, 500 by default, and seed that of the rows, 0 by default
+
+    def _conflicts(self) -> Conflicts:
+        name = self.name or ""  # null in a mixture
+        if self.options and not name.startswith(GENERATED):
+            yield ("options",), f"only a generated task, name: {GENERATED}TASK, has options: remove them"
+        if name.startswith(GENERATED):
+            for key in ("config_name", "revision", "split"):
+                if getattr(self, key):
+                    yield (key, "name"), f"a generated task has no {key}: remove it"
 
 
 def weights_of(fn: Any) -> dict[str, float]:
@@ -166,9 +178,6 @@ class Reward(TaskReward):
         for key, field in TaskReward.model_fields.items():
             if getattr(self, key) != field.default:
                 yield (key, "by_task"), f"with by_task each task has its own: move it to by_task.TASK.{key}"
-        for task, reward in self.by_task.items():
-            for keys, message in reward.conflicts():
-                yield tuple(f"by_task.{task}.{key}" for key in keys), message
 
 
 class SandboxSettings(Section):
