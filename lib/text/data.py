@@ -18,8 +18,7 @@ from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib.core.config import Dataset, SFTDataset
-from lib.core.config.shared import GENERATED, Source
+from lib.core.config import GENERATED, Dataset, SFTDataset, Source
 from lib.core.errors import ConfigError, first_line
 from lib.core.registry import did_you_mean
 from lib.run.hub import offline_unless_reachable

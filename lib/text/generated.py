@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from lib.core.config.shared import GENERATED
+from lib.core.config import GENERATED
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
 from lib.core.registry import did_you_mean

@@ -58,11 +58,13 @@ from lib.core.config.selfplay import (
 )
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
 from lib.core.config.shared import (
+    GENERATED,
     Model,
     Optimizer,
     Reward,
     RunConfig,
     SandboxSettings,
+    Source,
     TaskReward,
     TrainedModel,
     weights_of,
