@@ -106,7 +106,7 @@ JOBS = {
     "equal": ProcessJob(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
     "search": ProcessJob(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
     # without -I, which ignores PYTHONHASHSEED: some tasks iterate over sets, and rows must be the same in every run
-    "generated_task": ProcessJob(generated_task, "reasoning_gym", 8 << 30, 10, requests=100_000, options=("-s",)),
+    "generated_task": ProcessJob(generated_task, "reasoning_gym", 8 << 30, 5, requests=100_000, options=("-s",)),
 }
 
 
