@@ -75,8 +75,8 @@ def exact_match(right) -> list[float]:
 def math_match(prediction_answers, target_answers, *, reading="tolerant") -> list[Judged]:
     """Pays 1 where the answer in its required place is the target's, else 0; `reading` says when it is.
 
-    `tolerant` is the equality `math`, whatever `reward.match` is. `strict` compares canonical forms as texts: 1/2 is
-    neither 0.5 nor \\frac{1}{2}.
+    `tolerant` is the equality `math`, whatever `reward.match` is. `strict` wants equal canonical forms besides, compared
+    as texts: 1/2 is neither 0.5 nor \\frac{1}{2}. What it pays, `tolerant` pays too.
     """
     if reading not in ("strict", "tolerant"):
         raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
@@ -86,8 +86,8 @@ def math_match(prediction_answers, target_answers, *, reading="tolerant") -> lis
 
 
 def _same_canonical(prediction: str, target: str) -> bool:
-    form = canonical(prediction)
-    return bool(form) and form == canonical(target)
+    """Tells whether the forms are equal, and the formulae too: without its blank 1 8 would be 18."""
+    return canonical(prediction) == canonical(target) and math(prediction, target)
 
 
 def canonical(text: str) -> str:

@@ -66,6 +66,7 @@ def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
     return {"question": made["question"], "answer": answer, "entry": entry}
 
 
+@lru_cache(maxsize=10_000)  # a group repeats its answers, also those for which a scorer has to be killed
 def generated_score(entry: str, answer: str) -> float:
     """Returns the scorer's score of an answer, within 0 and 1; 0 where the scorer raises, or has to be killed."""
     try:
