@@ -75,8 +75,8 @@ def exact_match(right) -> list[float]:
 def math_match(prediction_answers, target_answers, *, reading="tolerant") -> list[Judged]:
     """Pays 1 where the answer in its required place is the target's, else 0; `reading` says when it is.
 
-    `tolerant` is the equality `math`, whatever `reward.match` is. `strict` wants equal canonical forms besides, compared
-    as texts: 1/2 is neither 0.5 nor \\frac{1}{2}. What it pays, `tolerant` pays too.
+    `tolerant` is the equality `math`, whatever `reward.match` is. `strict` wants equal canonical forms besides,
+    compared as texts: 1/2 is neither 0.5 nor \\frac{1}{2}. What it pays, `tolerant` pays too.
     """
     if reading not in ("strict", "tolerant"):
         raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
