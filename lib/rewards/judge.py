@@ -242,7 +242,8 @@ class Judge:
     def _judge(
         self, texts: list[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None
     ) -> list[Verdict]:
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        names = dict.fromkeys(name for row in rows for name in row)  # a row may lack what others have
+        columns = {name: [row.get(name) for row in rows] for name in names}
         read = [self._read(text, index) for index, text in enumerate(texts)]
         answers = [answer for answer, _ in read]
         golds = [text_of(self._target_of(row)) for row in rows]
