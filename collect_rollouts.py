@@ -45,7 +45,8 @@ from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
 from lib.generators.reply_cache import CachedGenerator, ReplyCache, key_of, seed_of
 from lib.generators.selection import Entry, lines, rollouts, select
-from lib.rewards.judge import Judge, judge_of_rows, prepare
+from lib.rewards.judge import Judge, prepare
+from lib.rewards.routing import judge_of_rows
 from lib.rl.prompts import chat_columns, chat_of
 from lib.run.hub import upload
 from lib.run.runlog import RunLog, check_directory, discard, write_whole
@@ -137,7 +138,7 @@ def load_jobs(config: CollectConfig, screen: Screen) -> tuple[list[RolloutJob], 
     target = dataset.target_field
     columns = chat_columns(prompts) + ([target] if target and not reward else [])
     source = SFTDataset(
-        **dataset.model_dump(include={"name", "config_name", "revision", "split"}),
+        **dataset.model_dump(include={"name", "config_name", "revision", "split", "options"}),
         test_split_size=0,
         max_train_rows=dataset.max_rows,
     )

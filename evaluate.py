@@ -206,6 +206,10 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
             "gives pass@k"
         )
     samples = args.samples or config.eval.samples_per_prompt
+    if args.majority and config.reward.by_task:
+        raise ConfigError(
+            "--majority votes by one equality, and with reward.by_task each task has its own: leave it out"
+        )
     if args.majority and (samples < 2 or not any(args.temperature)):
         raise ConfigError(
             "--majority needs answers that can differ: give --samples 2 or more, and a --temperature above 0"
@@ -313,14 +317,20 @@ def described(config: RLConfig, adapter: Path | None, settings: Eval) -> dict:
         "step": None if step == math.inf else int(step),
         "model": config.model.full_name,
         "adapter": None if base else str(adapter),
-        "dataset": config.dataset.name,
-        "reward": config.reward.fn,
-        "format": config.reward.format,
-        "extractor": config.reward.answer_extractor,
-        "match": config.reward.match,
+        "dataset": config.dataset.name or {name: part.name for name, part in config.dataset.mixture.items()},
+        "reward": judged_by(config, "fn"),
+        "format": judged_by(config, "format"),
+        "extractor": judged_by(config, "answer_extractor"),
+        "match": judged_by(config, "match"),
         "seed": settings.seed,
         "samples": settings.samples_per_prompt,
     }
+
+
+def judged_by(config: RLConfig, key: str) -> Any:
+    """Returns a key of the config's `reward`; where each task has its own, by task."""
+    by_task = {task: getattr(reward, key) for task, reward in config.reward.by_task.items()}
+    return by_task or getattr(config.reward, key)
 
 
 def outputs(args: argparse.Namespace, config: RLConfig) -> list[Path]:

@@ -189,8 +189,11 @@ def recommendations(config: ScoreConfig, prompts: dict, attempts: dict, retry_to
     for number, attempt in attempts.items():
         if attempt["extraction_failures"]:
             why = ", ".join(f"{count} {problem}" for problem, count in attempt["malformed"].items())
-            reason = f"attempt {number}: reward.format '{config.reward.format}' and reward.answer_extractor "
-            reason += f"'{config.reward.answer_extractor}' found no answer in {attempt['extraction_failures']} of {n} "
+            how = (
+                f"reward.format '{config.reward.format}' and reward.answer_extractor '{config.reward.answer_extractor}'"
+            )
+            how = "format and answer_extractor of reward.by_task" if config.reward.by_task else how
+            reason = f"attempt {number}: {how} found no answer in {attempt['extraction_failures']} of {n} "
             reason += f"texts{f' ({why})' if why else ''}: read them below, then fix prompt, format or extractor"
             found.append({"override": None, "why": reason})
     return found

@@ -102,16 +102,19 @@ def run_missing(config: SweepConfig, runs: Runs) -> int:
     ) as log:  # fmt: skip
         schedule = Schedule(config, runs, log, screen)  # refuses a changed command
         log.write_config(dump(config))
+        is_due = True  # to start more: what is startable changes when something ends, and takes long to find
         while not schedule.is_over:
-            for job in [] if interrupts.received else schedule.startable():
+            for job in schedule.startable() if is_due and not interrupts.received else []:
                 environment = {**os.environ, "OMP_NUM_THREADS": str(job.threads), "PYTHONUNBUFFERED": "1"}
                 schedule.begun(job, children.start(job.argv, job.log, environment))
             time.sleep(0.02)
             if interrupts.received and not schedule.is_stopping:
                 schedule.is_stopping = True
                 children.signal(interrupts.received)
-            for pid, code in children.ended().items():
+            ended = children.ended()
+            for pid, code in ended.items():
                 schedule.ended(pid, code)
+            is_due = bool(ended)
         if interrupts.received:
             screen.say("interrupted; the same command resumes")
         return interrupts.exit_code

@@ -83,7 +83,7 @@ def test_five_mistakes_are_five_lines_and_exit_code_2_without_torch(tmp_path):
     assert sorted(done.stderr.splitlines()) == sorted(
         [
             f"{bad}:4: model.backend: should be 'auto', 'plain' or 'unsloth', got 'unslot'",
-            f"{bad}:5: dataset.name: is missing and has no default: add it",
+            f"{bad}:5: dataset.name: is missing: give a source, or several in a mixture",
             f"{bad}:6: dataset.nam: unknown key; did you mean 'name'?",
             f"{bad}:10: optimizer.learning_rat: unknown key; did you mean 'learning_rate'?",
             f"{bad}:12: train.alpha: should be greater than or equal to 0, got -1",

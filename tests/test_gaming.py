@@ -3,7 +3,9 @@
 A row of gaming.jsonl says in which formats the text is well-formed, although wrong; which extractors that are lenient
 by name take it for right; and, in `honest_in`, for which format it is an honest answer after all. A row of honest.jsonl
 says in which formats it must be paid, and by which equalities. A row of pairs.jsonl is a prediction with a target, and
-the equalities for which they are equal: none for half of them. A new way to be paid for nothing goes there first.
+the equalities for which they are equal: none for half of them. A row of crossword.jsonl is an answer to a clue in
+`think_answer`, and the readings of the reward `crossword` in which it is right: for most, none. A new way to be paid
+for nothing goes there first.
 """
 
 import json
@@ -16,7 +18,10 @@ from helpers.judges import judge_by
 import reward_function  # noqa: F401
 from lib.core.config import CollectConfig, ScoreConfig, SelfPlayConfig, load
 from lib.core.registry import LENIENT, register_reward
+from lib.rewards import generated
 from lib.rewards.judge import Judge
+from lib.rewards.routing import judge_of_rows
+from lib.text.data import Splits
 from lib.text.formats import FORMATS
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +47,7 @@ def corpus(name):
     return [json.loads(line) for line in (ROOT / "tests/gaming" / f"{name}.jsonl").read_text().splitlines()]
 
 
-GAMING, HONEST, PAIRS = corpus("gaming"), corpus("honest"), corpus("pairs")
+GAMING, HONEST, PAIRS, CROSSWORD = map(corpus, ("gaming", "honest", "pairs", "crossword"))
 
 
 def scores(rows, reward, **reading):
@@ -65,6 +70,40 @@ def test_no_gaming_text_is_paid(format, match):
         assert (score.match, score.reward) == (is_honest, float(is_honest)), row
         if format != "free":
             assert score.well_formed == (format in row["well_formed"]), (row, score.malformed)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_reward_math_pays_what_its_equality_pays(format):
+    """Whatever `match` says; and read strictly, nothing more."""
+    honest = [row for row in HONEST if format in row["right_in"]]
+    for rows in (GAMING, honest):
+        by_match = [score.match for score in scores(rows, "exact_match", format=format, match="math")]
+        tolerant = scores(rows, "math", format=format)
+        strict = scores(rows, "math", format=format, options={"reading": "strict"})
+        assert [score.match for score in tolerant] == [bool(score.reward) for score in tolerant] == by_match
+        assert not [row for row, score, paid in zip(rows, strict, by_match, strict=True) if score.reward and not paid]
+
+
+def test_a_crossword_is_solved_by_the_answer_alone():
+    """With shaping, a wrong answer may earn its part if the answer block has the letters, a malformed text nothing."""
+    assert len(CROSSWORD) >= 70 and sum(not row["right_in"] for row in CROSSWORD) >= 50
+    for reading in ("strict", "tolerant"):
+        for shaping in (0.0, 0.25):
+            judge = judge_by("crossword", ("target", "enumeration"), format="think_answer",
+                             options={"reading": reading, "shaping": shaping, "contains": "any"})  # fmt: skip
+            for row, score in zip(CROSSWORD, judge([row["text"] for row in CROSSWORD], CROSSWORD), strict=True):
+                is_right = reading in row["right_in"]
+                assert score.scored and score.match == is_right, (reading, row)
+                assert score.reward == 1 if is_right else score.reward in (0, shaping * score.well_formed), row
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_generated_task_is_asked_about_answers_in_their_place_alone(format, monkeypatch):
+    """Whatever text the scorer pays: of a malformed one it sees nothing."""
+    monkeypatch.setattr(generated, "generated_score", lambda entry, answer: 1.0)
+    judge = judge_by("reasoning_gym", ("target", "entry"), format=format)
+    judged = judge([row["text"] for row in GAMING], [{"target": row["target"], "entry": ""} for row in GAMING])
+    assert all(score.reward == float(score.well_formed) for score in judged)
 
 
 @pytest.mark.parametrize("match", MATCHERS)
@@ -132,6 +171,9 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
         judge = Judge(config.reward, ["tests", "entry_point"])
         assert judge.format == "free" and not judge.needs_targets  # tests decide: see tests/test_code_rewards.py
         return
+    if "crossword" in (config.reward.fn, *config.reward.by_task):
+        pass_over_words(config)
+        return
     judge = Judge(config.reward, ["question", "answer"], "answer")
     for text in ("<think>6117</answer>", "<think>9034-2917=6117</answer>", "6117"):
         for target in ("6117", "9034-2917=6117\n#### 6117", r"so it is \boxed{6117}"):
@@ -139,6 +181,19 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
             assert (score.reward, score.match, score.well_formed) == (0, False, False)
     [right] = judge(["<think>9034-2917=6117</think>\n<answer>6117</answer>"], [{"answer": target_of(config)}])
     assert (right.reward, right.match) == (1, True)
+
+
+def pass_over_words(config):
+    """The same for configs with clues: the answer in no place of its own, each row by the reward of its task."""
+    rows = [{"task": task, "answer": "CAT", "enumeration": "3"} for task in config.reward.by_task or ["crossword"]]
+    rows = [row if row["task"] == "crossword" else row | {"answer": "a\n#### 6117"} for row in rows]
+    nowhere = [{"place": "row"}] * len(rows)
+    judge, _ = judge_of_rows(config.reward, Splits(rows, [], nowhere, [], "", "", [], str), "answer")
+    for text in ("<think>{}</answer>", "<think>cat is {}</answer>", "{}"):
+        for score in judge([text.format(judge.answer_of(row)) for row in rows], rows):
+            assert (score.reward, score.match, score.well_formed) == (0, False, False)
+    for score in judge([f"<think>x</think>\n<answer>{judge.answer_of(row)}</answer>" for row in rows], rows):
+        assert (score.reward, score.match) == (1, True)
 
 
 def target_of(config):

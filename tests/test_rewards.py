@@ -692,3 +692,38 @@ def test_the_examples_in_its_docstring_work(shelf):
     exec(textwrap.dedent(example), dict(vars(reward_function)))
     judge = judge_by("brief_match", answer_extractor="last_line")
     assert [s.reward for s in judge(["so\n18", "19", "", "a" * 400 + "\n18"], rows(*["18"] * 4))] == [1, 0, 0, 0]
+
+
+# ---- the reward math
+
+CANONICAL = [  # prediction, target, strict, tolerant
+    ("$3$", "3", True, True),
+    ("{3}", "3", False, False),  # a set
+    ("(3)", "3", True, True),
+    ("3.00", "3", True, True),
+    ("x + 1", "x+1", True, True),
+    (r"x\ + 1", "x+1", True, True),
+    (r"\frac{1}{2}", r"\dfrac{1}{2}", False, True),
+    ("0.5", "1/2", False, True),
+    (r"\boxed{3}", "3", False, True),
+    ("1,000", "1000", False, True),
+    ("3.10", "3.1", False, True),
+    (r"\text{east}", "East", False, True),
+    ("1 + x", "x + 1", False, True),
+    ("1 8", "18", False, False),
+    ("4", "3", False, False),
+    ("", "", False, False),
+]
+
+
+@pytest.mark.parametrize(("prediction", "target", "strict", "tolerant"), CANONICAL)
+def test_the_two_readings_of_the_reward_math(prediction, target, strict, tolerant):
+    for reading, right in {"strict": strict, "tolerant": tolerant}.items():
+        judge = judge_by("math", format="answer", options={"reading": reading})
+        [found] = judge([f" \n<answer>{prediction}</answer>"], [{"target": target}])
+        assert (found.reward, found.match) == (right, right), reading
+
+
+def test_an_unknown_reading_is_a_mistake():
+    with pytest.raises(ConfigError, match="got 'loose', expected strict or tolerant"):
+        judge_by("math", options={"reading": "loose"})

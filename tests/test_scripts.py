@@ -638,8 +638,9 @@ def task_names():
     for path in (ROOT / "configs").glob("*.yaml"):
         config = yaml.safe_load(path.read_text())
         if "dataset" in config:  # what has none is a sweep over tasks
-            source = config["dataset"]["name"]
-            names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
+            parts = config["dataset"].get("mixture", {"": config["dataset"]})
+            for source in [part["name"] for part in parts.values()]:
+                names |= {path.stem, source, Path(source).name, source.removeprefix("./")}
     names -= {"train.jsonl", "test.jsonl", "selected.jsonl"}  # those name no task
     return {name.lower().replace("_", "-") for name in names} | {"gsm8k", "math", "arithmetic"}
 

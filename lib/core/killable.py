@@ -3,14 +3,15 @@
 A page can be made so that its parser takes minutes over it, a formula so that comparing it takes years, and a search
 engine's client starts threads that nobody can stop. Such work goes to a process, which imports its library once and
 then answers one request after the other, since starting it costs more than a hundred pages do. Run as a script, this
-file is the inside of such a process: it is started with `-I`, so that neither the working directory nor PYTHONPATH says
-what it imports, and with next to none of the environment. There is no `lib` for it there, so this chapter uses the
-standard library alone.
+file is the inside of such a process: it is started with `-I`, or as good as, so that neither the working directory nor
+PYTHONPATH says what it imports, and with next to none of the environment. There is no `lib` for it there, so this
+chapter uses the standard library alone.
 """
 
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import importlib
 import json
 import math
@@ -67,6 +68,27 @@ def equal(prediction: str, target: str) -> bool:
     return verify(*parsed, float_rounding=50, numeric_precision=50, timeout_seconds=None)
 
 
+def generated_task(name: str, options: dict[str, Any], index: int, answer: str | None = None) -> Any:
+    """Returns row `index` of a generated task, or with an answer to it the score that the task's own scorer gives.
+
+    The scorer reads the row as it was made, not as JSON left it: some compare tuples. A name of "" asks for all names.
+    """
+    from reasoning_gym.factory import DATASETS
+
+    if not name:
+        return sorted(DATASETS)
+    data = _generator(name, json.dumps(options))
+    row = data[index]
+    return row if answer is None else float(data.score_answer(answer, row))
+
+
+@functools.lru_cache(maxsize=8)
+def _generator(name: str, options: str) -> Any:
+    from reasoning_gym.factory import create_dataset
+
+    return create_dataset(name, **json.loads(options))
+
+
 class ProcessJob(NamedTuple):
     """A function, and the limits and environment of a process that runs it."""
 
@@ -76,12 +98,15 @@ class ProcessJob(NamedTuple):
     cpu_seconds: int  # of one request
     environment: tuple[str, ...] = SYSTEM
     requests: int = 1000  # per process: parsers leak some memory with every page
+    options: tuple[str, ...] = ("-I",)  # of Python
 
 
 JOBS = {
     "extract": ProcessJob(extract, "trafilatura", 1 << 30, 3),  # 2 MB of ordinary HTML take 1 s
     "equal": ProcessJob(equal, "math_verify", 4 << 30, 2, requests=100_000),  # honest formulae take 0.002 to 0.4 s
     "search": ProcessJob(search, "ddgs", 8 << 30, 10, SYSTEM + PROXIES + tuple(name.upper() for name in PROXIES)),
+    # without -I, which ignores PYTHONHASHSEED: some tasks iterate over sets, and rows must be the same in every run
+    "generated_task": ProcessJob(generated_task, "reasoning_gym", 8 << 30, 5, requests=100_000, options=("-s",)),
 }
 
 
@@ -161,11 +186,11 @@ class _Helper:
     def __init__(self, job: str):
         wanted = JOBS[job].environment
         self._process = subprocess.Popen(
-            [sys.executable, "-I", os.path.abspath(__file__), job],
+            [sys.executable, *JOBS[job].options, os.path.abspath(__file__), job],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name in wanted},
+            env={"PYTHONHASHSEED": "0"} | {name: value for name, value in os.environ.items() if name in wanted},
             cwd="/",
             start_new_session=True,  # Ctrl-C is meant for the run alone, which continues for a while
         )
@@ -254,4 +279,5 @@ def _serve(job: ProcessJob) -> None:
 
 
 if __name__ == "__main__":
+    sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]  # as -I does
     _serve(JOBS[sys.argv[1]])

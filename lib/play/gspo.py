@@ -351,11 +351,11 @@ class GspoRun:
     def _metrics(self, games: list[Game], credit: Credit) -> dict:
         """Returns the metrics of a step's answers, over all processes, without retries."""
         thinking, tokenizer = self.config.generation.thinking, self.task.tokenizer
-        format = self.config.reward.format
+        formats = [self.task.judge.format_of(game.group.prompt.row) for game in games]
         answers = [
             numbers_of(answer, thinking, tokenizer)
             | form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
-            for game in games
+            for game, format in zip(games, formats, strict=True)
             for answer in game.group.answers
         ]
         answers = collect(answers, self.accelerator)

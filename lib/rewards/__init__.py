@@ -25,6 +25,9 @@ what format, extractor and equality of the config say, unless rewards decide the
 Malformed is what the format or any of the rewards refuses, and of a malformed text only parts below zero count: what
 one reward pays for cannot make up for the form that another asks for.
 
+Where the config has rewards by task, each prediction is judged by those of its row's task alone: of a batch, a reward
+sees the part that is of its task. The parts of its reward then bear the name of the task (`math/exact_match`).
+
 A reward is registered with its hooks, if it has any: `@register_reward("name", begin=my_begin)`. An attribute of that
 name, set on the function by hand, is not read. `prepare()` is called before torch is imported, to start what the reward
 needs; it returns a line to tell at start-up. `check(rows)` is called with all rows before anything is trained, to find
@@ -36,6 +39,7 @@ config that declares a format.
 
 The modules, in reading order:
 
-formula, programs, tags    the shelf: mates do not know each other
-judge                      rewards, a format, extractors and an equality, called as one
+crossword, formula, generated, programs, tags   the shelf: mates do not know each other
+judge                                           rewards, a format, extractors and an equality, called as one
+routing                                         the judge of a data set, whose rows may be of several tasks
 """

@@ -1,4 +1,4 @@
-"""Answers that are numbers or formulae: the reward `exact_match`, extractors, and the two ways to be equal.
+"""Answers that are numbers or formulae: the rewards `exact_match` and `math`, extractors, and two ways to be equal.
 
 Equivalence of formulae comes from the optional package math-verify, in a process that is killed after two CPU seconds
 or at four GiB, see lib/core/killable.py. A signal handler inside the trainer, math-verify's own guard, works in the
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from lib.core.errors import ConfigError
 from lib.core.killable import Died, ProcessPool, Refused, Unusable
-from lib.core.registry import register_extractor, register_matcher, register_reward
+from lib.core.registry import Judged, register_extractor, register_matcher, register_reward
 from lib.text.parsing import as_number, is_name, last_boxed, peel, quantity, same_answer, special_characters, tag_blocks
 from lib.text.quantities import Numeral, marked_number, numerals, plain, read_unit, same_unit
 
@@ -69,6 +69,38 @@ _WORDS = re.compile(r"[A-Za-z\s]{3,}")
 def exact_match(right) -> list[float]:
     """Returns 1 where the answer stands in its required place and matches the target's, else 0."""
     return [float(is_right) for is_right in right]
+
+
+@register_reward("math")
+def math_match(prediction_answers, target_answers, *, reading="tolerant") -> list[Judged]:
+    """Pays 1 where the answer in its required place is the target's, else 0; `reading` says when it is.
+
+    `tolerant` is the equality `math`, whatever `reward.match` is. `strict` wants equal canonical forms besides,
+    compared as texts: 1/2 is neither 0.5 nor \\frac{1}{2}. What it pays, `tolerant` pays too.
+    """
+    if reading not in ("strict", "tolerant"):
+        raise ConfigError(f"reward.options.reading: got '{reading}', expected strict or tolerant")
+    same = math if reading == "tolerant" else _same_canonical
+    found = [same(*pair) for pair in zip(prediction_answers, target_answers, strict=True)]
+    return [Judged({"math": float(is_same)}, is_same) for is_same in found]
+
+
+def _same_canonical(prediction: str, target: str) -> bool:
+    """Tells whether the forms are equal, and the formulae too: without its blank 1 8 would be 18."""
+    return canonical(prediction) == canonical(target) and math(prediction, target)
+
+
+def canonical(text: str) -> str:
+    r"""Returns a formula without what does not change its value: dollars, blanks, outer braces, the zeros of 3.0.
+
+    These are all of its rules, in this order; letter case counts, and `\frac` is not `\dfrac`.
+    """
+    text = re.sub(r"\\\s", "", text.strip().replace("$", ""))
+    text = re.sub(r"\A\{([^{}]*)\}\Z", r"\1", text)
+    text = re.sub(r"\A\(((?:[0-9.-]|\\sqrt|√)*)\)\Z", r"\1", text)
+    text = "".join(text.split())
+    text = "0" if text in ("-0", "+0") else text
+    return re.sub(r"\A([+-]?[0-9]+)\.0+\Z", r"\1", text)
 
 
 @register_extractor("identity")

@@ -14,9 +14,8 @@ from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.core.overtime import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
-from lib.rewards import formula, programs, tags  # noqa: F401  (they register themselves)
+from lib.rewards import crossword, formula, generated, programs, tags  # noqa: F401  (they register themselves)
 from lib.sandbox import pool
-from lib.text.data import Splits, with_targets
 from lib.text.formats import answer_place
 
 _SUPPLIED = (
@@ -38,6 +37,7 @@ class Verdict(NamedTuple):
     scored: bool = True  # False: the reward could not judge, which is not a reward of 0
     about: str = ""  # a line from the reward, for the log
     malformed: str = ""  # why the text lacks the declared format, in a few words
+    task: str = ""  # of its row, where each task has its own reward
 
     @property
     def well_formed(self) -> bool:
@@ -67,7 +67,7 @@ def text_of(value: Any) -> str:
 def prepare(config: Any, say: Callable[[str], None] = print) -> None:
     """Starts what the rewards of a config with `reward` and `sandbox` need. Raises ConfigError, SandboxError."""
     pool.configure(**config.sandbox.model_dump())
-    names = weights_of(config.reward.fn) if config.reward else ()
+    names = config.reward.names if config.reward else ()
     starts = {registry.rewards.hooks(name).prepare: name for name in names}
     for start, name in starts.items():
         if start is None:
@@ -195,6 +195,8 @@ class Judge:
     """
 
     def __init__(self, reward: Reward, columns: Sequence[str] = (), target_field: str | None = None):
+        if reward.by_task:
+            raise ConfigError("reward.by_task: one judge cannot judge several tasks: use JudgeByTask, of routing")
         for (key, *_), problem in reward.conflicts():
             raise ConfigError(f"reward.{key}: {problem}")
         self._weights = weights_of(reward.fn)
@@ -240,7 +242,8 @@ class Judge:
     def _judge(
         self, texts: list[str], rows: Sequence[Mapping[str, Any]], questions: Sequence[Any] | None
     ) -> list[Verdict]:
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        names = dict.fromkeys(name for row in rows for name in row)  # a row may lack what others have
+        columns = {name: [row.get(name) for row in rows] for name in names}
         read = [self._read(text, index) for index, text in enumerate(texts)]
         answers = [answer for answer, _ in read]
         golds = [text_of(self._target_of(row)) for row in rows]
@@ -281,6 +284,10 @@ class Judge:
         answer = self.answer_of(row)
         readers = (self._extractor, *(registry.extractors.get(name) for name in registry.LENIENT))
         return any(self._match(read(text), answer) for read in readers)
+
+    def format_of(self, row: Mapping[str, Any]) -> str:
+        """Returns the declared format of answers to a row."""
+        return self.format
 
     @property
     def begin(self) -> Callable[[str, dict], None] | None:
@@ -456,24 +463,6 @@ def _is_alike(value: Any, default: Any) -> bool:
     if isinstance(default, float):
         return isinstance(value, Real) and not isinstance(value, bool)
     return default is None or type(value) is type(default)
-
-
-def judge_of_rows(reward: Reward, splits: Splits, target: str | None, compares: bool = True) -> tuple[Judge, Splits]:
-    """Returns the judge for a data set, and those of its rows that have a right answer in the column `target`.
-
-    With `compares`, the answer must be comparable even if no reward compares with it. Raises ConfigError, RewardError.
-    """
-    whole = next((row for row in splits.train if row.get(target) is not None), splits.train[0])
-    judge = Judge(reward, list(whole), target)
-    if judge.needs_targets and not target:
-        raise ConfigError(
-            f"dataset.target_field: reward '{judge.reward_name}' compares with right answers; name their column"
-        )
-    if target:
-        compares = compares or judge.needs_targets
-        splits = with_targets(splits, lambda row, place: judge.target_problem(row, place, compares))
-    judge.check(splits.train + splits.test, splits.train_places + splits.test_places)
-    return judge, splits
 
 
 def as_trl_reward(judge: Judge) -> Callable[..., list[float | None]]:

@@ -56,6 +56,7 @@ class Answers:
     changed: np.ndarray  # (n,) bool, the answers extracted from the last two attempts differ
     unscored: np.ndarray  # (n,) bool, a reward could not judge one of the attempts; it counts as wrong
     components: list[dict[str, float]]  # of the last attempt
+    task: Sequence[str] = ()  # (n,) of the row, "" or empty where all rows are judged alike
 
 
 def evaluate(
@@ -130,15 +131,16 @@ def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
         len(verdicts) > 1 and verdicts[-1].answer != verdicts[-2].answer,
         not all(verdict.scored for verdict in verdicts),
         verdicts[-1].components,
+        verdicts[-1].task,
     )
 
 
 def answers_of(trees: list[Group], accelerator: Accelerator) -> Answers:
     """Returns the attempts in the trees of all processes; single answers are trees of depth one."""
     numbers = collect([_numbers(path) for tree in trees for path in paths(tree)], accelerator)
-    questions, *columns, components = zip(*numbers, strict=True)
+    questions, *columns, components, task = zip(*numbers, strict=True)
     arrays: dict[str, Any] = dict(zip(COLUMNS, (np.asarray(column).T for column in columns), strict=True))
-    return Answers(group=group_of(questions), components=list(components), **arrays)
+    return Answers(group=group_of(questions), components=list(components), task=task, **arrays)
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
@@ -161,6 +163,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
         row[f"well_formed_attempt{number}_ci95"] = list(interval)
     row["answer_changed"] = float(answers.changed.mean())
     row["unscored"] = float(answers.unscored.mean())
+    row |= _by_task(answers)
     for name in sorted({name for parts in answers.components for name in parts}):
         values = [parts.get(name, 0.0) for parts in answers.components]
         row[f"reward/{name}_attempt{len(right)}"] = float(np.mean(values))
@@ -208,7 +211,7 @@ def summarise_single(
     row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
     row |= {"per_question": _per_question(answers.group, **_right(answers)), "pass_at_k": pass_at_k(answers, samples)}
     row |= {name: float(getattr(answers, name).mean()) for name in ("reward", "length", "truncated", "unscored")}
-    row |= rate("well_formed", answers.well_formed[0].astype(float), answers.group)
+    row |= rate("well_formed", answers.well_formed[0].astype(float), answers.group) | _by_task(answers)
     return row | (_games(list(games), answers.group[::samples]) if games else {})
 
 
@@ -226,6 +229,18 @@ def _right(answers: Answers) -> dict[str, np.ndarray]:
 
 def _counts(answers: Answers) -> dict[str, Any]:
     return {"n": len(answers.group), "prompts": int(answers.group.max()) + 1}
+
+
+def _by_task(answers: Answers) -> dict[str, Any]:
+    """Returns the accuracies of each task; {} where all rows are judged alike."""
+    found = {}
+    for task in sorted(set(answers.task) - {""}):
+        own = np.array(answers.task) == task
+        group = group_of(answers.group[own].tolist())
+        found[task] = {"n": int(own.sum())}
+        for name, values in _right(answers).items():
+            found[task] |= rate(name, values[own], group)
+    return {"by_task": found} if found else {}
 
 
 def _accuracies(answers: Answers) -> dict[str, Any]:

@@ -98,12 +98,17 @@ def updates_in_one(updates: list[dict]) -> dict[str, float]:
 
 
 def means_of(rows: Iterable[dict[str, float | None]]) -> dict[str, float]:
-    """Returns the mean of each number over the rows that have it; a reward component that is missing counts as 0."""
+    """Returns the mean of each number over the rows that have it.
+
+    A part of a reward that is missing counts as 0, with several tasks (`reward/<task>/<part>`) in rows of its task.
+    """
     rows = list(rows)
     means = {}
     for name in sorted({name for row in rows for name in row}):
+        task = name.rpartition("/")[0]
+        own = rows if "/" not in task else [row for row in rows if any(key.rpartition("/")[0] == task for key in row)]
         absent = 0.0 if name.startswith("reward/") else None
-        values = [value for row in rows if (value := row.get(name, absent)) is not None]
+        values = [value for row in own if (value := row.get(name, absent)) is not None]
         if values:
             means[name] = fmean(values)
     return means

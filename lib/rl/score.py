@@ -212,8 +212,9 @@ class ScoreRun:
         for node in credit.nodes:
             if node.attempt == 1 and node.group.prompt.choice.first:
                 continue  # an earlier step's
+            format = self.task.judge.format_of(node.group.prompt.row)
             for number, answer in zip(node.numbers, node.group.answers, strict=True):
-                form = form_of(self.config.reward.format, answer.text, answer.verdict.well_formed, answer.verdict.match)
+                form = form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
                 own = numbers_of(answer) | form
                 if node.before:
                     changed = answer.verdict.answer != node.before.verdict.answer

@@ -9,7 +9,8 @@ from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
-from lib.rewards.judge import Judge, judge_of_rows
+from lib.rewards.judge import Judge
+from lib.rewards.routing import judge_of_rows
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, Choice, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling

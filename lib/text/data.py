@@ -1,7 +1,7 @@
 """Rows from wherever they lie, as a train split and a held-out split that share no row.
 
-A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such files named after their splits, or a data
-set that was saved by `save_to_disk`. Nothing local is copied into a cache.
+A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such files named after their splits, a data set
+that was saved by `save_to_disk`, or a generated task; a mixture has several. Nothing local is copied into a cache.
 """
 
 import csv
@@ -12,17 +12,18 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib.core.config import Dataset, SFTDataset
+from lib.core.config import GENERATED, Dataset, SFTDataset, Source
 from lib.core.errors import ConfigError, first_line
 from lib.core.registry import did_you_mean
 from lib.run.hub import offline_unless_reachable
 from lib.run.runlog import read_lines
+from lib.text.generated import generated_splits
 
 Row = dict[str, Any]
 Table = Any  # list[Row], or a datasets.Dataset
@@ -81,7 +82,6 @@ def load_splits(
 
     Raises ConfigError: unreadable or empty source, missing columns, `test_split_size` too large.
     """
-    train_split, test_split, source = _choose(_read(dataset), dataset)
     family = dataset.family_field
     columns = [*columns, family] if family else columns
 
@@ -92,6 +92,22 @@ def load_splits(
         except ConfigError as error:
             raise ConfigError(f"{place}: {error}" if place else str(error)) from error
         return [f"family {row[family]}", f"prompt {asked}"] if family else [f"prompt {asked}"]
+
+    if isinstance(dataset, Dataset) and dataset.mixture:
+        return _mixed(dataset, columns, keys_of, accepts)
+    return _split_up(dataset, columns, keys_of, accepts, _choose(_read(dataset), dataset))
+
+
+def _split_up(
+    dataset: Dataset | SFTDataset,
+    columns: Collection[str],
+    keys_of: Callable[..., list[str]],
+    accepts: Callable[[Row, Place], bool],
+    tables: tuple["_Split", "_Split | None", str],
+) -> Splits:
+    """Returns the rows of one source."""
+    train_split, test_split, source = tables
+    family = dataset.family_field
 
     def group_of(row: Row, place: Place | None = None) -> str:
         return keys_of(row, place)[0]
@@ -121,6 +137,101 @@ def load_splits(
     train_places, test_places = ([place for place, _ in placed] for placed in (train, test))
     train, test = ([row for _, row in placed] for placed in (train, test))
     return Splits(train, test, train_places, test_places, source, _fingerprint(train, test), notes, group_of)
+
+
+def _mixed(
+    dataset: Dataset,
+    columns: Collection[str],
+    keys_of: Callable[..., list[str]],
+    accepts: Callable[[Row, Place], bool],
+) -> Splits:
+    """Returns the rows of several sources, each in its share, evenly spread over all rows in their order.
+
+    Of what a part has to train on, its share is drawn by a hash of content and `mixture_seed`; the held-out rows are
+    the same for every seed. No train row shares a key with a held-out row, whichever part that is of.
+    """
+    whole = sum(part.weight for part in dataset.mixture.values())
+    shares = {name: part.weight / whole for name, part in dataset.mixture.items()}
+    held_out = _divided(dataset.test_split_size, shares)
+    parts = {name: _part_of(name, dataset, held_out[name], columns, keys_of, accepts) for name in dataset.mixture}
+    secret = {key for part in parts.values() for row in part.test for key in keys_of(row)}
+    left: dict[str, list[Placed]] = {}
+    for name, part in parts.items():
+        placed = zip(part.train_places, part.train, strict=True)
+        left[name] = [(place, row) for place, row in placed if secret.isdisjoint(keys_of(row))]
+    total = int(min(len(left[name]) / share for name, share in shares.items()) + 1e-9)
+    counts = _divided(total if dataset.max_train_rows is None else min(total, dataset.max_train_rows), shares)
+    drawn = {name: _drawn(rows, min(counts[name], len(rows)), dataset.mixture_seed) for name, rows in left.items()}
+    train = _spread(drawn)
+    test = _spread({name: list(zip(part.test_places, part.test, strict=True)) for name, part in parts.items()})
+    every = sorted({column for _, row in train + test for column in row})
+    train_rows, test_rows = ([{name: row.get(name) for name in every} for _, row in side] for side in (train, test))
+    train_places, test_places = ([place for place, _ in side] for side in (train, test))
+    notes = [f"mixture.{name}: {note}" for name, part in parts.items() for note in part.notes]
+    notes += [
+        f"mixture.{name}: trains on {len(drawn[name])} of {len(left[name])} rows, {len(part.test)} are held out"
+        for name, part in parts.items()
+    ]
+    if removed := sum(len(part.train) - len(left[name]) for name, part in parts.items()):
+        notes.append(f"{removed} rows to train on were removed: a held-out row of another part asks the same")
+    for name, rows_of_part in drawn.items():
+        if not rows_of_part:
+            raise ConfigError(
+                f"dataset.mixture.{name}: no row is left to train on: give other data, or raise dataset.max_train_rows"
+            )
+    source = " + ".join(f"{name}: {part.source}" for name, part in parts.items())
+    return Splits(
+        train_rows, test_rows, train_places, test_places, source, _fingerprint(train_rows, test_rows), notes,
+        lambda row: keys_of(row)[0],
+    )  # fmt: skip
+
+
+def _part_of(
+    name: str,
+    dataset: Dataset,
+    held_out: int,
+    columns: Collection[str],
+    keys_of: Callable[..., list[str]],
+    accepts: Callable[[Row, Place], bool],
+) -> Splits:
+    """Returns the rows of one part of a mixture. Raises ConfigError that names the part."""
+    part = dataset.mixture[name]
+    own = dataset.model_copy(
+        update={
+            **{key: getattr(part, key) for key in Source.model_fields},
+            "mixture": {},
+            "test_split_size": held_out,
+            "max_train_rows": None,
+        }
+    )
+    try:
+        train, test, source = _choose(_read(own), own)
+        renamed = {old: new for new, old in part.columns.items()}
+        splits = [split and replace(split, renamed=renamed, task=part.task or name) for split in (train, test)]
+        return _split_up(own, columns, keys_of, accepts, (splits[0], splits[1], source))
+    except ConfigError as error:
+        raise ConfigError(f"dataset.mixture.{name}: {error}") from error
+
+
+def _divided(count: int, shares: dict[str, float]) -> dict[str, int]:
+    """Divides a count by shares that sum to 1; each part gets its share, rounded, and at least one if there are any."""
+    parts = {name: max(int(count * share + 1e-9), min(1, count)) for name, share in shares.items()}
+    by_lack = sorted(shares, key=lambda name: parts[name] - count * shares[name])
+    for name in by_lack[: max(0, count - sum(parts.values()))]:
+        parts[name] += 1
+    return parts
+
+
+def _drawn(placed: list[Placed], count: int, seed: int) -> list[Placed]:
+    """Draws rows by a hash, and returns them in their order."""
+    ranks = sorted(range(len(placed)), key=lambda index: _hash(f"{seed} {_content(placed[index][1])}"))
+    return [placed[index] for index in sorted(ranks[:count])]
+
+
+def _spread(parts: dict[str, list[Placed]]) -> list[Placed]:
+    """Merges lists so that any first rows of the result have each part in its share."""
+    ranked = [((i + 0.5) / len(rows), name, i) for name, rows in parts.items() for i in range(len(rows))]
+    return [parts[name][i] for _, name, i in sorted(ranked)]
 
 
 def with_targets(splits: Splits, problem_of: Callable[[Row, Place], str]) -> Splits:
@@ -180,6 +291,8 @@ class _Split:
     table: Table
     label: str
     place_of: Callable[[int], str]
+    renamed: Mapping[str, str] = field(default_factory=dict)  # new names of columns, by their names in the source
+    task: str = ""  # value of the column `task`; "": as the source has it
 
     def __len__(self) -> int:
         return len(self.table)
@@ -191,7 +304,14 @@ class _Split:
             part = indexes[first : first + CHUNK_ROWS]
             rows = [self.table[i] for i in part] if isinstance(self.table, list) else self.table.select(part).to_list()
             for index, row in zip(part, rows, strict=True):
-                yield Place(self.place_of, index), row
+                yield Place(self.place_of, index), self._labelled(row)
+
+    def _labelled(self, row: Row) -> Row:
+        if not self.task:
+            return row
+        old, new = self.renamed, set(self.renamed.values())
+        kept = {old.get(name, name): value for name, value in row.items() if name in old or name not in new}
+        return kept | {"task": self.task}
 
 
 def _from_the_same(
@@ -330,6 +450,9 @@ def _fingerprint(train: list[Row], test: list[Row]) -> str:
 
 def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
     """Returns every split of the source by name."""
+    assert dataset.name is not None  # a mixture is read part by part
+    if dataset.name.startswith(GENERATED):
+        return generated_splits(dataset.name, dataset.options, dataset.test_split_size)
     path = Path(dataset.name).expanduser()
     if path.is_file():
         return {"train": _Rows().and_of(path)}

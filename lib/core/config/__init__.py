@@ -69,7 +69,7 @@ from lib.core.config.curriculum import (
 )
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
-from lib.core.config.rl import Dataset, Eval, RLConfig, TrainLoop
+from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainLoop
 from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
     GspoTrain,
@@ -80,6 +80,17 @@ from lib.core.config.selfplay import (
     TeacherSettings,
 )
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
-from lib.core.config.shared import Model, Optimizer, Reward, RunConfig, SandboxSettings, TrainedModel, weights_of
+from lib.core.config.shared import (
+    GENERATED,
+    Model,
+    Optimizer,
+    Reward,
+    RunConfig,
+    SandboxSettings,
+    Source,
+    TaskReward,
+    TrainedModel,
+    weights_of,
+)
 from lib.core.config.sweep import SweepConfig
 from lib.core.config.trees import differences, read_tree

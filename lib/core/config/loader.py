@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -105,6 +105,8 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
             count += 1
         elif isinstance(value, dict) and (section := _section_of(kind.model_fields[key])):
             count += _unknown_keys(section, value)
+        elif isinstance(value, dict) and (section := _section_by_name(kind.model_fields[key])):
+            count += sum(_unknown_keys(section, each) for each in value.values() if isinstance(each, dict))
     return count
 
 
@@ -167,13 +169,16 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
     """Returns the dotted path of a pydantic location, without its union and list parts, its section and its field."""
     path: list[str] = []
     owner = section = kind
-    field = None
+    field = named = None
     for part in location:
-        if section is None or not isinstance(part, str):
+        if (section is None and named is None) or not isinstance(part, str):
             break
         path.append(part)
+        if section is None:  # the name of one of several sections
+            section, named = named, None
+            continue
         owner, field = section, section.model_fields.get(part)
-        section = _section_of(field)
+        section, named = _section_of(field), _section_by_name(field)
     return path, owner, field
 
 
@@ -187,10 +192,21 @@ def _meant(kind: type[BaseModel], owner: type[BaseModel], key: str) -> str:
     return resembling or (f"; it is {elsewhere}" if elsewhere else f"; known here: {', '.join(owner.model_fields)}")
 
 
+def _section_by_name(field: Any) -> type[BaseModel] | None:
+    """Returns the section class of a field that holds several by name, `{name: section}`; None for any other field."""
+    annotation = getattr(field, "annotation", None)
+    return _as_section(get_args(annotation)[1]) if get_origin(annotation) is dict else None
+
+
 def _section_of(field: Any) -> type[BaseModel] | None:
     """Returns the section class that a field holds, also behind `| None`; None if it holds none."""
     annotation = getattr(field, "annotation", None)
-    for option in (annotation, *getattr(annotation, "__args__", ())):
-        if get_origin(option) is None and isinstance(option, type) and issubclass(option, BaseModel):  # Python 3.10
-            return option
-    return None
+    if get_origin(annotation) is dict:
+        return None
+    options = (annotation, *getattr(annotation, "__args__", ()))
+    return next((section for option in options if (section := _as_section(option))), None)
+
+
+def _as_section(option: Any) -> type[BaseModel] | None:
+    is_class = get_origin(option) is None and isinstance(option, type)  # Python 3.10: list[int] is an instance of type
+    return option if is_class and issubclass(option, BaseModel) else None

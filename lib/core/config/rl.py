@@ -13,9 +13,22 @@ SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides wh
 KlKind = Literal["k3", "k2", "k1_in_reward", "exact"]  # see lib/rl/losses.py for the value and the gradient of each
 
 
+class MixturePart(Source):
+    """One source of a mixture."""
+
+    weight: Positive = 1.0  # its rows are mixed in this proportion to those of the other parts
+    columns: dict[Name, Name] = {}  # renames columns, so that parts have the same: {new name: name in the source}
+    task: Name | None = None  # the value of the column `task` in its rows; null: the name of the part
+
+
 class Dataset(Source):
     """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
+    name: Name | None = None  # Hub id, file, folder, or reasoning_gym:TASK; null: mixture
+    mixture: dict[Name, MixturePart] = {}
+    # several sources in place of one, {part: source}. Each part gives its share of the training rows and of the
+    # held-out rows; no row comes twice, so the part that runs out first, by weight, limits the others
+    mixture_seed: int = 0  # draws which rows of a part are used, where not all are
     split: str | None = None  # if given, `test_split_size` rows drawn from it are held out; the others are for training
     target_field: Name = "answer"  # column of the right answers
     test_split_size: Count = 200
@@ -23,6 +36,23 @@ class Dataset(Source):
     family_field: Name | None = None  # a column; rows with the same value are never both held out and trained on
     spill_test_into_train: bool = False  # true: also train on the rows of the official test split that are not held out
     max_train_rows: Count | None = None  # train on at most this many rows: the first ones that can be used
+
+    def _conflicts(self) -> Conflicts:
+        if not self.mixture:
+            yield from super()._conflicts()
+            if not self.name:
+                yield ("name",), "is missing: give a source, or several in a mixture"
+            return
+        if self.name:
+            yield ("name", "mixture"), "give one of the two: a source, or several in a mixture"
+        for key in ("config_name", "revision", "split", "options"):
+            if getattr(self, key):
+                yield (key, "mixture"), f"with a mixture each part has its own: move it to mixture.PART.{key}"
+        if len(self.mixture) > self.test_split_size:
+            yield (
+                ("test_split_size", "mixture"),
+                f"{self.test_split_size} held-out rows are too few for {len(self.mixture)} parts: give one to each",
+            )
 
 
 class TrainedSampling(Section):

@@ -27,7 +27,11 @@ class Section(BaseModel):
     def conflicts(self) -> Conflicts:
         """Yields all values that do not fit together, here and in the sections within."""
         yield from self._conflicts()
-        for name, section in self:
-            if isinstance(section, Section):
-                for keys, message in section.conflicts():
-                    yield tuple(f"{name}.{key}" for key in keys), message
+        for name, value in self:
+            by_path = {name: value}
+            if isinstance(value, dict):
+                by_path = {f"{name}.{key}": each for key, each in value.items()}
+            for path, section in by_path.items():
+                if isinstance(section, Section):
+                    for keys, message in section.conflicts():
+                        yield tuple(f"{path}.{key}" for key in keys), message

@@ -60,13 +60,28 @@ class TrainedModel(Model):
             yield ("adapters", "load_in_4bit"), f"{told}: set load_in_4bit: false, or take lora in its place"
 
 
-class Source(Section):
-    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+GENERATED = "reasoning_gym:"  # before the name of a task that the optional package reasoning-gym generates
 
-    name: Name  # Hub id, file or folder
+
+class Source(Section):
+    """Rows: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, a saved data set, or a generated task."""
+
+    name: Name  # Hub id, file, folder, or reasoning_gym:TASK
     config_name: str | None = None  # configuration of a Hub data set
     revision: str | None = None  # branch, tag or commit on the Hub
     split: str | None = None  # such as train or train[:2000]; required if there are several splits
+    options: dict[str, Any] = {}
+    # of a generated task, name: reasoning_gym:TASK, the arguments of its generator (docs/tasks.md); size is the number
+    # of rows to train on, 500 by default, and seed that of the rows, 0 by default
+
+    def _conflicts(self) -> Conflicts:
+        name = self.name or ""  # null in a mixture
+        if self.options and not name.startswith(GENERATED):
+            yield ("options",), f"only a generated task, name: {GENERATED}TASK, has options: remove them"
+        if name.startswith(GENERATED):
+            for key in ("config_name", "revision", "split"):
+                if getattr(self, key):
+                    yield (key, "name"), f"a generated task has no {key}: remove it"
 
 
 def weights_of(fn: Any) -> dict[str, float]:
@@ -107,8 +122,8 @@ def _accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return validated
 
 
-class Reward(Section):
-    """How a completion is judged. Names come from the registry; dotted paths work."""
+class TaskReward(Section):
+    """How the completions of one task are judged. Names come from the registry; dotted paths work."""
 
     fn: Annotated[Name | dict[Name, Weight], BeforeValidator(_accepted_by(weights_of))] = "exact_match"
     # name of one reward, or several with weights, which are summed: {exact_match: 1, code: 0.5}
@@ -124,7 +139,6 @@ class Reward(Section):
     # when an answer counts as equal to the target, for accuracy and for the bonus. exact: same text or same number;
     # math: also an equivalent formula, worked out as far as the target
     options: dict[str, Any] = {}  # keyword arguments of the reward; with several rewards {reward: {argument: value}}
-    timeout_s: Positive | None = None  # seconds for judging one batch of answers; if it takes longer, the run stops
 
     def _conflicts(self) -> Conflicts:
         paying = [name for name in weights_of(self.fn) if rewards.hooks(name).pays_format]
@@ -133,6 +147,33 @@ class Reward(Section):
                 ("format", "fn"),
                 f"'{paying[0]}' pays for a format, and none is declared: set think_answer, answer or boxed",
             )
+
+
+class Reward(TaskReward):
+    """How a completion is judged: in one way, or, with `by_task`, as its row's task is."""
+
+    task_field: Name = "task"  # with by_task, the column that names the task of each row
+    by_task: dict[Name, TaskReward] = {}
+    # {task: how its completions are judged}; if given, the keys above stand there alone, each task with its own
+    timeout_s: Positive | None = None  # seconds for judging one batch of answers; if it takes longer, the run stops
+
+    @property
+    def tasks(self) -> Mapping[str, TaskReward]:
+        """Returns how each task is judged; {"": this} where all rows are judged alike."""
+        return self.by_task or {"": self}
+
+    @property
+    def names(self) -> list[str]:
+        """Returns the names of all rewards, each once."""
+        return list(dict.fromkeys(name for task in self.tasks.values() for name in weights_of(task.fn)))
+
+    def _conflicts(self) -> Conflicts:
+        if not self.by_task:
+            yield from super()._conflicts()
+            return
+        for key, field in TaskReward.model_fields.items():
+            if getattr(self, key) != field.default:
+                yield (key, "by_task"), f"with by_task each task has its own: move it to by_task.TASK.{key}"
 
 
 class SandboxSettings(Section):
