@@ -312,6 +312,15 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch,
     assert any(line.startswith(f"{counted}0.0% truncated, ") and line.endswith("% well-formed") for line in shown)
 
 
+def test_the_card_of_self_play_has_its_table(guesses):
+    rows = [json.loads(line) for line in (guesses / "evaluations.jsonl").read_text().splitlines()]
+    card = (guesses / "stage1/README.md").read_text()
+    assert "| | pass@1 | pass@4 | well-formed | games won | opponent |" in card.replace("|  |", "| |")
+    for row, label in ((rows[0], "pretrain"), (rows[-1], "after training")):
+        assert f"| {label} | {row['acc']:.3f} [{row['acc_ci95'][0]:.3f}, {row['acc_ci95'][1]:.3f}] | " in card
+    assert "- self-play\n" in card and "**Opponent:** earlier weights of the policy" in card
+
+
 def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path, monkeypatch):
     arguments = ["--config", guesses / "config.yaml", "--temperature", 1, "--output", tmp_path / "o.jsonl"]
     assert call(monkeypatch, evaluate, *arguments, "--run", guesses) == 0
