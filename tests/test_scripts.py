@@ -179,6 +179,7 @@ def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypa
     for text in (config.prompts.system.split(".")[0], "There might be an error in the solution above.", "[target: 7]",
                  f"stage II: {steps} steps", "nothing was trained"):  # fmt: skip
         assert text in shown
+    assert "LoRA Without Regret" not in shown  # our own configs follow it
     assert not (tmp_path / "outputs").exists()
 
 
