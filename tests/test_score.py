@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pstdev
 
 import pytest
 import torch
@@ -518,6 +518,10 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
             row = run.update(stage_plan, trees, credit)
         zero = (credit.advantage[credit.attempt == 2] == 0).float().mean()
         assert row["prompts"] == len(tells) and row["zero_advantage"] == pytest.approx(zero.item())
+        groups = [tree.answers for tree in trees], [y1.following.answers for tree in trees for y1 in tree.answers]
+        for attempt, sets in enumerate(groups, start=1):
+            expected = fmean(pstdev(answer.verdict.reward for answer in answers) for answers in sets)
+            assert row[f"reward_std_attempt{attempt}"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("stage", [1, 2])
