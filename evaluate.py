@@ -44,6 +44,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.core.config import (
     FOLDING,
@@ -51,6 +53,7 @@ from lib.core.config import (
     RLConfig,
     ScoreConfig,
     SelfPlayConfig,
+    dump,
     in_words,
     load,
     obstacles_everywhere,
@@ -61,7 +64,7 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
-from lib.run.runlog import adapter_in
+from lib.run.runlog import CARD, adapter_in
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
@@ -162,10 +165,17 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.model.merging import write_merged
+    from lib.run.checkpoint import storage_errors
+    from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
 
+    below = Path(task.config.model.adapter or "")
+    trained = trained_in(task.policy.model) if adapter else trained_in_folder(below)
     prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
-    return f"{out}: {what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
+    found = f"{what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
+    with storage_errors(out / CARD, "the model itself is whole"):
+        write_merged_card(out, adapter or below, yaml.safe_load(dump(task.config)), trained, found)
+    return f"{out}: {found}"
 
 
 def command_line() -> tuple[argparse.Namespace, Any, Path | None]:

@@ -20,7 +20,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,12 +30,13 @@ import yaml
 from lib.core.config import read_tree
 from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
 from lib.core.errors import FINISHED, ConfigError, run_script
-from lib.core.stats import mean_interval
+from lib.core.stats import mean_interval, pearson
 from lib.report import paired
 from lib.report.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.run.runlog import is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
+FEWEST_STEPS = 10  # of which a correlation is told
 DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0
 
 
@@ -207,6 +208,7 @@ def one_run(run: Run) -> str:
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
     body += in_pairs([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
+    body += drifts([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -454,6 +456,7 @@ def several_runs(runs: list[Run]) -> str:
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
     body += in_pairs(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
+    body += drifts(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
 
@@ -519,8 +522,12 @@ class Chart:
 
 
 BANDS = "the bands are 95 % intervals"
+SPREAD = "standard deviation, mean over the step"
 # runs have two attempts, seldom more; series and columns that no row has are left out
 ATTEMPTS = {1: ("attempt 1", "one"), **{number: (f"attempt {number}", "two") for number in range(2, 10)}}
+
+
+FAMILY_COLOURS = ("two", "one", "good", "bad", "muted", "ink")
 
 
 def of_attempts(key: str) -> dict[str, tuple[str, str]]:
@@ -549,6 +556,8 @@ TRAINING = (
           of_attempts("reward")),
     Chart("Distance from the base model", "KL in nats per token, logarithmic. Stage I holds attempt 1 in place.",
           of_attempts("kl"), log=True),
+    Chart("Spread of rewards", f"Among answers that are compared with each other: {SPREAD}.",
+          of_attempts("reward_std"), floor=0),
     Chart("Idle answers", "Second attempts without an advantage: they earned what those beside them did.",
           {"zero_advantage": ("idle", "two")}, floor=0, percent=True),
     Chart("Length", "Tokens per attempt, the end token included.",
@@ -571,6 +580,8 @@ PLAY_TRAINING = (
           {"acc": ("right", "two"), "solved": ("solved", "good")}, percent=True),
     Chart("Reward in training", "As the reward function returns it, before games and baseline.",
           {"reward": ("reward", "two")}),
+    Chart("Spread of rewards", f"Among the answers to a prompt, games included: {SPREAD}.",
+          {"reward_std": ("spread", "two")}, floor=0),
     Chart("Equal groups", "Prompts whose answers all earn the same: they teach nothing.",
           {"equal_groups": ("equal", "two")}, floor=0, percent=True),
     Chart("Clipped", "Tokens that the clip range keeps from learning: below it what was bad, above it what was good.",
@@ -602,6 +613,49 @@ def curves(runs: list[Run]) -> list[str]:
         if figures:
             body.append(section(title, f"<div class=figures>{figures}</div>"))
     return body
+
+
+def drifts(runs: list[Run]) -> list[str]:
+    """Renders the section on adapters that are not PEFT's: how far they have moved, and whether the rewards explain it.
+
+    Without such adapters there is none, and below FEWEST_STEPS steps it has no correlations.
+    """
+    keys = dict.fromkeys(key for run in runs for row in run.metrics for key in row if key.startswith("drift/"))
+    looks = {key: (key.removeprefix("drift/"), look) for key, look in zip(keys, cycle(FAMILY_COLOURS), strict=False)}
+    chart = Chart("Drift", "Root mean square of a family's distance from doing nothing, logarithmic.", looks, log=True,
+                  hero=True)  # fmt: skip
+    drawn = figure(chart, runs)
+    lines = []
+    for run, key in product(runs, keys):
+        spread = max((name for row in run.metrics for name in row if name.startswith("reward_std")), default="")
+        rows = [row for row in run.metrics if is_number(row.get(key)) and is_number(row.get(spread))]
+        if len(rows) < FEWEST_STEPS:
+            continue
+        drift, spreads = ([row[name] for row in rows] for name in (key, spread))
+        name = f"{run.name}: {looks[key][0]}" if len(runs) > 1 else looks[key][0]
+        cells = [correlated(drift, spreads), correlated(*map(changes, (drift, spreads)))]
+        inner = "".join(f"<td>{each}</td>" for each in cells)
+        lines.append(f"<tr><th>{html.escape(name)}</th>{inner}<td class=n>{len(rows)}</td></tr>")
+    heads = [("step by step", "two"), ("their changes", "muted"), ("steps", "muted")]
+    note = (
+        "Pearson's r of a family's drift with the spread of rewards (of the last attempt, if there are several) and of "
+        "their changes from step to step; in brackets Fisher's 95 % interval, which takes steps to be independent. Two "
+        "quantities that drift are correlated whatever the cause, and the interval is then too narrow; less so their "
+        "changes."
+    )
+    content = f"<div class=figures>{drawn}</div>" + (table(heads, lines) if lines else "")
+    return [section("Adapters", content, note if lines else "")] if drawn else []
+
+
+def changes(values: list[float]) -> list[float]:
+    """Returns the differences of neighbours."""
+    return [after - before for before, after in pairwise(values)]
+
+
+def correlated(first: list[float], second: list[float]) -> str:
+    """Formats Pearson's r over its interval; a dash where one side does not vary."""
+    r, ends = pearson(first, second)
+    return cell({"difference": r, "difference_ci95": ends}, "difference")
 
 
 def repeats_accuracy(chart: Chart, runs: list[Run]) -> bool:
@@ -703,7 +757,7 @@ def label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     heights = [(scale(value) - low) / (high - low) for value, _, _ in ends]
     order = sorted(range(len(ends)), key=lambda index: heights[index])
     gap = 0.1
-    for below, above in pairwise(order):
+    for below, above in [*pairwise(order)] * len(order):  # to move one may push it over the next
         overlap = gap - (heights[above] - heights[below])
         if overlap > 0:
             heights[below] -= overlap / 2

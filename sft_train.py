@@ -95,7 +95,7 @@ def main() -> int:
         for line in watch.closing():
             screen.say(line)
         if not interrupts.received:
-            save(trainer, checkpoints, steps)
+            save(trainer, config, checkpoints, steps)
             screen.say(f"saved {config.run_dir / 'final'}")
     return interrupts.exit_code
 
@@ -493,6 +493,7 @@ def checkpoints_of(trainer: Any, config: SFTConfig, log: RunLog, fingerprint: st
         replace(trainer.state, log_history=[]).save_to_json(folder / TRAINER_STATE)  # the rows are in metrics.jsonl
         if not has_adapter(trainer.model):  # full weights: the folder must be a complete model
             trainer.processing_class.save_pretrained(folder)
+        tell(trainer, config, folder, folder.with_suffix(""))
 
     trainer.create_optimizer()
     return Checkpoints(
@@ -646,7 +647,16 @@ def reporter(
     return Reporter()
 
 
-def save(trainer: Any, checkpoints: "Checkpoints", step: int) -> None:
+def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
+    """Writes the model card of what is in `folder`, which will be `place`."""
+    import yaml
+
+    from lib.run.model_card import trained_in, write_card
+
+    write_card(folder, place, config.run_dir, yaml.safe_load(dump(config)), trained_in(trainer.model))
+
+
+def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.run.adapter_files import say_ground
     from lib.run.checkpoint import set_aside, storage_errors
@@ -661,6 +671,7 @@ def save(trainer: Any, checkpoints: "Checkpoints", step: int) -> None:
         say_ground(trainer.model, whole)
         trainer.model.generation_config.to_json_file(whole / "generation_config.json")  # adapters come without it
         (whole / "training_args.bin").unlink(missing_ok=True)  # a pickle: config.yaml says the same
+        tell(trainer, config, whole, final)  # in the place of PEFT's empty form
         checkpoints.seal_result(whole, step)
         checkpoints.log.begin()
         set_aside(final)  # one that is there is damaged

@@ -1,6 +1,7 @@
 """From an adapter to a base and on: `model.adapter`, `evaluate.py --merge`, and what an adapter says of its base."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
+from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -25,6 +27,7 @@ from lib.model.merging import merged, put_on, write_merged
 from lib.model.policy import Policy
 from lib.model.scratch import build
 from lib.run.adapter_files import load_adapter, save_adapter
+from lib.run.checkpoint import problems
 from lib.run.fingerprints import of_model
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}
@@ -44,6 +47,7 @@ SCORE = {
               "checkpoint_every": 1},
     "eval": {"max_examples": 4},
 }  # fmt: skip
+RATES = ("acc_attempt1", "acc_attempt2", "i_to_c", "c_to_i")
 REWARD = "def few(predictions):\n    return [sum(c in '13579' for c in p) / 6 for p in predictions]\n"
 PROMPTS = [
     torch.randint(6, 30, (3 + number % 8,), generator=torch.Generator().manual_seed(number)).tolist()
@@ -159,6 +163,37 @@ def test_plain_peft_refuses_an_adapter_without_the_one_below_it(inside):
     assert put_on(base, Path("outputs/score/stage2"), "adapter").peft_config["default"].task_type == "CAUSAL_LM"
 
 
+def test_the_cards_tell_what_was_trained_and_how_well_and_load_it(inside):
+    folders = ("outputs/sft/final", "outputs/score/stage2", "merged", "new-base")
+    sft, score, merged, below = (ModelCard.load(f"{folder}/README.md") for folder in folders)
+    count = sum(value.numel() for value in load_file("outputs/sft/final/adapter_model.safetensors").values())
+    assert f"| lora | {count:,} | targets q_proj," in sft.text and f"| lora | {count:,} |" in below.text
+    assert "**Data:** `chats.jsonl`" in sft.text and "**Licence of the base:** unknown" in sft.text
+    assert re.search(r"nats per token: \d\.\d{4} in the first step, \d\.\d{4} in the last", sft.text)
+    first, last = rows_of("outputs/score/evaluations.jsonl")[:: len(rows_of("outputs/score/evaluations.jsonl")) - 1]
+    for row, label in ((first, "pretrain"), (last, "after stage II")):
+        cells = [f"{row[key]:.3f} [{row[f'{key}_ci95'][0]:.3f}, {row[f'{key}_ci95'][1]:.3f}]" for key in RATES]
+        assert (
+            f"| {label} | {cells[0]} | {cells[1]} | " in score.text and f" | {cells[2]} | {cells[3]} |\n" in score.text
+        )
+    assert "**Reward:** `few_scores.few`" in score.text and "few_scores.few" in score.text.split("## Config")[1]
+    assert "after stage II" in merged.text and "read back by plain transformers, its log-probs are" in merged.text
+    assert "after step 1 of stage 1" in Path("outputs/score/stage1/step_1/README.md").read_text()
+    assert "stage II" not in Path("outputs/score/stage1/README.md").read_text().split("## Config")[0]
+    libraries = [card.data.to_dict()["library_name"] for card in (sft, score, merged, below)]
+    assert libraries == ["peft", "peft", "transformers", "transformers"]
+    assert all(card.data.base_model is None for card in (sft, merged))  # the Hub takes no local path
+
+    ids, loaded = torch.tensor([PROMPTS[7]]), {}
+    for card, same in ((sft, plain("base", "outputs/sft/final")), (merged, plain("merged"))):
+        exec(re.search(r"`{4}python\n(.*?)\n`{4}", card.text, re.DOTALL)[1], loaded)
+        assert torch.equal(loaded["model"].eval()(ids).logits, same(ids).logits)
+        assert loaded["tokenizer"].chat_template
+    assert "PEFT alone cannot load it: it stands on a base with `outputs/sft/final` merged into it" in score.text
+    command = re.search(r"python evaluate\.py (.*) --merge", score.text)[1]
+    assert command == "--config outputs/score/config.yaml --adapter outputs/score/stage2"
+
+
 @pytest.fixture
 def work(chain, tmp_path, monkeypatch):
     """A copy of it, to change."""
@@ -170,6 +205,12 @@ def work(chain, tmp_path, monkeypatch):
 
 def edit(path, **fields):
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def test_a_card_may_be_edited(work):
+    for folder in ("outputs/score/stage2/step_1", "outputs/score/stage2"):
+        (work / folder / "README.md").write_text("mine")
+        assert not problems(work / folder)
 
 
 def test_a_resume_notices_another_adapter_below(work):

@@ -208,6 +208,25 @@ def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypat
     assert "Reward in training" in [value for key, value in again.attributes if key == "aria-label"]
 
 
+def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run, monkeypatch):
+    def written(steps):
+        rows = [step(1, n, steps, 0) for n in range(1, steps + 1)]
+        for n, row in enumerate(rows, start=1):  # the drift of ia3 falls as the spread rises; that of the prompt waits
+            row |= {"reward_std_attempt1": 0.5, "reward_std_attempt2": 0.01 * n * n, "drift/ia3": 1 - 0.01 * n * n}
+            row["drift/soft_prompt"] = 0.0
+        write(run, "metrics", rows)
+        page = page_of(monkeypatch, run)
+        assert "Drift" in [value for key, value in page.attributes if key == "aria-label"]
+        return page.text[page.text.index("Adapters") : page.text.index("Texts")]
+
+    assert "Adapters" not in page_of(monkeypatch, run).text
+    assert "steps" not in written(9)
+    text = written(10)
+    first = text.index("ia3", text.index("steps"))
+    assert text[first : first + 6] == ["ia3", "-1.000", "[-1.000 -1.000]", "-1.000", "[-1.000 -1.000]", "10"]
+    assert text[first + 6 : first + 10] == ["soft_prompt", "–", "–", "10"]  # it does not vary
+
+
 def test_torn_lines_and_missing_fields_do_not_stop_it(run, monkeypatch):
     with open(run / "metrics.jsonl", "ab") as file:
         file.write(b'{"stage": 2, "step": 5, "steps": 8, "global_step": 9, "acc_attempt1": null}\n{"stage": 2, "st')

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pstdev
 
 import pytest
 import torch
@@ -518,6 +518,10 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
             row = run.update(stage_plan, trees, credit)
         zero = (credit.advantage[credit.attempt == 2] == 0).float().mean()
         assert row["prompts"] == len(tells) and row["zero_advantage"] == pytest.approx(zero.item())
+        groups = [tree.answers for tree in trees], [y1.following.answers for tree in trees for y1 in tree.answers]
+        for attempt, sets in enumerate(groups, start=1):
+            expected = fmean(pstdev(answer.verdict.reward for answer in answers) for answers in sets)
+            assert row[f"reward_std_attempt{attempt}"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -1040,9 +1044,10 @@ def parent_of(credit, number):
 
 
 def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, capsys):
-    code, out, err = command(monkeypatch, capsys, "train.corrections=2", "--dry-run")
+    code, out, err = command(monkeypatch, capsys, "train.corrections=2", "--dry-run", "optimizer.learning_rate=5e-6")
     assert (code, err) == (0, "")
     assert "8 + 16 + 16 completions" in out and "later attempts are paid" in out and "to attempt 3" in out
+    assert "advice" in out and "5e-06 is a rate for full fine-tuning" in out
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=2")
     code, out, err = command(monkeypatch, capsys, "train.corrections=2", *sampled)
     assert (code, err) == (0, "")

@@ -179,6 +179,7 @@ def test_a_real_config_loads_and_shows_its_plan(name, sevens, tmp_path, monkeypa
     for text in (config.prompts.system.split(".")[0], "There might be an error in the solution above.", "[target: 7]",
                  f"stage II: {steps} steps", "nothing was trained"):  # fmt: skip
         assert text in shown
+    assert "LoRA Without Regret" not in shown  # our own configs follow it
     assert not (tmp_path / "outputs").exists()
 
 
@@ -310,6 +311,15 @@ def test_evaluate_reports_single_answers(inside, guesses, tmp_path, monkeypatch,
     assert shown[table + 3].split() == ["temperature", "1", *(f"{value:.3f}" for value in at.values())]
     counted = "at temperature 1, n = 800 answers to 50 held-out questions, rows 1 to 50 of what is held out, "
     assert any(line.startswith(f"{counted}0.0% truncated, ") and line.endswith("% well-formed") for line in shown)
+
+
+def test_the_card_of_self_play_has_its_table(guesses):
+    rows = [json.loads(line) for line in (guesses / "evaluations.jsonl").read_text().splitlines()]
+    card = (guesses / "stage1/README.md").read_text()
+    assert "| | pass@1 | pass@4 | well-formed | games won | opponent |" in card.replace("|  |", "| |")
+    for row, label in ((rows[0], "pretrain"), (rows[-1], "after training")):
+        assert f"| {label} | {row['acc']:.3f} [{row['acc_ci95'][0]:.3f}, {row['acc_ci95'][1]:.3f}] | " in card
+    assert "- self-play\n" in card and "**Opponent:** earlier weights of the policy" in card
 
 
 def test_evaluate_repeats_the_last_evaluation_of_self_play(inside, guesses, tmp_path, monkeypatch):

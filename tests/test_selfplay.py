@@ -382,6 +382,30 @@ def test_the_past_answers_as_it_was(folder):
         assert again.said == opponent.said
 
 
+@pytest.mark.parametrize("family", ["soft_prompt={tokens: 3}", "ia3={}"])
+def test_a_snapshot_has_the_adapters_of_its_own_time(folder, family):
+    """Where nothing else is trained: the soft prompt that was read then, and the warm-up as far as it had come."""
+    past = ("opponent.snapshots.every_steps=1", "opponent.temperature=0", "model.adapters.lora=null")
+    with opened(*past, f"model.adapters.{family}", moved=1.0) as run:
+        opponent, policy, asked = run.opponent, run.policy, asked_of(run, 6)
+        text = after([5, 6, 7], [8, 9, 10])
+        policy.shelf.blend(0.5)
+        opponent.refresh(1)
+        then, scores = texts(opponent.end(1, asked)), policy(text)[0].detach()
+        move(policy, 1.0, seed=2)
+        policy.shelf.blend(1.0)
+        opponent.refresh(2)
+        mine, now = weights(run), policy(text)[0].detach()
+        opponent.said[1] = {}
+        assert texts(opponent.end(1, asked)) == then != texts(opponent.end(2, asked))
+        assert torch.equal(weights(run), mine) and policy.alpha == 1.0 and torch.equal(policy(text)[0], now)
+        with policy.wearing(opponent.pool[1], opponent.alphas[1]):
+            assert torch.equal(policy(text)[0], scores) and not torch.equal(scores, now)
+            with policy.reference_mode():
+                assert policy.prefix == []
+        assert bool(policy.prefix) == ("soft" in family)
+
+
 def test_the_pool_keeps_the_start_and_the_last_ones(folder):
     with opened("opponent.snapshots={every_steps: 2, keep: 3}") as run:
         opponent, pools = run.opponent, {}

@@ -162,6 +162,13 @@ def test_a_run_leaves_a_model_that_loads_and_has_learned(folder, monkeypatch, ca
     files = {path.name for path in (folder / "outputs/tiny/final").iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"} <= files
     assert not any(name.endswith(".bin") for name in files)
+    card = (folder / "outputs/tiny/final/README.md").read_text()
+    losses = [row["loss"] for row in logged("tiny", "evaluations")]
+    assert (
+        f"|  | held-out loss |\n| --- | --- |\n| step 3 | {losses[0]:.3f} |\n| step 60 | {losses[-1]:.3f} |\n" in card
+    )
+    assert f": {rows[0]['loss']:.4f} in the first step, {rows[-1]['loss']:.4f} in the last." in card
+    assert "library_name: transformers" in card and "| all weights | " in card
     with pytest.raises(ConfigError, match="already holds a run"):
         run(monkeypatch)
 

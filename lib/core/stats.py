@@ -5,8 +5,8 @@ as the problem's index) treats a problem as one cluster. scipy is imported where
 """
 
 from collections.abc import Hashable, Sequence
-from math import comb, fsum, nan, sqrt
-from statistics import NormalDist
+from math import atanh, comb, fsum, nan, sqrt, tanh
+from statistics import NormalDist, correlation
 
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -133,6 +133,20 @@ def sign_flip_p(differences: Sequence[int]) -> float:
         chance[: reach + 1] /= 2
     fewest = (sum(sizes) - abs(sum(differences))) // 2  # the smaller of the positive and the negative sum
     return min(1.0, 2 * float(chance[: fewest + 1].sum()))
+
+
+def pearson(first: Sequence[float], second: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Returns Pearson's r of pairs and Fisher's interval of it (1921), which takes the pairs to be independent.
+
+    nan where either side does not vary, or with fewer than 4 pairs, which leave Fisher's z no variance.
+    """
+    if len(first) < 4 or len(set(first)) == 1 or len(set(second)) == 1:
+        return nan, (nan, nan)
+    r = min(1.0, max(-1.0, correlation(first, second)))
+    if abs(r) == 1:
+        return r, (r, r)
+    half = _Z / sqrt(len(first) - 3)
+    return r, (tanh(atanh(r) - half), tanh(atanh(r) + half))
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

@@ -242,19 +242,28 @@ class Policy(nn.Module):
         """Copies the adapter's weights to the CPU."""
         return [parameter.detach().to("cpu", copy=True) for parameter in self.trainable]
 
+    @property
+    def alpha(self) -> float:
+        """Returns how much of their effect the adapters that are not PEFT's have: below 1 while they warm up."""
+        return self.shelf.alpha if self.shelf else 1.0
+
     @contextlib.contextmanager
-    def wearing(self, weights: list[torch.Tensor]) -> Iterator[None]:
-        """Replaces the adapter's weights with a snapshot, and restores them untouched.
+    def wearing(self, weights: list[torch.Tensor], alpha: float | None = None) -> Iterator[None]:
+        """Replaces the adapter's weights with a snapshot, and restores them untouched; `alpha`, if given, likewise.
 
         This is a second adapter on the same base, without a name that saving and merging would have to know.
         """
-        pairs = [(parameter, parameter.data) for parameter in self.trainable]
+        pairs, before = [(parameter, parameter.data) for parameter in self.trainable], self.alpha
         try:
+            if self.shelf and alpha is not None:
+                self.shelf.blend(alpha)
             for (parameter, data), other in zip(pairs, weights, strict=True):
                 parameter.data = other.to(data.device, data.dtype)
             yield
         finally:
             _put_back(pairs)
+            if self.shelf:
+                self.shelf.blend(before)
 
     @contextlib.contextmanager
     def _lora_off(self) -> Iterator[None]:

@@ -153,6 +153,7 @@ class SnapshotOpponent:
         self.sampling = sampling
         self.settings: Snapshots = config.opponent.snapshots
         self.pool: dict[int, list] = {0: policy.snapshot()}  # step -> weights
+        self.alphas: dict[int, float] = {0: policy.alpha}  # step -> how far the warm-up had come
         self.said: dict[int, dict[str, str]] = {0: {}}  # step -> prompt -> text
 
     def begin(self, prompts: list[Prompt], step: int) -> int:
@@ -174,7 +175,7 @@ class SnapshotOpponent:
             decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
             paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
             turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
-            with self.policy.wearing(self.pool[begun]), memory_explained(decoding):
+            with self.policy.wearing(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
                 written = native.generate(self.policy, turns, decoding)
             said.update({key: self.renderer.text(written[(*paths[key], 0)]) for key in new})
         return _opponent_answers([said[key] for key in keys], prompts, self.judge)
@@ -182,17 +183,18 @@ class SnapshotOpponent:
     def refresh(self, step: int) -> None:
         """Takes a snapshot if one is due; the oldest leaves a full pool."""
         if self.settings.every_steps and step % self.settings.every_steps == 0:
-            self.pool[step], self.said[step] = self.policy.snapshot(), {}
+            self.pool[step], self.alphas[step], self.said[step] = self.policy.snapshot(), self.policy.alpha, {}
             for old in sorted(self.pool)[1 : -self.settings.keep]:
-                del self.pool[old], self.said[old]
+                del self.pool[old], self.alphas[old], self.said[old]
 
     def state_dict(self) -> dict:
         """Returns the pool and its answers."""
-        return {"pool": self.pool, "said": self.said}
+        return {"pool": self.pool, "alphas": self.alphas, "said": self.said}
 
     def load_state_dict(self, state: dict) -> None:
         """Sets the pool and its answers."""
         self.pool, self.said = state["pool"], state["said"]
+        self.alphas = state.get("alphas", dict.fromkeys(self.pool, 1.0))  # absent in earlier versions
 
 
 def play(

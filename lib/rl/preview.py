@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, dump
+from lib.core.config import Eval, Lora, RLConfig, ScoreConfig, SelfPlayConfig, dump
 from lib.core.console import Screen
 from lib.core.stats import percentiles
 from lib.generators.protocol import Completion
-from lib.model.loading import load_skeleton
+from lib.model.loading import adapted_layers, load_skeleton
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
 from lib.rl.plan import Ahead, Held, Stage, ahead, stages_of, told, work_of_score
 from lib.rl.score import kl_weights
@@ -19,6 +19,9 @@ from lib.rl.task import fitting, load_data, prompts_of
 from lib.rl.tree import Renderer, longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
+REGRET = "Schulman et al. 2025, LoRA Without Regret"
+FULL_RATE = 1e-5  # learning rates below it are those of full fine-tuning
+AMPLE_RANK = 64
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,38 @@ def show(
         **{title: lines(known) for title, lines in parts.items()},
         "memory, estimated": needs_of_run(skeleton, config, prompts, lengths, len(test), load_of).lines(),
     }
+    if advised := list(advice(config, skeleton)):
+        texts["advice"] = advised
     screen = Screen()
     for title, lines in texts.items():
         screen.heading(title)
         screen.say("\n".join(lines))
     screen.heading("nothing was trained: this was a dry run")
+
+
+def advice(config: RLConfig, skeleton: torch.nn.Module) -> Iterator[str]:
+    """Yields what others have measured of LoRA in reinforcement learning, where a config does otherwise."""
+    lora, rate = config.model.adapters.tuner, config.optimizer.learning_rate
+    if not isinstance(lora, Lora):
+        return
+    adapted = set(adapted_layers(skeleton, lora))
+    names = [name for name, module in skeleton.named_modules() if module in adapted]
+    if names and all("attn" in name or "attention" in name for name in names):
+        yield (
+            "model.adapters.lora.targets: these are layers of attention alone; on all linear layers LoRA of rank 1 to "
+            f"32 learns about as well as full fine-tuning, on attention alone less: take all-linear ({REGRET})"
+        )
+    if rate < FULL_RATE:
+        yield (
+            f"optimizer.learning_rate: {rate:g} is a rate for full fine-tuning; LoRA takes about ten times as much: "
+            f"try {10 * rate:g} ({REGRET})"
+        )
+    if lora.r > AMPLE_RANK:
+        yield (
+            f"model.adapters.lora.r: {lora.r} is more than reinforcement learning was seen to need: rank 1 to 32 is "
+            f"about as good as full fine-tuning ({REGRET}), and 13 numbers reach 91 % on GSM8K with Qwen2.5-7B "
+            "(TinyLoRA, arXiv 2602.04118); a lower one saves memory"
+        )
 
 
 def needs_of_run(

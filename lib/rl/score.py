@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from statistics import fmean
+from statistics import fmean, pstdev
 from typing import Any
 
 from lib.core.clock import phase
@@ -209,6 +209,7 @@ class ScoreRun:
     def _metrics(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
         """Returns the metrics of a step's answers, averaged over all processes."""
         rows: list[tuple[int, dict]] = []
+        earned: dict[int, float] = {}
         for node in credit.nodes:
             if node.attempt == 1 and node.group.prompt.choice.first:
                 continue  # an earlier step's
@@ -221,13 +222,24 @@ class ScoreRun:
                     own |= {"changed": float(changed), "cut": float(node.group.prompt.cut)}
                     own["idle"] = float(credit.advantage[number] == 0)
                 rows.append((node.attempt, own))
+                if answer.verdict.scored:
+                    earned[number] = answer.verdict.reward
         rows = collect(rows, self.accelerator)
+        spreads = [
+            (attempt, {"reward_std": pstdev(rewards)})
+            for attempt, sets in compared(credit.nodes).items()
+            for numbers in sets
+            if (rewards := [earned[number] for number in numbers if number in earned])
+        ]
+        spreads = collect(spreads, self.accelerator)
         attempts = range(1, len(self.config.budgets) + 1)
-        means = [means_of(own for attempt, own in rows if attempt == number) for number in attempts]
-        last, both = (
-            means[-1],
-            {name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")},
-        )
+        means = [
+            means_of(own for attempt, own in rows if attempt == number)
+            | means_of(own for attempt, own in spreads if attempt == number)
+            for number in attempts
+        ]
+        last = means[-1]
+        both = {name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")}
         shown = ("changed", "cut", "idle", "unscored")
         return {
             "stage": stage.number,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from accelerate.utils import set_seed
 
 from lib.core.clock import Clock, Profile
@@ -24,6 +25,7 @@ from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.run.distributed import collect, highest, make_accelerator
+from lib.run.model_card import trained_in, write_card
 from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
 from lib.run.tracking import Tracker
@@ -105,7 +107,7 @@ class Session:
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
                 dataset=self.task.splits.fingerprint, inputs=self._inputs(), keep=config.train.keep_checkpoints,
-                allow_change=self._allow_change,
+                allow_change=self._allow_change, beside=self._write_card,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             path = None
@@ -115,7 +117,7 @@ class Session:
                 tokens = min(self.progress.micro_batch_tokens, config.train.micro_batch_tokens)
                 self.progress.micro_batch_tokens = tokens  # it may have been lowered since, because memory ran out
                 for stage in range(1, self.progress.stage) if self.accelerator.is_main_process else ():
-                    self.checkpoints.restore_result(stage, self.task.tokenizer.save_pretrained)
+                    self.checkpoints.restore_result(stage, self._save_rest)
             else:
                 self.log.rewind({})
             self.log.write_config(dump(config), now=path is not None)  # otherwise written with the first checkpoint
@@ -353,8 +355,17 @@ class Session:
             folder = self.config.run_dir / f"stage{self.progress.stage}"
             with storage_errors(folder):
                 save_weights(self.policy.model, folder)
-                self.task.tokenizer.save_pretrained(folder)
+                self._save_rest(folder)
                 self.checkpoints.seal_result(folder, self.progress.step)
+
+    def _save_rest(self, folder: Path) -> None:
+        """Writes what a result has beside its weights: the tokenizer, and the model card, which names it."""
+        self.task.tokenizer.save_pretrained(folder)
+        self._write_card(folder)
+
+    def _write_card(self, folder: Path) -> None:
+        place = folder.with_suffix("") if folder.suffix == ".tmp" else folder  # the name of a checkpoint once complete
+        write_card(folder, place, self.config.run_dir, yaml.safe_load(dump(self.config)), trained_in(self.policy.model))
 
     def save(self) -> None:
         """Saves a checkpoint of the current state."""

@@ -6,6 +6,7 @@ pace             how long the rest of a run takes
 runlog           the run directory and its JSONL streams, which survive a kill
 tracking         a dashboard beside the files of a run, on which nothing depends
 adapter_files    trained weights in files: an adapter, or a whole model
+model_card       what is told of trained weights, beside them
 fingerprints     what a run is made of, beside its config, known again
 checkpoint       everything a restart needs, saved atomically
 hub              whether the Hugging Face Hub answers, asked in seconds; what goes there

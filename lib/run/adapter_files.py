@@ -50,14 +50,14 @@ def load_weights(model: torch.nn.Module, directory: Path) -> None:
 
 def has_adapter(model: torch.nn.Module) -> bool:
     """Tells whether adapters are trained, PEFT's or those of our own, and not the whole model."""
-    return hasattr(model, "peft_config") or _shelf(model) is not None
+    return hasattr(model, "peft_config") or own_adapters(model) is not None
 
 
 def save_adapter(model: torch.nn.Module, directory: Path) -> None:
     """Writes all trained weights of the policy into a folder, and no other adapter. Raises OSError, SafetensorError.
 
-    PEFT's part is as its own `save_pretrained` writes it, but without its model card, an empty form that costs
-    compiling a template at each checkpoint.
+    PEFT's part is as its own `save_pretrained` writes it, but for its model card, an empty form; ours is in
+    lib/run/model_card.py.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if hasattr(model, "peft_config"):
@@ -71,13 +71,13 @@ def save_adapter(model: torch.nn.Module, directory: Path) -> None:
     if extra:
         save_file({name: value.detach().contiguous() for name, value in extra.items()}, directory / EXTRA)
         about = {"format": FORMAT, "base_model_name_or_path": model.config.name_or_path}
-        if shelf := _shelf(model):
+        if shelf := own_adapters(model):
             about |= {"adapters": shelf.settings, "alpha": shelf.alpha}
         about |= {STANDS_ON: ground} if (ground := getattr(model, STANDS_ON, None)) else {}
         (directory / EXTRA_CONFIG).write_text(json.dumps(about, indent=2), "utf-8")
 
 
-def _shelf(model: torch.nn.Module) -> Any:
+def own_adapters(model: torch.nn.Module) -> Any:
     """Returns the adapters of our own, None if there are none."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     return getattr(base, SHELF, None)
@@ -153,7 +153,7 @@ def _load_adapter(peft_model: torch.nn.Module, directory: Path) -> None:
     with torch.no_grad():
         for name, parameter in _extra_parameters(peft_model).items():
             parameter.copy_(extra[name])
-    if shelf := _shelf(peft_model):
+    if shelf := own_adapters(peft_model):
         shelf.blend(json.loads((directory / EXTRA_CONFIG).read_text("utf-8"))["alpha"])
     here = {**_adapter_tensors(peft_model), **_extra_parameters(peft_model)}
     _refuse_missing(directory, here, {**tensors, **extra})

@@ -1,6 +1,7 @@
 """The train state: everything that a restart needs, saved as a whole or not at all, and checked before it is trusted.
 
     stage1/step_200/   adapter_model.safetensors, adapter_config.json   a standard PEFT adapter
+                       README.md                                        its model card
                        extra_adapters.safetensors                       trained weights that PEFT does not know, if any
                        model.safetensors, config.json, tokenizer, ...   in their place where all weights are trained
                        optimizer.bin, scheduler.bin, random_states_<rank>.pkl    written by accelerate
@@ -44,7 +45,7 @@ from safetensors import SafetensorError
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
 from lib.run.fingerprints import REWARD
-from lib.run.runlog import RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
+from lib.run.runlog import CARD, RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -224,7 +225,7 @@ class Checkpoints:
         """Waits until a result is on disk, then adds the manifest that `step_of_result` reads."""
         seal(folder, **self._facts(), step=step)
 
-    def restore_result(self, stage: int, save_tokenizer: Callable[[Path], None]) -> None:
+    def restore_result(self, stage: int, save_rest: Callable[[Path], None]) -> None:
         """Rewrites the adapter of a finished stage, if missing or damaged, from the stage's last checkpoint."""
         folder = self.run_dir / f"stage{stage}"
         last = next((found for found in _found(self.run_dir) if found.parent == folder), None)
@@ -237,7 +238,7 @@ class Checkpoints:
             for name in ADAPTER_FILES:
                 if (last / name).exists():
                     write_whole(folder / name, [(last / name).read_bytes()])
-            save_tokenizer(folder)
+            save_rest(folder)
             self.seal_result(folder, step_of(last))
         logger.warning("%s was rewritten from %s", folder, last)
 
@@ -476,11 +477,14 @@ def is_whole(result: Path) -> bool:
 
 
 def seal(folder: Path, **facts: Any) -> None:
-    """Waits until every file of a folder is on disk, then writes a manifest of their checksums and of `facts`."""
+    """Waits until every file of a folder is on disk, then writes a manifest of their checksums and of `facts`.
+
+    The model card has no checksum: who edits it has not damaged the weights.
+    """
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
     for file in files:
         fsync_file(file)
-    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files}
+    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
     _write_manifest(folder, {"schema": 1, "files": known, **facts})
     fsync_folder(folder)
 

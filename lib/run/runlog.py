@@ -39,6 +39,7 @@ ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
 EXTRA_CONFIG = "extra_adapters.json"
+CARD = "README.md"  # of a model, beside its weights
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # config keys that do not affect the results
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full

@@ -1,0 +1,101 @@
+import copy
+
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+
+from lib.core.config import Adapters, ScoreConfig, dump, load
+from lib.model.adapters import shelf
+from lib.run.model_card import licence_of, trained_in, write_card
+from lib.run.runlog import encode
+
+CARD = "---\nlicense: other\nlicense_name: qwen\nlanguage: en\n---\n# Qwen\n"
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """The config of a run on a model of the Hub."""
+    monkeypatch.chdir(tmp_path)
+    text = "{run_name: r, model: {name: Qwen/Qwen3-0.6B, revision: abc}, dataset: {name: openai/gsm8k}, "
+    (tmp_path / "r.yaml").write_text(text + "prompts: {user: 'Say ```{question}```', self_correction: again}}")
+    return yaml.safe_load(dump(load(ScoreConfig, tmp_path / "r.yaml", ["reward.fn={exact_match: 1, code: 0.5}"])))
+
+
+def card(tree, model, rows, place, folder):
+    (folder / "evaluations.jsonl").write_bytes(b"".join(map(encode, rows)))
+    write_card(folder, place, folder, tree, trained_in(model))
+    return ModelCard.load(folder / "README.md")
+
+
+def evaluated(when, stage, step, acc, **more):
+    rates = dict.fromkeys(("acc_attempt1", "acc_attempt2", "delta", "i_to_c", "c_to_i"), acc)
+    ends = {f"{key}_ci95": [acc - 0.1, acc + 0.1] for key in rates}
+    return {
+        "when": when,
+        "stage": stage,
+        "step": step,
+        "temperature": 1.0,
+        "n": 9,
+        "prompts": 9,
+        **rates,
+        **ends,
+        **more,
+    }
+
+
+def test_a_card_has_what_the_hub_reads_and_only_that(tree, make_policy, tmp_path):
+    found = card(tree, make_policy().model, [], tmp_path / "stage1/step_2", tmp_path)
+    data = found.data.to_dict()
+    assert data.pop("tags") == ["rematch", "score", "lora"]
+    assert data == {"base_model": "Qwen/Qwen3-0.6B", "library_name": "peft", "pipeline_tag": "text-generation",
+                    "datasets": ["openai/gsm8k"]}  # fmt: skip
+    assert "Not evaluated on held-out rows." in found.text and "**Reward:** `exact_match` + 0.5 `code`" in found.text
+    assert 'from_pretrained("Qwen/Qwen3-0.6B", dtype="auto", revision="abc")' in found.text
+    (tmp_path / "Qwen/Qwen3-0.6B").mkdir(parents=True)
+    (tmp_path / "Qwen/Qwen3-0.6B/README.md").write_text(CARD)
+    data = card(tree, make_policy().model, [], tmp_path / "stage1/step_2", tmp_path).data.to_dict()
+    assert (data.get("base_model"), data["license"], data["license_name"]) == (None, "other", "qwen")  # it is local now
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# no metadata", "---\n: [\n---\n", "---\n- a list\n---\n", "---\nlicense:\n---\n"]
+)
+def test_a_licence_that_is_not_told_is_unknown(tmp_path, text):
+    (tmp_path / "README.md").write_text(text)
+    assert licence_of(str(tmp_path)) == licence_of(None) == licence_of("nobody/nothing") == licence_of("a/b/c") == {}
+
+
+def test_the_table_ends_at_the_step_of_the_weights(tree, make_policy, tmp_path):
+    rows = [
+        evaluated("pretrain", 1, 0, 0.11), evaluated("pretrain", 1, 0, 0.12, temperature=0.0),
+        evaluated("step", 1, 4, 0.13), evaluated("step", 1, 8, 0.14), evaluated("step", 1, 9, 0.99, went_back=True),
+        evaluated("after_stage1", 1, 12, 0.15), evaluated("step", 2, 4, 0.16), evaluated("after_stage2", 2, 8, 0.17),
+    ]  # fmt: skip
+    for place, expected in {
+        "stage1/step_4": [0.11, 0.12, 0.13], "stage1/step_9": [0.11, 0.12, 0.14], "stage1": [0.11, 0.12, 0.15],
+        "stage2/step_4": [0.11, 0.12, 0.15, 0.16], "stage2": [0.11, 0.12, 0.15, 0.17],
+    }.items():  # fmt: skip
+        text = card(tree, make_policy().model, rows, tmp_path / place, tmp_path).text
+        lines = [line for line in text.split("## Evaluation")[1].splitlines() if line.startswith("| ")][2:]
+        assert [float(line.split(" | ")[1].split()[0]) for line in lines] == expected, place
+        assert ("saved after the last of these" in text) == (place == "stage1/step_9")
+    assert lines[0].startswith("| pretrain, temperature 1 | 0.110 [0.010, 0.210] |")
+    assert (
+        lines[1].startswith("| pretrain, greedy | 0.120 [0.020, 0.220] |")
+        and " | +0.120 [+0.020, +0.220] | " in lines[1]
+    )
+
+
+def test_numbers_are_counted_by_family(tree, make_policy, tiny, tmp_path):
+    adapters = {"ia3": {}, "soft_prompt": {"tokens": 3}}
+    tree["model"]["adapters"] |= yaml.safe_load(Adapters(**adapters).model_dump_json(include=set(adapters)))
+    model = make_policy(adapters=adapters).model
+    found = card(tree, model, [], tmp_path / "final", tmp_path)
+    lora = sum(value.numel() for name, value in model.named_parameters() if "lora_" in name)
+    assert f"| lora | {lora:,} | " in found.text
+    assert "| ia3 | 32 | bounds 0.9, 1.1; targets down |" in found.text  # 2 layers of width 16
+    assert "| soft_prompt | 48 | tokens 3; freeze_steps 0 |" in found.text
+    assert "It cannot be merged into its base (soft_prompt: " in found.text
+    alone = copy.deepcopy(tiny[0])
+    shelf.attach(alone, Adapters(lora=None, ia3={}), seed=0)
+    assert trained_in(alone).families == {"ia3": 32} and trained_in(alone).count == 32
