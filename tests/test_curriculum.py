@@ -15,7 +15,7 @@ from lib.core.errors import ConfigError
 from lib.rl.curriculum import (
     UNSEEN,
     Curriculum,
-    Outcome,
+    PromptOutcome,
     SkippingSampler,
     WeightedSampler,
     share_at,
@@ -266,7 +266,9 @@ def test_the_bound_loses_less_than_half_of_what_chance_does(changes):
 
 def outcome(choice, pass_rate, first=None, reward=None):
     key = f"{choice.row} {first}"
-    return Outcome(choice, key, pass_rate, pass_rate if reward is None else reward, float(0 < pass_rate < 1), first)
+    return PromptOutcome(
+        choice, key, pass_rate, pass_rate if reward is None else reward, float(0 < pass_rate < 1), first
+    )
 
 
 def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():

@@ -45,7 +45,7 @@ CONFIG = {
     },
     "curriculum": {
         "easy_pool": {"column": "kind", "values": ["easy"], "share": [[0, 0.5], [6, 0.25]]}, "skip": {},
-        "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "contexts": True},
+        "replay": {"share": 0.25, "warmup": 2, "capacity": 8, "value": "advantage", "contexts": True},
     },
     "optimizer": {"learning_rate": 0.02, "warmup_steps": 2, "schedule": "cosine"},
     "train": {
@@ -135,6 +135,18 @@ def test_killed_at_twenty_moments(mine, straight):
     assert {row["prompts"] > 4 for row in straight.rows()} == {True, False}  # others were drawn in some of the steps
     assert len(died) == fewer(20, 7) and {*died} == {*wanted}, died
     assert not [*mine.dir.glob("*/*.tmp"), *mine.dir.glob("*.torn")]
+
+
+def test_what_the_killed_run_drew_and_at_which_temperature(straight):
+    rows = straight.rows()
+    expected = [1.0, 0.94, 0.88, 0.82, 0.76, 1.0, 0.7, 0.7, 1.0, 0.7, 0.7, 1.0]
+    assert [row["temperature"] for row in rows] == pytest.approx(expected)
+    assert [row["sampling_temperature"] for row in rows] == [row["temperature"] for row in rows]
+    assert all(row["sampler_gap"] < 1e-4 for row in rows)  # so they are those of sampling and of scoring
+    sources = ("data", "easy", "replay")
+    assert all(sum(row[f"curriculum/{name}"] for name in sources) == pytest.approx(1) for row in rows)
+    assert all(any(row[f"curriculum/{name}"] > 0 for row in rows) for name in sources)
+    assert rows[-1]["replay/draws"] > 0 and rows[-1]["replay/entries"] <= 8 and rows[-1]["curriculum/skipped"] > 0
 
 
 @long

@@ -23,7 +23,7 @@ UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
 
 
-class Outcome(NamedTuple):
+class PromptOutcome(NamedTuple):
     """What a step found about a prompt, or about one with a first attempt."""
 
     choice: Choice
@@ -157,7 +157,7 @@ class Curriculum:
         self._easy_order = Sampler(len(easy), seed + 1)
         self._replay = ReplayBuffer(settings.replay, seed) if settings.replay else None
         self._taken = 0  # draws, which seed the dice
-        self._last: list[Outcome] = []
+        self._last: list[PromptOutcome] = []
 
     @property
     def chooses(self) -> bool:
@@ -189,7 +189,7 @@ class Curriculum:
         drawn = self._replay.sample(_rounded(settings.share * count, dice))
         return [Choice(each.item[0], "replay", each.uid, each.item[1]) for each in drawn]
 
-    def note(self, outcomes: Iterable[Outcome]) -> None:
+    def note(self, outcomes: Iterable[PromptOutcome]) -> None:
         """Learns what became of the prompts of a step; the outcomes are those of all processes."""
         self._last = list(outcomes)
         for each in self._last:
@@ -238,19 +238,19 @@ class Curriculum:
             self._replay.load_state_dict(replay)
 
 
-_VALUES: dict[str, Callable[[Outcome], float]] = {
+_VALUES: dict[str, Callable[[PromptOutcome], float]] = {
     "learnability": lambda outcome: 4 * (outcome.pass_rate or 0.0) * (1 - (outcome.pass_rate or 0.0)),
     "reward": lambda outcome: outcome.reward,
     "advantage": lambda outcome: outcome.advantage,
 }
 
 
-def outcomes_of(trees: list[Group], credit: Credit) -> list[Outcome]:
+def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
     """Returns what a step found: an outcome for each prompt and, where attempts follow, one for each first attempt.
 
     `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
     """
-    found: list[Outcome] = []
+    found: list[PromptOutcome] = []
     parts: dict[int, list[tuple[list[Answer], list[float]]]] = {}  # by tree: its groups, with their advantages
     for node in credit.nodes:
         advantages = credit.advantage[list(node.numbers)].abs().tolist()
@@ -270,11 +270,11 @@ def outcomes_of(trees: list[Group], credit: Credit) -> list[Outcome]:
 
 def _outcome(
     choice: Choice, parts: list[tuple[list[Answer], list[float]]], key: str, first: Sequence[int] | None = None
-) -> Outcome:
+) -> PromptOutcome:
     judged = [answer.verdict for answers, _ in parts for answer in answers if answer.verdict.scored]
     pass_rate = fmean(verdict.match for verdict in judged) if judged else None
     reward = fmean(verdict.reward for verdict in judged) if judged else 0.0
-    return Outcome(choice, key, pass_rate, reward, fmean(value for _, values in parts for value in values), first)
+    return PromptOutcome(choice, key, pass_rate, reward, fmean(value for _, values in parts for value in values), first)
 
 
 def share_at(pool: EasyPool | None, step: int) -> float:

@@ -8,20 +8,20 @@ from accelerate import Accelerator
 
 from lib.run.distributed import collect, share
 
-Chosen = TypeVar("Chosen")
-Answered = TypeVar("Answered")
+Taken = TypeVar("Taken")
+Result = TypeVar("Result")
 
 
 def draw(
-    take: Callable[[int], list[Chosen]], wanted: int, rounds: int, accelerator: Accelerator,
-    answer: Callable[[list[Chosen]], list[Answered]], tells: Callable[[list[Answered]], list[bool]],
-) -> list[Answered]:  # fmt: skip
+    take: Callable[[int], list[Taken]], wanted: int, rounds: int, accelerator: Accelerator,
+    answer: Callable[[list[Taken]], list[Result]], tells: Callable[[list[Result]], list[bool]],
+) -> list[Result]:  # fmt: skip
     """Takes the next `wanted` rows, and returns the results of `answer` on this process's share, one per row.
 
     Up to `rounds` times, further rows are added for those without a training signal, until `wanted` have one: `tells`
     gets the results so far and tells which have one.
     """
-    answered: list[Answered] = []
+    answered: list[Result] = []
     missing = wanted
     for round_ in range(1 + rounds):
         drawn = take(max(missing, accelerator.num_processes if round_ else 0))  # one for each
