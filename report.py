@@ -15,6 +15,7 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
+import csv
 import html
 import math
 from collections import Counter
@@ -48,6 +49,10 @@ def main() -> int:
     page = one_run(runs[0]) if len(runs) == 1 else several_runs(runs)
     target.write_text(page, encoding="utf-8", errors="backslashreplace")  # a text may hold a lone surrogate
     print(f"report: {target}")
+    for run in runs if args.csv else ():
+        for name, rows in (("metrics", run.metrics), ("evaluations", [*run.evaluations, *run.greedy])):
+            write_csv(run.folder / f"{name}.csv", rows)
+            print(f"table: {run.folder / name}.csv")
     return FINISHED
 
 
@@ -56,11 +61,27 @@ def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, outputs/<run_name>")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
+    parser.add_argument("--csv", action="store_true", help="write metrics.csv and evaluations.csv beside the page, too")
     args = parser.parse_args()
     for folder in args.runs:
         if not (folder / "metrics.jsonl").exists() and not (folder / "evaluations.jsonl").exists():
             raise ConfigError(f"{folder} holds no metrics.jsonl or evaluations.jsonl: give the folder of a run")
     return args
+
+
+def write_csv(path: Path, rows: list[dict]) -> None:
+    """Writes rows as a table with a column for every key; the ends of an interval get columns of their own."""
+    flat = []
+    for row in rows:
+        cells: dict[str, object] = {}
+        for key, value in row.items():
+            is_interval = isinstance(value, list) and len(value) == 2
+            cells |= {f"{key}_low": value[0], f"{key}_high": value[1]} if is_interval else {key: value}
+        flat.append({key: value for key, value in cells.items() if not isinstance(value, list | dict)})
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, dict.fromkeys(key for row in flat for key in row))
+        table.writeheader()
+        table.writerows(flat)
 
 
 @dataclass(frozen=True)

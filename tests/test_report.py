@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 import shutil
@@ -91,6 +92,19 @@ def page_of(monkeypatch, *arguments):
     monkeypatch.setattr("sys.argv", ["report.py", *map(str, arguments)])
     assert report.main() == 0
     return Page(Path(arguments[0], "report.html").read_text(encoding="utf-8"))
+
+
+def test_metrics_and_evaluations_as_tables(run, monkeypatch, capsys):
+    page_of(monkeypatch, run, "--csv")
+    with open(run / "evaluations.csv", encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    rows = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    assert [float(row["acc_attempt2"]) for row in found] == [row["acc_attempt2"] for row in rows]
+    interval = [[float(row[f"delta_ci95_{end}"]) for end in ("low", "high")] for row in found]
+    assert interval == [row["delta_ci95"] for row in rows] and found[0]["when"] == "pretrain"
+    with open(run / "metrics.csv", encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 8
+    assert f"table: {run / 'metrics'}.csv" in capsys.readouterr().out
 
 
 def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):

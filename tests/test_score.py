@@ -742,6 +742,23 @@ def test_a_mistake_is_one_sentence_and_a_documented_code(folder, monkeypatch, ca
     assert len(err.splitlines()) == 1
 
 
+def test_a_command_follows_every_checkpoint(folder, capsys):
+    told = """bash -c 'ls {checkpoint}/adapter_model.safetensors && echo at {stage} {step} && exit {step}'"""
+    run = make_run(f"train.after_checkpoint={told}")
+    with run.open() as session:
+        session.save()
+        run.progress.step = 1
+        session.save()
+    log = (run.config.run_dir / "after_checkpoint.log").read_text()
+    folders = [run.config.run_dir / f"stage1/step_{n}/adapter_model.safetensors" for n in (0, 1)]
+    assert log.split("\n") == [str(folders[0]), "at 1 0", str(folders[1]), "at 1 1", ""]
+    warned = [line for line in capsys.readouterr().out.splitlines() if "after_checkpoint" in line]
+    assert len(warned) == 1 and "ended with exit code 1" in " ".join(warned)
+    for wrong in ("run {folder}", "run 'it", "run {}"):
+        with pytest.raises(ConfigError, match=r"train.after_checkpoint: .*it may name \{checkpoint\}"):
+            make_run(f"train.after_checkpoint={json.dumps(wrong)}")
+
+
 def test_a_start_that_fails_before_its_first_checkpoint_leaves_no_run_behind(folder, monkeypatch, capsys):
     """The same command works once the reason is gone; behind a checkpoint it does not, without --resume."""
     code, _, err = command(monkeypatch, capsys, "reward.fn=test_score.not_a_number")

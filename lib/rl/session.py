@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import yaml
 from accelerate.utils import set_seed
 
 from lib.core.clock import Clock, Profile
-from lib.core.config import Eval, dump
+from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
@@ -99,7 +100,13 @@ class Session:
         """
         config, several = self.config, self.accelerator.num_processes > 1
         with (
-            RunLog(config.run_dir, bool(self._resume), self.accelerator.is_main_process, streams) as self.log,
+            RunLog(
+                config.run_dir,
+                bool(self._resume),
+                self.accelerator.is_main_process,
+                streams,
+                limits={"generations": config.tracking.max_generations_mb * 2**20},
+            ) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
             self.tracker,
         ):
@@ -368,8 +375,22 @@ class Session:
         write_card(folder, place, self.config.run_dir, yaml.safe_load(dump(self.config)), trained_in(self.policy.model))
 
     def save(self) -> None:
-        """Saves a checkpoint of the current state."""
-        self.checkpoints.save(self.progress.stage, self.progress.step)
+        """Saves a checkpoint of the current state, and runs what the config wants after it."""
+        self._save(self.progress.stage, self.progress.step)
+
+    def _save(self, stage: int, step: int) -> None:
+        folder, command = self.checkpoints.save(stage, step), self.config.train.after_checkpoint
+        if command and self.accelerator.is_main_process:
+            log = self.config.run_dir / "after_checkpoint.log"
+            try:
+                with open(log, "a", encoding="utf-8") as output:
+                    words = command_after(command, folder, stage, step)
+                    code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output).returncode
+            except OSError as error:
+                self.screen.warn(f"train.after_checkpoint: cannot be run ({error})")
+            else:
+                if code:
+                    self.screen.warn(f"train.after_checkpoint: ended with exit code {code} after {folder}, see {log}")
 
     def note_score(self, evaluation: dict) -> None:
         """Marks this moment, after an evaluation, as one to save and keep if it is the best of its stage so far."""
@@ -405,7 +426,7 @@ class Session:
                 self.step.reset()
             if self.config.train.keep_best:
                 self.checkpoints.consider(following, here, score_of(row))
-        self.checkpoints.save(stage, step)
+        self._save(stage, step)
 
     def restore_best(self) -> Path | None:
         """Restores weights and optimizer from the best checkpoint of this stage and halves the learning rate.

@@ -49,13 +49,17 @@ WARN_SECONDS = 60
 class RunLog:
     """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
 
-    `streams` names its JSONL files. Opening raises ConfigError when another process uses the directory, or when it
+    `streams` names its JSONL files; those in `limits` stay below so many bytes, since their oldest rows are deleted.
+    Opening raises ConfigError when another process uses the directory, or when it
     holds a run and `resume` is false; StorageError when the directory cannot be written.
     """
 
     # Synchronous on purpose: a write and an fsync cost milliseconds per step, a thread would lose its queue at a kill.
 
-    def __init__(self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS):
+    def __init__(
+        self, directory: Path, resume: bool, is_main: bool = True, streams: Iterable[str] = STREAMS,
+        limits: Mapping[str, int] | None = None,
+    ):  # fmt: skip
         self.directory = Path(directory)
         self._streams: dict[str, _Stream] = {}
         self._lock: int | None = None
@@ -67,7 +71,7 @@ class RunLog:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.directory)
             _refuse_existing(self.directory, resume)
-            self._streams = {name: _Stream(self.directory, name) for name in streams}
+            self._streams = {name: _Stream(self.directory, name, (limits or {}).get(name)) for name in streams}
             fsync_folder(self.directory)
         except OSError as error:
             self.close()
@@ -109,7 +113,7 @@ class RunLog:
             stream.sync()
 
     def offsets(self) -> dict[str, int]:
-        """Returns every stream's length in bytes, which a checkpoint stores for `rewind`."""
+        """Returns every stream's length in bytes, deleted ones included, which a checkpoint stores for `rewind`."""
         return {name: stream.size() for name, stream in self._streams.items()}
 
     def rewind(self, offsets: Mapping[str, int]) -> None:
@@ -358,16 +362,39 @@ class Lines:
 
 
 class _Stream:
-    """A JSONL file whose new lines wait in memory while the disk is full."""
+    """A JSONL file whose new lines wait in memory while the disk is full.
 
-    def __init__(self, directory: Path, name: str):
-        path = directory / f"{name}.jsonl"
-        path.parent.mkdir(exist_ok=True)
-        self._lines = Lines(path)
-        self.size, self.close = self._lines.size, self._lines.close
+    With a limit in bytes, a file of half that size is set aside under the name `<stream>.<offset>.jsonl`, and the one
+    before it is deleted. Offsets count from the first row of the run, whether it is still there or not; an empty file
+    under such a name tells where the rows begin.
+    """
+
+    def __init__(self, directory: Path, name: str, limit: int | None = None):
+        self._path = directory / f"{name}.jsonl"
+        self._path.parent.mkdir(exist_ok=True)
+        self._limit = limit
+        self._open()
         self._waiting: deque[bytes] = deque(maxlen=RING_ROWS)
         self._lost = 0
         self._warned = -math.inf  # monotonic seconds
+
+    def _open(self) -> None:
+        self._lines = Lines(self._path)
+        self._begin = 0  # offset of the first row of the file
+        if aside := self._aside():
+            start, path = aside[-1]
+            self._begin = start + path.stat().st_size
+
+    def _aside(self) -> list[tuple[int, Path]]:
+        """Returns the files that were set aside, with their offsets, the oldest first."""
+        files = self._path.parent.glob(f"{self._path.stem}.*.jsonl")
+        return sorted((int(offset), path) for path in files if (offset := path.name.split(".")[-2]).isdecimal())
+
+    def size(self) -> int:
+        return self._begin + self._lines.size()
+
+    def close(self) -> None:
+        self._lines.close()
 
     def append(self, line: bytes) -> None:
         self._lost += len(self._waiting) == RING_ROWS
@@ -378,19 +405,36 @@ class _Stream:
         self._flush()
         try:
             self._lines.sync()
+            if self._limit and self._lines.size() >= self._limit // 2:
+                self._set_aside()
         except OSError as error:
             self._warn(error)
 
+    def _set_aside(self) -> None:
+        older = [path for start, path in self._aside() if start < self._begin]
+        os.replace(self._path, self._name(self._begin))
+        self._lines.close()
+        self._open()
+        for path in older:
+            path.unlink()
+        fsync_folder(self._path.parent)
+
+    def _name(self, offset: int) -> Path:
+        return self._path.with_name(f"{self._path.stem}.{offset}.jsonl")
+
     def rewind(self, offset: int) -> None:
-        if self.size() < offset:
+        while older := [start for start, _ in self._aside() if offset < self._begin > start]:
+            self._lines.close()
+            os.replace(self._name(older[-1]), self._path)  # what was set aside since is the file again,
+            self._name(older[-1]).touch()  # and where it begins is still known
+            self._open()
+        if self.size() < offset or offset < self._begin:
             logger.warning(
-                "%s: has %d bytes, the checkpoint recorded %d: rows are missing from it",
-                self._lines.path,
-                self.size(),
-                offset,
-            )
-        else:
-            self._lines.truncate(offset)
+                "%s: has bytes %d to %d, the checkpoint recorded %d: rows are missing from it",
+                self._path, self._begin, self.size(), offset,
+            )  # fmt: skip
+        if offset <= self.size():
+            self._lines.truncate(max(0, offset - self._begin))
 
     def _flush(self) -> None:
         while self._waiting:
@@ -406,7 +450,7 @@ class _Stream:
             self._warned = time.monotonic()
             logger.warning(
                 "%s: cannot be written (%s); training continues, %d rows wait in memory, %d are lost",
-                self._lines.path, error, len(self._waiting), self._lost,
+                self._path, error, len(self._waiting), self._lost,
             )  # fmt: skip
 
 

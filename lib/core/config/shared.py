@@ -212,6 +212,8 @@ class Tracking(Section):
     tags: list[Name] = []  # labels of the run
     notes: Name | None = None  # a longer description of the run
     samples: CountOrZero = 8  # maximum number of texts in a table of samples
+    max_generations_mb: CountOrZero = 0
+    # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
 
 
 class Outputs(Section):
