@@ -36,6 +36,6 @@ config that declares a format.
 
 The modules, in reading order:
 
-formula, programs, tags    the shelf: mates do not know each other
-judge                      rewards, a format, extractors and an equality, called as one
+formula, programs, rush_hour, tags    the shelf: mates do not know each other
+judge                                 rewards, a format, extractors and an equality, called as one
 """
