@@ -21,8 +21,8 @@ import argparse
 import json
 import random
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +106,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--walls", type=int, default=0, help="most walls of a layout")
     result.add_argument("--prompt", default=PROMPT, help="the user's message; {size}, {board}, {drawing}, {moves}")
     result.add_argument("--lessons", type=int, default=0, help="first rows of sft.jsonl, with optimal answers")
-    result.add_argument("--chats", type=int, default=0, help="the other rows of sft.jsonl, with slips")
+    result.add_argument("--chats", type=int, default=0, help="the other rows of sft.jsonl, with slips, on boards of lessons")
     result.add_argument("--slips", type=float, default=0.2, help="probability that a part of a move is wrong in a chat")
     result.add_argument("--svg", type=int, default=0, metavar="N", help="also draw the first N boards of each size")
     args = result.parse_args()
@@ -117,7 +117,7 @@ def parse_arguments() -> argparse.Namespace:
 def rows_of_size(size: int, args: argparse.Namespace, rng: random.Random) -> dict[str, list[dict]]:
     """Returns rows of one size by split, equally many of each difficulty."""
     quotas = {split: round(share * args.boards) for split, share in SHARES.items()}
-    quotas["sft"] = -(-(args.lessons + args.chats) // (len(args.sizes) * len(args.difficulties)))
+    quotas["sft"] = -(-args.lessons // (len(args.sizes) * len(args.difficulties)))
     found: dict[tuple[str, str], list[dict]] = {(split, kind): [] for split in quotas for kind in args.difficulties}
     seen, tried, given_up = set(), 0, 0
     while tried < args.layouts and any(len(found[split, kind]) < quotas[split] for split, kind in found):
@@ -291,9 +291,9 @@ def move_between(cars: Sequence[Car], letters: Sequence[str], before: State, aft
 
 
 def chats(rows: list[dict], args: argparse.Namespace, rng: random.Random) -> Iterator[dict]:
-    """Yields lessons, then chats with slips."""
+    """Yields lessons, then chats with slips, about the same boards."""
     rng.shuffle(rows)
-    for number, row in enumerate(rows[: args.lessons + args.chats]):
+    for number, row in enumerate(islice(cycle(rows), args.lessons + args.chats)):
         moves = read_moves(" ".join(row["solution"]), "strict")
         slips = args.slips if number >= args.lessons else 0.0
         letters = sorted(set(row["board"]) - {EMPTY, WALL})
