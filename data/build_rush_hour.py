@@ -1,7 +1,10 @@
 """Builds Rush Hour puzzles of 4x4, 5x5 and 6x6 cells, each with an optimal solution.
 
     python data/build_rush_hour.py --out data/generated/rush-hour --seed 0
-    python data/build_rush_hour.py --out data/generated/rush-hour --svg 12      # and pictures of the first 12 of each size
+    python data/build_rush_hour.py --out data/generated/rush-hour --svg 12   # and pictures of the first 12 of each size
+    python data/build_rush_hour.py --out data/generated/tiny-rush --tiny     # for configs/tiny_rush.yaml
+
+Two minutes, and half a minute with --tiny: the solver is plain Python, in one process.
 
 A layout is cars laid at random, and walls if `--walls` asks for some. All boards that its cars can reach from there are
 explored, breadth first, and so is the way from every goal back: that gives each board its least number of moves, and an
@@ -38,6 +41,10 @@ LONG = 0.3  # share of cars with three cells
 ACROSS = 0.4  # share of horizontal cars, beside A
 TRIES = 12  # places that are tried for a car, before the layout does without it
 PROMPT = "Board size: {size}x{size}\nBoard:\n{drawing}"
+TINY = {  # other defaults, for a model that knows nothing yet
+    "sizes": [4], "difficulties": ["easy", "medium"], "walls": 2, "boards": 2500, "per_layout": 20, "layouts": 50_000,
+    "prompt": "{drawing}", "lessons": 10_000, "chats": 5000,
+}  # fmt: skip
 COLOURS = ("#c0392b", "#2e86c1", "#28b463", "#d68910", "#7d3c98", "#17a589", "#839192", "#a04000", "#5d6d7e", "#b7950b")
 
 State = tuple[int, ...]  # where each car begins in its line
@@ -97,8 +104,9 @@ def parse_arguments() -> argparse.Namespace:
     result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--out", type=Path, default=Path("data/generated/rush-hour"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
+    result.add_argument("--tiny", action="store_true", help="other defaults: those of configs/tiny_rush.yaml")
     result.add_argument("--sizes", type=int, nargs="+", default=[4, 5, 6], choices=list(LIMITS))
-    result.add_argument("--boards", type=int, default=200, help="of each size and difficulty, in the three files together")
+    result.add_argument("--boards", type=int, default=200, help="of each size and difficulty, in three files")
     result.add_argument("--difficulties", nargs="+", default=list(DIFFICULTIES), choices=DIFFICULTIES)
     result.add_argument("--per-layout", type=int, default=3, help="most boards of one layout and difficulty")
     result.add_argument("--layouts", type=int, default=12_000, help="layouts of each size that are tried at most")
@@ -106,12 +114,12 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--walls", type=int, default=0, help="most walls of a layout")
     result.add_argument("--prompt", default=PROMPT, help="the user's message; {size}, {board}, {drawing}, {moves}")
     result.add_argument("--lessons", type=int, default=0, help="first rows of sft.jsonl, with optimal answers")
-    result.add_argument("--chats", type=int, default=0, help="the other rows of sft.jsonl, with slips, on boards of lessons")
-    result.add_argument("--slips", type=float, default=0.2, help="probability that a part of a move is wrong in a chat")
+    result.add_argument("--chats", type=int, default=0, help="the other rows, with slips, about the same boards")
+    result.add_argument("--slips", type=float, default=0.4, help="probability that a part of a move is wrong in a chat")
     result.add_argument("--svg", type=int, default=0, metavar="N", help="also draw the first N boards of each size")
-    args = result.parse_args()
-    args.prompt = args.prompt.replace("\\n", "\n")
-    return args
+    if result.parse_known_args()[0].tiny:
+        result.set_defaults(**TINY)
+    return result.parse_args()
 
 
 def rows_of_size(size: int, args: argparse.Namespace, rng: random.Random) -> dict[str, list[dict]]:
@@ -138,9 +146,7 @@ def rows_of_size(size: int, args: argparse.Namespace, rng: random.Random) -> dic
     kept = {split: min(len(found[split, kind]) for kind in args.difficulties) for split in quotas}
     boards = sum(kept[split] * len(args.difficulties) for split in SHARES)
     print(f"{size}x{size}: {boards} boards from {len(seen)} layouts of {tried}; {given_up} larger ones were given up")
-    return {
-        split: [row for kind in args.difficulties for row in found[split, kind][: kept[split]]] for split in quotas
-    }
+    return {split: [row for kind in args.difficulties for row in found[split, kind][: kept[split]]] for split in quotas}
 
 
 def draw_layout(size: int, walls: int, rng: random.Random) -> Layout:
@@ -175,7 +181,8 @@ def explore(layout: Layout, most: int) -> Explored | None:
     """Finds all boards of a layout and their distance to the goal; None if there are more than `most`."""
     size, cars = layout.size, layout.cars
     masks = [
-        [sum(1 << cell for cell in cells_of(size, car, begin)) for begin in range(size - car.length + 1)] for car in cars
+        [sum(1 << cell for cell in cells_of(size, car, begin)) for begin in range(size - car.length + 1)]
+        for car in cars
     ]
     walls = sum(1 << cell for cell in layout.walls)
     states, places, neighbours = [layout.start], {layout.start: 0}, []

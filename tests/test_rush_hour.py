@@ -48,7 +48,7 @@ def paid(text, row=ROW, name="rush_hour_shaped", **section):
         ("A>1", 0.0, 0, "illegal"),
         ("Bv3 A>1", 0.0, 0, "illegal, although B would be out of the way"),
         ("Bv2 A>2", 0.1, 0, "A is there, but by an illegal move: .1 / 2 legal, .05 of the way"),
-        ("Bv2 A<1 A>1", 0.125, 0, "back and forth is two moves, all legal, and A is where it was: as for the first one"),
+        ("Bv2 A<1 A>1", 0.125, 0, "back and forth is two moves, all legal, and A is where it was"),
         ("", 0.0, 0, "nothing"),
     ],
 )  # fmt: skip
@@ -85,6 +85,7 @@ READ = [  # text, how the strict and the tolerant reading take it
     ("A>-1 A>+1", "", ""),
     ("А>1 B\u20271", "", ""),  # a Cyrillic А
     ("A>\u0661 A\uff1e1 \uff21>1", "", ""),  # an Arabic digit, full-width signs
+    ("A>1\u200d1 A>1\u00ad2", "", ""),  # what cannot be seen could hide a digit
     ("A>" + "9" * 5000, "A>999", "A>999"),
     ("", "", ""),
 ]
@@ -139,7 +140,7 @@ def test_each_row_has_its_own_board_in_trls_form_too():
 )
 def test_rows_that_are_no_puzzle_are_found_before_training(change, told):
     for name in BOTH:
-        with pytest.raises(ConfigError, match=r"dataset: 1 of 2 rows are no puzzle of Rush Hour: .*\(row 2\)") as caught:
+        with pytest.raises(ConfigError, match=r"1 of 2 rows are no puzzle of Rush Hour: .*\(row 2\)") as caught:
             judge(name).check([ROW, ROW | change])
         assert told in str(caught.value)
 
@@ -268,7 +269,7 @@ def test_any_optimal_solution_earns_everything_and_nothing_else_does(rows):
             for name in BOTH:
                 verdicts = judge(name)(texts, [row] * 3)
                 assert [verdict.match for verdict in verdicts] == [True, False, False], (row, solution)
-                assert verdicts[0].reward == pytest.approx(1) and max(v.reward for v in verdicts[1:]) < 0.36
+                assert verdicts[0].reward == pytest.approx(1) and max(v.reward for v in verdicts[1:]) <= 0.25 + 1e-9
     assert others > fewer(100, 5)
 
 
@@ -284,7 +285,7 @@ def test_nothing_is_paid_without_a_legal_first_move(rows):
             verdicts = judge()(texts, [row] * len(texts))
             for is_legal, verdict in zip(legal, verdicts, strict=True):
                 assert (verdict.reward > 0) == is_legal
-                assert verdict.reward <= 1 + 1e-9 and verdict.match == (verdict.reward > 0.36)
+                assert verdict.reward <= 1 + 1e-9 and verdict.match == (verdict.reward > 0.26)
                 assert verdict.match or verdict.components["exact"] == 0
 
 
@@ -330,7 +331,7 @@ def test_sizes_and_difficulties_are_balanced_in_every_file(rows):
 
 
 def test_a_seed_gives_the_same_files_again_and_another_one_others(tmp_path):
-    options = ("--sizes", 4, 5, "--boards", 10, "--most-boards", 200, "--walls", 2, "--lessons", 20, "--chats", 20, "--svg", 1)
+    options = ("--sizes", 4, 5, "--boards", 10, "--most-boards", 200, "--walls", 2, "--lessons", 20, "--svg", 1)
     first = build(tmp_path / "a", *options)
     assert build(tmp_path / "b", *options, hash_seed=7) == first
     assert set(first) == {"train.jsonl", "validation.jsonl", "test.jsonl", "sft.jsonl", "4x4-0.svg", "5x5-0.svg"}

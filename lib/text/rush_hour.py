@@ -13,7 +13,9 @@ EMPTY, WALL, TARGET = "o", "x", "A"
 READINGS = ("strict", "tolerant")
 _ARROWS = {**{arrow: arrow for arrow in "<>^v"}, "V": "v", "U": "^", "D": "v", "L": "<", "R": ">"}
 _STRICT = re.compile(r"([A-Z])([<>^vV])(0*[1-9][0-9]*)")
-_TOLERANT = re.compile(r"(?<![A-Za-z])([A-Za-z])[ \t]*([<>^vVUDLR])[ \t]*([0-9]+)(?![0-9]|\.[0-9])")
+_TOLERANT = re.compile(
+    r"(?<![A-Za-z])([A-Za-z])[ \t]*([<>^vVUDLR])[ \t]*([0-9]+)(?![0-9\u00ad\u200b-\u200f\u2060-\u2064\ufeff]|\.[0-9])"
+)
 _SEPARATORS = re.compile(r"[ \t\r\n,]+")
 
 
@@ -76,7 +78,7 @@ def read_moves(text: str, reading: str) -> list[Move]:
     """Returns the moves that a text states; [] for none. Slides that continue each other are one move.
 
     strict     the text is nothing but moves, such as `B^1 A>2`, between blanks and commas; [] for any other text
-    tolerant   moves are looked for in the text; a blank may stand within a move, U D L R for a direction, a small letter
+    tolerant   moves are looked for in the text; blanks may stand within a move, U D L R for a direction, a small letter
                for a car; moves of no steps are left out
     """
     if reading == "strict":
