@@ -23,6 +23,8 @@ STUDENT = outputs/tiny-student$(SUFFIX)
 DATA := data/generated/tiny-arithmetic$(SUFFIX)
 CODE_BASE = outputs/tiny-code-base$(SUFFIX)
 CODE_DATA := data/generated/tiny-code$(SUFFIX)
+RUSH_BASE = outputs/tiny-rush-base$(SUFFIX)
+RUSH_DATA := data/generated/tiny-rush$(SUFFIX)
 SMOLLM2 := data/generated/smollm2
 REAL_BASE = outputs/smollm2-base$(SUFFIX)
 REAL_DATA := data/generated/bags$(SUFFIX)
@@ -30,7 +32,7 @@ RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill sweep test setup smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep test setup smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -101,6 +103,17 @@ demo-distill: setup $(DATA)/sft.jsonl ## a tiny student learns from a teacher be
 	seconds=$$(($$(date +%s) - start)); \
 	echo "demo-distill: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
 
+demo-puzzles: export OMP_NUM_THREADS ?= 2
+demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush Hour boards of 4x4 cells, minutes on a laptop; SEED=n
+	@start=$$(date +%s); set -e; \
+	[ -d $(RUSH_BASE)/final ] || $(RUN_PYTHON) sft_train.py --config configs/tiny_rush_base.yaml --resume \
+	    seed=$(SEED) run_name=$(notdir $(RUSH_BASE)) dataset.name=$(RUSH_DATA)/sft.jsonl; \
+	$(RUN_PYTHON) rl_train_gspo_selfplay.py --config configs/tiny_rush.yaml --resume \
+	    seed=$(SEED) run_name=tiny-rush$(SUFFIX) model.name=$(RUSH_BASE)/final dataset.name=$(RUSH_DATA); \
+	$(RUN_PYTHON) report.py outputs/tiny-rush$(SUFFIX); \
+	seconds=$$(($$(date +%s) - start)); \
+	echo "demo-puzzles: $$((seconds / 60)) min $$((seconds % 60)) s, set-up not counted"
+
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
 
@@ -148,6 +161,9 @@ $(DATA)/sft.jsonl: | setup
 
 $(CODE_DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_tiny_code.py --out $(CODE_DATA) --seed $(SEED)
+
+$(RUSH_DATA)/sft.jsonl: | setup
+	@$(RUN_PYTHON) data/build_rush_hour.py --out $(RUSH_DATA) --seed $(SEED) --tiny
 
 # An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
 # was made by hand is kept and brought up to date.

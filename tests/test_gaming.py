@@ -4,13 +4,15 @@ A row of gaming.jsonl says in which formats the text is well-formed, although wr
 by name take it for right; and, in `honest_in`, for which format it is an honest answer after all. A row of honest.jsonl
 says in which formats it must be paid, and by which equalities. A row of pairs.jsonl is a prediction with a target, and
 the equalities for which they are equal: none for half of them. A row of crossword.jsonl is an answer to a clue in
-`think_answer`, and the readings of the reward `crossword` in which it is right: for most, none. A new way to be paid
-for nothing goes there first.
+`think_answer`, and the readings of the reward `crossword` in which it is right: for most, none. A row of
+rush_hour.jsonl says by which readings the text solves the row's puzzle, and what the shaped reward pays. A new way to
+be paid for nothing goes there first.
 """
 
 import json
 from collections import Counter
 from pathlib import Path
+from time import process_time
 
 import pytest
 from helpers.judges import judge_by
@@ -27,6 +29,7 @@ from lib.text.formats import FORMATS
 ROOT = Path(__file__).parents[1]
 DECLARED = [name for name in FORMATS if name != "free"]
 MATCHERS = ("exact", "math")
+FOR_PUZZLES = ("rush_hour_exact", "rush_hour_shaped")
 FOR_FORMATS = ("format_and_match", "strict_format_and_match")
 
 
@@ -160,6 +163,38 @@ def test_leniency_within_a_format_stays_within_it(extractor):
             assert score.well_formed or not score.match, row
 
 
+PUZZLES = corpus("rush_hour")
+
+
+@pytest.mark.parametrize("reading", ["strict", "tolerant"])
+def test_puzzles_are_paid_for_legal_moves_alone(reading):
+    gaming = [row for row in PUZZLES if not row["right_in"]]
+    assert len(gaming) >= 90 and len({row["class"] for row in gaming}) >= 14 and len(PUZZLES) - len(gaming) >= 20
+    for name in FOR_PUZZLES:
+        judge = judge_by(name, list(PUZZLES[0]), None, format="answer", options={"reading": reading})
+        judge.check(PUZZLES)
+        for row, verdict in zip(PUZZLES, judge([row["text"] for row in PUZZLES], PUZZLES), strict=True):
+            is_right = reading in row["right_in"]
+            pays = float(is_right) if name == "rush_hour_exact" else row["shaped"][reading]
+            assert (verdict.match, verdict.reward) == (is_right, pytest.approx(pays, abs=1e-4)), row
+            assert verdict.reward <= 0.25 + 1e-9 or is_right
+            assert verdict.well_formed or verdict.reward == 0
+
+
+@pytest.mark.parametrize("reading", ["strict", "tolerant"])
+@pytest.mark.parametrize("piece", ["Bv1 B^1 ", "Bv1", "A>", "9", "A > ", "B" + " " * 1000, "\ud800", "Bv1,", "A>9"])
+def test_a_huge_answer_to_a_puzzle_is_refused_quickly(piece, reading):
+    """A million characters; what fits into the limit is replayed."""
+    for name in FOR_PUZZLES:
+        judge = judge_by(name, list(PUZZLES[0]), None, format="answer", options={"reading": reading})
+        start = process_time()
+        for length in (1_000_000, 19_000):
+            text = f"<answer>{piece * (length // len(piece))}</answer>"
+            [verdict] = judge([text], PUZZLES[:1])
+            assert not verdict.match and verdict.reward <= 0.16
+        assert process_time() - start < 5
+
+
 CONFIGS = {path.stem: path for path in sorted((ROOT / "configs").glob("*.yaml")) if "\nreward:" in path.read_text()}
 
 
@@ -173,6 +208,12 @@ def test_the_policy_that_once_was_paid_earns_nothing_under_any_shipped_config(na
         return
     if "crossword" in (config.reward.fn, *config.reward.by_task):
         pass_over_words(config)
+        return
+    if config.reward.fn in FOR_PUZZLES:
+        judge = Judge(config.reward, list(PUZZLES[0]))
+        for text in ("<think>Bv2 A>1</answer>", "<think>Bv2 A>1", "Bv2 A>1"):
+            [score] = judge([text], PUZZLES[:1])
+            assert (score.reward, score.match, score.well_formed) == (0, False, False)
         return
     judge = Judge(config.reward, ["question", "answer"], "answer")
     for text in ("<think>6117</answer>", "<think>9034-2917=6117</answer>", "6117"):

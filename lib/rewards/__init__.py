@@ -39,7 +39,7 @@ config that declares a format.
 
 The modules, in reading order:
 
-crossword, formula, generated, programs, tags   the shelf: mates do not know each other
-judge                                           rewards, a format, extractors and an equality, called as one
-routing                                         the judge of a data set, whose rows may be of several tasks
+crossword, formula, generated, programs, rush_hour, tags   the shelf: mates do not know each other
+judge                                                      rewards, a format, extractors and an equality, called as one
+routing                                                    the judge of a data set, whose rows may be of several tasks
 """

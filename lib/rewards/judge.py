@@ -14,7 +14,7 @@ from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
 from lib.core.overtime import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
-from lib.rewards import crossword, formula, generated, programs, tags  # noqa: F401  (they register themselves)
+from lib.rewards import crossword, formula, generated, programs, rush_hour, tags  # noqa: F401  (they register themselves)
 from lib.sandbox import pool
 from lib.text.formats import answer_place
 
