@@ -128,7 +128,7 @@ def command_line() -> tuple[argparse.Namespace, CollectConfig]:
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config.run_dir)
-        check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change, MAY_CHANGE)
+        check_directory(config, args.resume, args.allow_config_change, MAY_CHANGE)
     return args, config
 
 

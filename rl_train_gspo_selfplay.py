@@ -29,7 +29,7 @@ if __name__ == "__main__":
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import SelfPlayConfig, dump, load, parse, positive, training_parser
+from lib.core.config import SelfPlayConfig, load, parse, positive, training_parser
 from lib.core.errors import FINISHED, run_script
 from lib.rewards.judge import prepare
 from lib.run.runlog import adapter_in, check_directory, discard
@@ -85,7 +85,7 @@ def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     if not (args.dry_run or args.ask):
         if args.smoke and not args.resume:
             discard(config.run_dir)
-        check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
+        check_directory(config, args.resume, args.allow_config_change)
     return args, config
 
 

@@ -106,7 +106,7 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     config = load(SFTConfig, args.config, args.overrides, args.smoke)
     if args.smoke and not args.resume:
         discard(config.run_dir)
-    check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
+    check_directory(config, args.resume, args.allow_config_change)
     return args, config
 
 

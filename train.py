@@ -26,7 +26,7 @@ if __name__ == "__main__":
 import argparse
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import ScoreConfig, dump, load, parse, training_parser
+from lib.core.config import ScoreConfig, load, parse, training_parser
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.rewards.judge import prepare
 from lib.run.runlog import adapter_in, check_directory, discard
@@ -79,7 +79,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
     if not args.dry_run:
         if args.smoke and not args.resume:
             discard(config.run_dir)
-        check_directory(config.run_dir, dump(config), args.resume, args.allow_config_change)
+        check_directory(config, args.resume, args.allow_config_change)
     return args, config
 
 

@@ -16,12 +16,15 @@ import numpy as np
 import peft
 import pytest
 import torch
+import yaml
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
 from conftest import fewer, part
 from test_runlog import exit_code, fork, in_child
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from lib.core.config import Outputs
+from lib.core.config.section import Section
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
@@ -588,17 +591,35 @@ def test_what_would_not_be_saved_is_refused(tmp_path):
         Checkpoints(tmp_path, Accelerator(cpu=True), policy.model, optimizer, RunLog(tmp_path, resume=False))
 
 
+class ItsOptimizer(Section):
+    lr: float
+    new: int = 3
+
+
+class ItsConfig(Outputs):
+    optimizer: ItsOptimizer
+    seeds: dict[str, int]
+    later: tuple[int, ...] = ()
+
+
 def test_changed_config_is_refused_by_key(tmp_path):
-    (tmp_path / "config.yaml").write_text("seed: 1\noptimizer: {lr: 1.0e-05, beta: 0.9}\neval: {n: 3}\nold: 1\n")
-    now = "seed: 1\noptimizer: {lr: 2.0e-05, beta: 0.9}\neval: {n: 4}\nnew: [1]\n"
+    own = f"run_name: run\noutput_dir: {tmp_path}\nseeds: {{n: 3}}\n"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.yaml").write_text(f"{own}optimizer: {{lr: 1.0e-05}}\n")
+    same = ItsConfig.model_validate(yaml.safe_load(own) | {"optimizer": {"lr": 1e-5}})
+    check_config(same)  # what was not known then has its default
+    now = same.model_copy(update={"optimizer": ItsOptimizer(lr=2e-5), "seeds": {"n": 4}, "later": (1,)})
     with pytest.raises(ConfigError) as caught:
-        check_config(tmp_path, now, may_differ=["eval"])
+        check_config(now, may_differ=["seeds"])
     message = str(caught.value)
-    assert "optimizer.lr: 1e-05 -> 2e-05; old: 1 -> 'absent'; new: 'absent' -> [1]" in message and "eval" not in message
-    check_config(tmp_path, now, allow_change=True)
-    check_config(tmp_path, now, may_differ=["eval.n", "optimizer.lr", "old", "new"])
-    with pytest.raises(ConfigError, match=r"eval\.n"):
-        check_config(tmp_path, now, may_differ=["eval.number", "optimizer", "old", "new"])
+    assert "optimizer.lr: 1e-05 -> 2e-05; later: [] -> [1]; undo" in message and "seeds" not in message
+    check_config(now, allow_change=True)
+    check_config(now, may_differ=["seeds.n", "optimizer.lr", "later"])
+    with pytest.raises(ConfigError, match=r"seeds\.n"):
+        check_config(now, may_differ=["seeds.number", "optimizer", "later"])
+    (tmp_path / "run/config.yaml").write_text(f"{own}optimizer: {{lr: 1.0e-05}}\nold: 1\n")  # unknown by now
+    with pytest.raises(ConfigError, match=r"old: 1 -> .absent.; optimizer\.new: .absent. -> 3"):
+        check_config(same)
 
 
 # -- warm start

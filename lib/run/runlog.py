@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from pydantic import ValidationError
 
-from lib.core.config import differences, read_tree
+from lib.core.config import Outputs, differences, dump, read_tree
 from lib.core.errors import ConfigError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -152,21 +153,20 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
         raise StorageError(f"{target}: cannot be written ({reason}); free some space and start again") from error
 
 
-def check_directory(
-    directory: Path, config_text: str, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()
-) -> None:
-    """Raises ConfigError, before heavy loading, if a run cannot start in this directory; changes nothing.
+def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()) -> None:
+    """Raises ConfigError, before heavy loading, if a run cannot start in its directory; changes nothing.
 
     `resume` may be the checkpoint to resume from. `may_change`: config keys or sections that a resume may change,
     besides those of MAY_CHANGE.
     """
+    directory = config.run_dir
     if isinstance(resume, Path):
         checkpoint_in(directory, resume)
     if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
         return  # ranks other than the main one may get here late, when the run has already begun
     _refuse_busy(directory)
     _refuse_existing(directory, bool(resume))
-    check_config(directory, config_text, allow_change, (*MAY_CHANGE, *may_change))
+    check_config(config, allow_change, (*MAY_CHANGE, *may_change))
 
 
 def checkpoint_in(directory: Path, path: Path) -> Path:
@@ -214,13 +214,14 @@ def discard(directory: Path) -> None:
         shutil.rmtree(directory)
 
 
-def check_config(run_dir: Path, text: str, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
-    """Compares the run's `config.yaml` with the YAML that this start would write there.
+def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
+    """Compares the run's `config.yaml` with the one that this start would write there.
 
-    `may_differ` lists dotted keys, or whole sections, that are free to change. Raises ConfigError for other differences
-    or a damaged file; `allow_change` makes it a warning.
+    A key that was not known when the run began had its default then. `may_differ` lists dotted keys, or whole sections,
+    that are free to change. Raises ConfigError for other differences or a damaged file; `allow_change` makes it a
+    warning.
     """
-    path = run_dir / "config.yaml"
+    path = config.run_dir / "config.yaml"
     try:
         before = read_tree(path)
     except ConfigError as error:
@@ -233,7 +234,7 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
         ) from error
     changed = [
         f"{key}: {change}"
-        for key, change in differences(before, yaml.safe_load(text))
+        for key, change in differences(_completed(before, config), yaml.safe_load(dump(config)))
         if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
     ]
     if changed and not allow_change:
@@ -243,6 +244,14 @@ def check_config(run_dir: Path, text: str, allow_change: bool = False, may_diffe
         )
     if changed:
         logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
+
+
+def _completed(tree: dict, config: Outputs) -> dict:
+    """Returns the tree of a config with the defaults of keys that it lacks; as it is if it has become invalid."""
+    try:
+        return yaml.safe_load(dump(type(config).model_validate(tree)))
+    except ValidationError:
+        return tree
 
 
 class Line(NamedTuple):

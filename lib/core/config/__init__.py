@@ -84,6 +84,7 @@ from lib.core.config.shared import (
     GENERATED,
     Model,
     Optimizer,
+    Outputs,
     Reward,
     RunConfig,
     SandboxSettings,
