@@ -1,10 +1,12 @@
 import copy
+from pathlib import Path
 
 import pytest
 import yaml
 from huggingface_hub import ModelCard
 
-from lib.core.config import Adapters, ScoreConfig, dump, load
+import reward_function  # noqa: F401
+from lib.core.config import Adapters, ScoreConfig, SelfPlayConfig, dump, load
 from lib.model.adapters import shelf
 from lib.run.model_card import licence_of, trained_in, write_card
 from lib.run.runlog import encode
@@ -99,3 +101,12 @@ def test_numbers_are_counted_by_family(tree, make_policy, tiny, tmp_path):
     alone = copy.deepcopy(tiny[0])
     shelf.attach(alone, Adapters(lora=None, ia3={}), seed=0)
     assert trained_in(alone).families == {"ia3": 32} and trained_in(alone).count == 32
+
+
+def test_a_card_of_several_tasks_names_their_data_and_rewards(make_policy, tmp_path):
+    config = load(SelfPlayConfig, Path(__file__).parents[1] / "configs/math_replay.yaml", [])
+    found = card(yaml.safe_load(dump(config)), make_policy().model, [], tmp_path / "stage1", tmp_path)
+    assert found.data.datasets == ["openai/gsm8k"]
+    for line in ("- **Data:** `openai/gsm8k`, configuration `main`, weight 3",
+                 "- **Data:** `./data/crossword`, weight 1", "- **Reward for crossword:** `crossword`", "- **Format of an answer for school:** think_answer, compared by exact"):  # fmt: skip
+        assert f"{line}\n" in found.text

@@ -122,7 +122,8 @@ def _metadata(tree: dict[str, Any], folder: Path) -> str:
     data |= licence_of(model.get("name"))
     data |= {"library_name": "transformers" if is_whole else "peft", "pipeline_tag": "text-generation"}
     data["tags"] = ["rematch", _method(tree)[0], *([] if is_whole else _settings(tree))]
-    data |= {"datasets": [tree["dataset"]["name"]]} if _is_hub_id(tree["dataset"]["name"]) else {}
+    datasets = [source["name"] for source in _sources(tree) if _is_hub_id(source["name"])]
+    data |= {"datasets": datasets} if datasets else {}
     return f"---\n{yaml.safe_dump(data, sort_keys=False)}---"
 
 
@@ -168,7 +169,7 @@ def _settings(tree: dict[str, Any]) -> dict[str, dict]:
 
 
 def _description(tree: dict[str, Any], place: Path, trained: Trained) -> Iterator[str]:
-    model, dataset, reward = tree["model"], tree["dataset"], tree.get("reward")
+    model, reward = tree["model"], tree.get("reward")
     found = FOLDERS.search(place.as_posix())
     when = f"after step {found[2]} of stage {found[1]}" if found and found[2] else "at the end of training"
     when = f"at the end of stage {found[1]}" if found and not found[2] else when
@@ -179,15 +180,14 @@ def _description(tree: dict[str, Any], place: Path, trained: Trained) -> Iterato
     base += f", with the adapter `{model['adapter']}` merged into it" if model.get("adapter") else ""
     licence = licence_of(model.get("name"))
     lines = [f"**Base:** {base}", f"**Licence of the base:** {licence.get('license', 'unknown')}"]
-    data = f"`{dataset['name']}`"
-    data += f", configuration `{dataset['config_name']}`" if dataset.get("config_name") else ""
-    lines.append(f"**Data:** {data}{f', split `{split}`' if (split := dataset.get('split')) else ''}")
-    if reward:
-        fn = reward["fn"] if isinstance(reward["fn"], dict) else {reward["fn"]: 1}
+    lines += [f"**Data:** {_source_in_words(source)}" for source in _sources(tree)]
+    for task, own in (reward.get("by_task") or {"": reward}).items() if reward else ():
+        of = f" for {task}" if task else ""
+        fn = own["fn"] if isinstance(own["fn"], dict) else {own["fn"]: 1}
         weighed = " + ".join(f"`{name}`" if weight == 1 else f"{weight:g} `{name}`" for name, weight in fn.items())
         lines += [
-            f"**Reward:** {weighed}",
-            f"**Format of an answer:** {reward['format']}, compared by {reward['match']}",
+            f"**Reward{of}:** {weighed}",
+            f"**Format of an answer{of}:** {own['format']}, compared by {own['match']}",
         ]
     for name in ("opponent", "teacher"):
         if settings := tree.get(name):
@@ -196,6 +196,18 @@ def _description(tree: dict[str, Any], place: Path, trained: Trained) -> Iterato
     yield "\n".join(f"- {line}" for line in lines)
     yield "## Trained numbers"
     yield _table(["family", "numbers", "settings"], _families(tree, trained))
+
+
+def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the data set, or the parts of the mixture."""
+    return list((tree["dataset"].get("mixture") or {"": tree["dataset"]}).values())
+
+
+def _source_in_words(source: dict[str, Any]) -> str:
+    text = f"`{source['name']}`"
+    text += f", configuration `{source['config_name']}`" if source.get("config_name") else ""
+    text += f", split `{source['split']}`" if source.get("split") else ""
+    return text + (f", weight {source['weight']:g}" if "weight" in source else "")
 
 
 def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:
