@@ -254,10 +254,11 @@ def facts_of(run: Run) -> dict[str, str]:
     shares = ", ".join(f"{name} {value / total:.0%}" for name, value in ordered if value >= 0.005 * total)
     servers = [(config.get(name) or {}).get("endpoint") or {} for name in ("opponent", "teacher")]
     opponent, teacher = (server.get("model") for server in servers)
+    dataset, reward = (config.get(name) or {} for name in ("dataset", "reward"))
     items = {
         "model": (config.get("model") or {}).get("name") or "from random weights",
-        "data": (config.get("dataset") or {}).get("name"),
-        "reward": (config.get("reward") or {}).get("fn"),
+        "data": dataset.get("name") or ", ".join(part["name"] for part in (dataset.get("mixture") or {}).values()),
+        "reward": {task: own["fn"] for task, own in (reward.get("by_task") or {}).items()} or reward.get("fn"),
         "loss": (config.get("train") or {}).get("loss"),
         "opponent": opponent or ("the policy's past" if config.get("opponent") else None),
         "teacher": teacher,

@@ -107,6 +107,9 @@ def test_a_card_of_several_tasks_names_their_data_and_rewards(make_policy, tmp_p
     config = load(SelfPlayConfig, Path(__file__).parents[1] / "configs/math_replay.yaml", [])
     found = card(yaml.safe_load(dump(config)), make_policy().model, [], tmp_path / "stage1", tmp_path)
     assert found.data.datasets == ["openai/gsm8k"]
-    for line in ("- **Data:** `openai/gsm8k`, configuration `main`, weight 3",
-                 "- **Data:** `./data/crossword`, weight 1", "- **Reward for crossword:** `crossword`", "- **Format of an answer for school:** think_answer, compared by exact"):  # fmt: skip
-        assert f"{line}\n" in found.text
+    lines = (
+        "**Data:** `openai/gsm8k`, configuration `main`, weight 3", "**Data:** `./data/crossword`, weight 1",
+        "**Reward for crossword:** `crossword`", "**Format of an answer for school:** think_answer, compared by exact",
+    )  # fmt: skip
+    for line in lines:
+        assert f"- {line}\n" in found.text
