@@ -33,7 +33,7 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
 from lib.report.children import Children
 from lib.report.sweep_page import page_of
-from lib.report.sweep_tables import COMPARED_HEADS, DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
+from lib.report.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
 from lib.report.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results
 from lib.run.runlog import RunLog
 
@@ -146,7 +146,7 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) ->
         screen.figures(title, DIFFERENCE_HEADS, [(summary.label, *cells) for summary, cells in rows])
     if outcome.compared:
         lines = [(variant, *cells) for variant, cells in outcome.compared.items()]
-        screen.figures(f"{config.run_name}, side by side", COMPARED_HEADS, lines)
+        screen.figures(f"{config.run_name}, side by side", outcome.compared_heads, lines)
     for verdict in outcome.verdicts:
         of = f" ({verdict.variant})" if len(outcome.results) > 1 else ""
         text = f"{verdict.met} of {verdict.n} runs{of}: {verdict.text}; worst {verdict.worst}"

@@ -18,7 +18,7 @@ from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
 from lib.report import sweeps
-from lib.report.sweep_tables import summaries, value_of
+from lib.report.sweep_tables import compared_cells, summaries, value_of, with_level
 from lib.report.sweeps import distinct, plan, read_run
 from lib.run.runlog import RunLog
 
@@ -254,6 +254,16 @@ def test_figures_are_looked_up_by_moment_and_temperature():
     assert value_of(result, Figure("acc", "pretrain")) is None
     assert value_of(result, Figure("alarms")) == 1
     assert value_of(result, Figure("gained")) is None and value_of(result, Figure("parameters")) is None
+
+
+def test_tokens_are_counted_until_a_level_is_reached():
+    rows = [{"when": "step", "step": 5 * n, "temperature": at, "acc": acc, "tokens": 100 * n}
+            for n, at, acc in ((0, 1.0, 0.2), (1, 0.0, 0.9), (1, 1.0, 0.4), (2, 1.0, 0.7), (3, 1.0, 0.6))]  # fmt: skip
+    result = {"seed": 0, "evaluations": rows, "alarms": []}
+    for level, tokens in ((0.1, 0), (0.5, 200), (0.7, 200), (0.8, None), (None, None)):
+        assert value_of(with_level(result, level), Figure("tokens_to_level")) == tokens  # greedy answers do not count
+    assert value_of(result, Figure("tokens")) == 300
+    assert compared_cells([with_level(result, 0.5), with_level(result | {"seed": 1}, 0.9)], 0.5)[-1] == "200, 1 of 2"
 
 
 # -- what is run

@@ -9,7 +9,6 @@ from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
 from lib.report.layout import COLOURS, facts, heading, page, picture, section, table, table_row
 from lib.report.sweep_tables import (
-    COMPARED_HEADS,
     DIFFERENCE_HEADS,
     FIGURES,
     SUMMARY_HEADS,
@@ -43,7 +42,7 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     if outcome.compared:
         lines = [table_row(variant, cells) for variant, cells in outcome.compared.items()]
         note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
-        body.append(section("Side by side", table(muted(*COMPARED_HEADS), lines), note))
+        body.append(section("Side by side", table(muted(*outcome.compared_heads), lines), note))
     figures = curves(outcome.results)
     if figures:
         note = "A thin line is a run, the bold one the median of the runs of a variant that finished."

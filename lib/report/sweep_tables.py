@@ -27,7 +27,7 @@ SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
 COMPARED = {Figure("parameters"): "parameters", Figure("accuracy"): "accuracy", Figure("gained"): "gained",
             Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
-COMPARED_HEADS = ("n", *COMPARED.values())
+LEVEL = Figure("tokens_to_level")  # beside these, where a level is set
 SIGNED = ("gained", "delta")
 
 
@@ -61,12 +61,23 @@ def of_the_run(result: dict, key: str) -> float | None:
     """Returns a figure of the whole run, one of OF_A_RUN, None where it has none."""
     if key == "alarms":
         return len(begun_alarms(result))
+    if key == "tokens":
+        return result["evaluations"][-1].get("tokens") if result["evaluations"] else None
     if key not in ("accuracy", "gained"):
         return result.get(key)  # not every script tells its parameters and the seconds of its steps
     before, after = (accuracy_at(result, moment) for moment in ("pretrain", "last"))
     if key == "accuracy" or after is None:
         return after
     return None if before is None else after - before
+
+
+def with_level(result: dict, level: float | None) -> dict:
+    """Returns a result with `tokens_to_level`, if an evaluation reached that accuracy; a greedy one does not count."""
+    for row in result["evaluations"] if level is not None else ():
+        accuracy = row.get("acc_attempt2", row.get("acc"))
+        if row.get("temperature") != 0 and is_number(accuracy) and accuracy >= level and "tokens" in row:
+            return {**result, "tokens_to_level": row["tokens"]}
+    return result
 
 
 def accuracy_at(result: dict, moment: str) -> float | None:
@@ -157,8 +168,8 @@ def by_seed(figure: Figure, results: list[dict]) -> dict[int, float]:
     return {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
 
 
-def compared_cells(results: list[dict]) -> list[str]:
-    """Formats the cells of a variant under COMPARED_HEADS: medians of sizes and times, means of accuracies."""
+def compared_cells(results: list[dict], level: float | None) -> list[str]:
+    """Formats the cells of a variant under the heads of `compared`: medians of sizes and times, else means."""
     cells = [str(len(results))]
     for figure in COMPARED:
         values = list(by_seed(figure, results).values())
@@ -170,6 +181,10 @@ def compared_cells(results: list[dict]) -> list[str]:
             cells.append(rounded(median(values)))
         else:
             cells.append(with_interval(fmean(values), mean_interval(values), "+" if figure.key in SIGNED else ""))
+    if level is not None:
+        reached = list(by_seed(LEVEL, results).values())
+        tokens = f"{median(reached):,.0f}, " if reached else ""
+        cells.append(f"{tokens}{len(reached)} of {len(results)}")
     return cells
 
 
@@ -227,7 +242,8 @@ class SweepOutcome:
     results: dict[str, list[dict]]  # by variant, without variants that have none
     figures: dict[str, FigureRows]  # by variant, under SUMMARY_HEADS; of the runs that finished
     differences: dict[str, FigureRows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
-    compared: dict[str, list[str]]  # a line of each variant under COMPARED_HEADS; of the runs that finished
+    compared: dict[str, list[str]]  # a line of each variant under `compared_heads`; of the runs that finished
+    compared_heads: tuple[str, ...]
     verdicts: list[ConditionVerdict]
 
     @property
@@ -244,8 +260,9 @@ class SweepOutcome:
 def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     """Computes tables and verdicts; `results` holds at least one."""
     by_variant: dict[str, list[dict]] = {variant: [] for variant in config.variants}
+    level = config.level
     for row in results:
-        by_variant[row["variant"]].append(row)
+        by_variant[row["variant"]].append(with_level(row, level))
     by_variant = {variant: rows for variant, rows in by_variant.items() if rows}
     threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
     finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
@@ -258,5 +275,7 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     }
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
-    compared = {variant: compared_cells(rows) for variant, rows in finished.items()} if len(finished) > 1 else {}
-    return SweepOutcome(by_variant, figures, differences, compared, verdicts)
+    several = finished if len(finished) > 1 else {}
+    compared = {variant: compared_cells(rows, level) for variant, rows in several.items()}
+    heads = ("n", *COMPARED.values(), *([] if level is None else [f"tokens to {level:g}, median, and in how many"]))
+    return SweepOutcome(by_variant, figures, differences, compared, heads, verdicts)

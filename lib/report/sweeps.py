@@ -341,8 +341,9 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
 def read_run(job: Job, config: SweepConfig) -> dict:
     """Reads of the run that a job made its evaluations, its alarms, how much it trained, and how long a step took.
 
-    Evaluations get `global_step`, over all stages; that of the run's best checkpoint appears twice, first as the moment
-    `best`. `parameters` and `seconds_per_step` are left out where the run does not write them.
+    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; that of the run's
+    best checkpoint appears twice, first as the moment `best`. `parameters` and `seconds_per_step` are left out where
+    the run does not write them.
     """
     streams = {}
     for name in ("metrics", "evaluations", "alarms"):
@@ -353,6 +354,7 @@ def read_run(job: Job, config: SweepConfig) -> dict:
     rows = []
     for row in streams["evaluations"]:
         row = {**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
+        row["tokens"] = sum(each.get("tokens", 0) for each in streams["metrics"] if _is_before(each, row))
         is_best = (best.parent.name, best.name) == (f"stage{row.get('stage')}", f"step_{row['step']}")
         rows += [{**row, "when": "best"}, row] if is_best else [row]
     losses = [row for row in streams["metrics"] if "loss" in row]
@@ -369,6 +371,11 @@ def read_run(job: Job, config: SweepConfig) -> dict:
         # the median, because an evaluation counts towards the step after it
         found["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
     return found
+
+
+def _is_before(step: dict, evaluation: dict) -> bool:
+    """Tells whether a step was done by the time of an evaluation."""
+    return step.get("global_step", step["step"]) <= evaluation["global_step"]
 
 
 def seconds_of(row: dict) -> float:

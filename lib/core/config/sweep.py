@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from lib.core.conditions import read_condition
-from lib.core.config.section import Conflicts, Count, CountOrZero, Name
+from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name
 from lib.core.config.shared import Outputs
 from lib.core.registry import did_you_mean
 
@@ -34,6 +34,8 @@ class SweepConfig(Outputs):
     figures: dict[str, Name] = {}
     # for a last stage that is not a script of this repository: {moment.key: regular expression with one group}; the
     # figure is the last match in its screen output
+    level: Fraction | None = None
+    # an accuracy; the table tells how many tokens a run samples in training before an evaluation first reaches it
     require: list[str] = []  # conditions that every run must meet (lib/core/conditions.py)
 
     @property
