@@ -172,7 +172,7 @@ def read(files, name):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """At least 500 boards of each size with WHOLE=1, a few else."""
-    options = ("--boards", fewer(170, 10), "--most-boards", fewer(10_000, 300))
+    options = ("--boards", fewer(170, 10), "--most-boards", fewer(10_000, 300), "--per-layout", fewer(3, 10))
     files = build(tmp_path_factory.mktemp("rush"), *options)
     return {split: read(files, split) for split in SPLITS}
 
@@ -331,7 +331,7 @@ def test_sizes_and_difficulties_are_balanced_in_every_file(rows):
 
 
 def test_a_seed_gives_the_same_files_again_and_another_one_others(tmp_path):
-    options = ("--sizes", 4, "--boards", 10, "--walls", 2, "--lessons", 20, "--chats", 20, "--svg", 1)
+    options = ("--tiny", "--boards", 10, "--lessons", 20, "--chats", 20, "--svg", 1)
     first = build(tmp_path / "a", *options)
     assert build(tmp_path / "b", *options, hash_seed=7) == first
     assert set(first) == {"train.jsonl", "validation.jsonl", "test.jsonl", "sft.jsonl", "4x4-0.svg"}
