@@ -270,7 +270,7 @@ def test_any_optimal_solution_earns_everything_and_nothing_else_does(rows):
                 verdicts = judge(name)(texts, [row] * 3)
                 assert [verdict.match for verdict in verdicts] == [True, False, False], (row, solution)
                 assert verdicts[0].reward == pytest.approx(1) and max(v.reward for v in verdicts[1:]) <= 0.25 + 1e-9
-    assert others > fewer(100, 5)
+    assert others > fewer(50, 5)
 
 
 def test_nothing_is_paid_without_a_legal_first_move(rows):
@@ -331,10 +331,10 @@ def test_sizes_and_difficulties_are_balanced_in_every_file(rows):
 
 
 def test_a_seed_gives_the_same_files_again_and_another_one_others(tmp_path):
-    options = ("--sizes", 4, 5, "--boards", 10, "--most-boards", 200, "--walls", 2, "--lessons", 20, "--svg", 1)
+    options = ("--tiny", "--boards", 10, "--lessons", 20, "--chats", 20, "--svg", 1)
     first = build(tmp_path / "a", *options)
     assert build(tmp_path / "b", *options, hash_seed=7) == first
-    assert set(first) == {"train.jsonl", "validation.jsonl", "test.jsonl", "sft.jsonl", "4x4-0.svg", "5x5-0.svg"}
+    assert set(first) == {"train.jsonl", "validation.jsonl", "test.jsonl", "sft.jsonl", "4x4-0.svg"}
     assert build(tmp_path / "c", *options, "--seed", 1)["train.jsonl"] != first["train.jsonl"]
     assert any("x" in row["board"] for row in read(first, "train"))
 
