@@ -34,7 +34,7 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.stats import mean_interval, pearson
 from lib.report import paired
 from lib.report.layout import COLOURS, facts, heading, page, picture, section, table, table_row
-from lib.run.runlog import is_number, read_jsonl
+from lib.run.runlog import files_of, is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 FEWEST_STEPS = 10  # of which a correlation is told
@@ -50,7 +50,8 @@ def main() -> int:
     target.write_text(page, encoding="utf-8", errors="backslashreplace")  # a text may hold a lone surrogate
     print(f"report: {target}")
     for run in runs if args.csv else ():
-        for name, rows in (("metrics", run.metrics), ("evaluations", [*run.evaluations, *run.greedy])):
+        evaluations = sorted((*run.evaluations, *run.greedy), key=lambda row: row.get("time", ""))
+        for name, rows in (("metrics", run.metrics), ("evaluations", evaluations)):
             write_csv(run.folder / f"{name}.csv", rows)
             print(f"table: {run.folder / name}.csv")
     return FINISHED
@@ -61,7 +62,9 @@ def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories, outputs/<run_name>")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: report.html in the run's folder)")
-    parser.add_argument("--csv", action="store_true", help="write metrics.csv and evaluations.csv beside the page, too")
+    parser.add_argument(
+        "--csv", action="store_true", help="write metrics.csv and evaluations.csv too, into the folders of the runs"
+    )
     args = parser.parse_args()
     for folder in args.runs:
         if not (folder / "metrics.jsonl").exists() and not (folder / "evaluations.jsonl").exists():
@@ -75,7 +78,7 @@ def write_csv(path: Path, rows: list[dict]) -> None:
     for row in rows:
         cells: dict[str, object] = {}
         for key, value in row.items():
-            is_interval = isinstance(value, list) and len(value) == 2
+            is_interval = key.endswith("_ci95") and isinstance(value, list) and len(value) == 2
             cells |= {f"{key}_low": value[0], f"{key}_high": value[1]} if is_interval else {key: value}
         flat.append({key: value for key, value in cells.items() if not isinstance(value, list | dict)})
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -194,10 +197,10 @@ def more_of(row: dict) -> dict:
 
 def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
     """Picks texts of the last evaluation by outcome, beside those of the first; also returns the damaged lines."""
-    path = run.folder / "generations.jsonl"
-    if not run.milestones or not path.exists():
+    if not run.milestones:
         return [], 0
-    rows, damaged = read_jsonl(path)
+    parts = [read_jsonl(path) for path in files_of(run.folder, "generations")]
+    rows, damaged = [row for rows, _ in parts for row in rows], sum(count for _, count in parts)
 
     def texts(evaluation: dict) -> list[dict]:
         own = [row for row in rows if moment(row) == moment(evaluation) and "part" not in row]

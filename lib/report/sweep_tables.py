@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from lib.core.conditions import Condition, Figure, read_condition
 from lib.core.config import SweepConfig
-from lib.core.console import WHEN
+from lib.core.console import WHEN, attempts_of
 from lib.core.stats import mean_interval, paired_delta_interval
 from lib.run.runlog import is_number
 
@@ -72,10 +72,15 @@ def of_the_run(result: dict, key: str) -> float | None:
 
 
 def with_level(result: dict, level: float | None) -> dict:
-    """Returns a result with `tokens_to_level`, if an evaluation reached that accuracy; a greedy one does not count."""
-    for row in result["evaluations"] if level is not None else ():
-        accuracy = row.get("acc_attempt2", row.get("acc"))
-        if row.get("temperature") != 0 and is_number(accuracy) and accuracy >= level and "tokens" in row:
+    """Returns a result with `tokens_to_level`, if an evaluation reached that accuracy.
+
+    A greedy one does not count where there are sampled ones.
+    """
+    rows = [row for row in result["evaluations"] if "tokens" in row]
+    rows = [row for row in rows if row.get("temperature")] or rows
+    for row in rows if level is not None else ():
+        accuracy = row.get(f"acc_attempt{attempts_of(row)[-1]}" if attempts_of(row) else "acc")
+        if is_number(accuracy) and accuracy >= level:
             return {**result, "tokens_to_level": row["tokens"]}
     return result
 

@@ -78,6 +78,8 @@ def advantages_of(
     ranks = collect([[[[values[n] for n in own] for values in fields] for own in sets]], accelerator)
     # a baseline must not depend on how prompts are distributed over processes
     every, before = flat(ranks), sum(map(len, ranks[: accelerator.process_index]))
+    if not every:
+        return {}
     sizes = [len(reward) for reward, *_ in every]
     if kind == "batch":
         every = [[flat([own[field] for own in every]) for field in range(3)]]

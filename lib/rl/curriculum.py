@@ -16,11 +16,14 @@ from lib.generators.reply_cache import key_of
 from lib.rl.credit import Credit
 from lib.rl.prompts import Choice
 from lib.rl.replay import ReplayBuffer
-from lib.rl.tree import Answer, Group
+from lib.rl.tree import Group
 from lib.run.sampler import Sampler
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
+
+
+_Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
 
 
 class PromptOutcome(NamedTuple):
@@ -28,7 +31,7 @@ class PromptOutcome(NamedTuple):
 
     choice: Choice
     key: str  # the same for prompts of the same text
-    pass_rate: float | None  # share of right answers; None if none was judged
+    pass_rate: float | None  # share of right answers, of the group that differs most; None if none was judged
     reward: float  # the mean
     advantage: float  # the mean of the absolute values
     first: Sequence[int] | None = None  # ids of the first attempt, if this is about one
@@ -108,18 +111,16 @@ class SkippingSampler:
 
     def take(self, count: int) -> list[int]:
         """Returns the next `count` rows that are not passed over."""
-        taken: list[int] = []
-        dice = random.Random(f"{self._sampler.seed}/{self.looked}")
-        while len(taken) < count:
+        dice, end = random.Random(f"{self._sampler.seed}/{self.looked}"), self.looked + 2 * len(self.doubts)
+        taken: dict[int, None] = {}
+        while len(taken) < count and self.looked < end:
             (row,) = self._sampler.take(1)
             self.looked += 1
-            chance = self.settings.explore ** min(self.doubts[row], MOST_DOUBTS)
-            # where nothing is left to learn, what comes is as good as any
-            if dice.random() < chance or all(self.doubts):
-                taken.append(row)
+            if row not in taken and dice.random() < self.settings.explore ** min(self.doubts[row], MOST_DOUBTS):
+                taken[row] = None
             else:
                 self.skipped += 1
-        return taken
+        return [*taken, *self._sampler.take(count - len(taken))]  # where little is left to learn, what comes is as good
 
     def note(self, row: int, pass_rate: float | None, _opponent_is_right: bool | None = None) -> None:
         """Records the outcome of a row."""
@@ -150,7 +151,7 @@ class Curriculum:
     def __init__(self, settings: CurriculumSettings, rows: list[dict], seed: int):
         """Raises ConfigError where no row is easy, or every one."""
         self.settings, self._seed = settings, seed
-        easy = _easy_rows(settings.easy_pool, rows)
+        easy = easy_rows(settings.easy_pool, rows)
         self._easy, self._others = sorted(easy), [row for row in range(len(rows)) if row not in easy]
         self._places = {row: place for place, row in enumerate(self._others)}
         self._order = _sampler_of(settings, len(self._others), seed)
@@ -179,7 +180,7 @@ class Curriculum:
         others = self._order.take(left - len(easy))
         choices = [Choice(self._others[each]) for each in others]
         choices += [*(Choice(self._easy[each], "easy") for each in easy), *replayed]
-        if easy or replayed:
+        if easy or replayed or self.settings.weighting:
             dice.shuffle(choices)  # processes, and first attempts by the base, take their part from the front
         return choices
 
@@ -209,12 +210,13 @@ class Curriculum:
     def numbers(self) -> dict[str, float]:
         """Returns the metrics of a step: shares of prompts by source, and how many of each had something to teach."""
         found: dict[str, float] = {}
-        prompts = [each for each in self._last if each.first is None or each.choice.first is not None]
-        for source in ("data", "easy", "replay") if prompts and (self._easy or self._replay) else ():
-            own = [each for each in prompts if each.choice.source == source]
-            found[f"curriculum/{source}"] = len(own) / len(prompts)
-            if own:
-                found[f"curriculum/teaching_{source}"] = fmean(each.advantage > 0 for each in own)
+        prompts = [each for each in self._last if each.first is None or each.choice.first]
+        replay = self.settings.replay
+        units = [each for each in self._last if (each.first is not None) == bool(replay and replay.contexts)]
+        for source in ("data", "easy", "replay") if prompts and (self._easy or replay) else ():
+            found[f"curriculum/{source}"] = fmean(each.choice.source == source for each in prompts)
+            if own := [each.advantage > 0 for each in units if each.choice.source == source]:
+                found[f"curriculum/teaching_{source}"] = fmean(own)
         if isinstance(self._order, SkippingSampler):
             found["curriculum/skipped"] = self._order.skipped / max(1, self._order.looked)
         if self._replay is not None:
@@ -223,19 +225,24 @@ class Curriculum:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns everything that changes."""
-        state = {"taken": self._taken, "order": self._order.state_dict(), "easy": self._easy_order.state_dict()}
+        state: dict[str, Any] = {"taken": self._taken, "order": self._order.state_dict()}
+        state |= {"easy": self._easy_order.state_dict(), "easy_rows": list(self._easy)}
         return state | ({"replay": self._replay.state_dict()} if self._replay is not None else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resumes exactly where `state_dict` was taken; if config or data changed since, with what still holds."""
         if "taken" not in state:  # of an older version, which had nothing but an order
-            state = {"taken": 0, "order": state, "easy": {}}
+            state = {"taken": 0, "order": state, "easy": {}, "easy_rows": []}
         self._taken = state["taken"]
-        self._order.load_state_dict(state["order"])
-        self._easy_order.load_state_dict(state["easy"])
-        rows, replay = len(self._others) + len(self._easy), state.get("replay", {"items": []})
-        if self._replay is not None and replay["items"] and all(row < rows for row, _ in replay["items"]):
-            self._replay.load_state_dict(replay)
+        if state["easy_rows"] == self._easy:  # otherwise places are those of other rows
+            self._order.load_state_dict(state["order"])
+            self._easy_order.load_state_dict(state["easy"])
+        items = state.get("replay", {"items": []})["items"]
+        contexts = self.settings.replay is not None and self.settings.replay.contexts
+        rows = len(self._others) + len(self._easy)
+        still_hold = all(row < rows and (first is not None) == contexts for row, first in items)
+        if self._replay is not None and items and still_hold:
+            self._replay.load_state_dict(state["replay"])
 
 
 _VALUES: dict[str, Callable[[PromptOutcome], float]] = {
@@ -251,30 +258,32 @@ def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
     `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
     """
     found: list[PromptOutcome] = []
-    parts: dict[int, list[tuple[list[Answer], list[float]]]] = {}  # by tree: its groups, with their advantages
+    parts: dict[int, list[_Part]] = {}  # by tree: its groups, with their advantages
     for node in credit.nodes:
-        advantages = credit.advantage[list(node.numbers)].abs().tolist()
-        parts.setdefault(node.tree, []).append((node.group.answers, advantages))
+        parts.setdefault(node.tree, []).append((node.group, credit.advantage[list(node.numbers)].abs().tolist()))
     for i, tree in enumerate(trees):
         prompt, own = tree.prompt, parts[i]
-        choice = prompt.choice
-        if not choice.first:
-            found.append(_outcome(choice, own, key_of(prompt.ids)))
+        if not prompt.choice.first:
+            found.append(_outcome(prompt.choice, own, key_of(prompt.ids)))
         for answer in tree.answers:
             if answer.following:
                 ids = answer.completion.ids
-                group = [part for part in own if part[0] is answer.following.answers]
-                found.append(_outcome(choice, group, key_of(prompt.ids, ids), ids))
+                group = [part for part in own if part[0] is answer.following]
+                found.append(_outcome(prompt.choice, group, key_of(prompt.ids, ids), ids))
     return found
 
 
-def _outcome(
-    choice: Choice, parts: list[tuple[list[Answer], list[float]]], key: str, first: Sequence[int] | None = None
-) -> PromptOutcome:
-    judged = [answer.verdict for answers, _ in parts for answer in answers if answer.verdict.scored]
-    pass_rate = fmean(verdict.match for verdict in judged) if judged else None
-    reward = fmean(verdict.reward for verdict in judged) if judged else 0.0
-    return PromptOutcome(choice, key, pass_rate, reward, fmean(value for _, values in parts for value in values), first)
+def _outcome(choice: Choice, parts: list[_Part], key: str, first: Sequence[int] | None = None) -> PromptOutcome:
+    """Returns the outcome of groups. What the policy did not write now says nothing about it, and is left out."""
+    ours = [part for part in parts if not part[0].is_context]
+    judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group, _ in ours]
+    rates = [fmean(verdict.match for verdict in verdicts) for verdicts in judged if verdicts]
+    rewards = [verdict.reward for verdicts in judged for verdict in verdicts]
+    advantages = [value for _, values in ours for value in values]
+    pass_rate = min(rates, key=lambda rate: abs(rate - 0.5), default=None)
+    return PromptOutcome(
+        choice, key, pass_rate, fmean(rewards) if rewards else 0.0, fmean(advantages) if advantages else 0.0, first
+    )
 
 
 def share_at(pool: EasyPool | None, step: int) -> float:
@@ -304,7 +313,8 @@ def _sampler_of(settings: CurriculumSettings, size: int, seed: int) -> Sampler |
     return SkippingSampler(size, seed, settings.skip) if settings.skip else Sampler(size, seed)
 
 
-def _easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
+def easy_rows(pool: EasyPool | None, rows: list[dict]) -> set[int]:
+    """Returns the rows of an easy pool by index. Raises ConfigError where no row is easy, or every one."""
     if pool is None:
         return set()
     known = {column for row in rows for column in row}

@@ -38,6 +38,7 @@ def rows_of(tree: Group, target: Any) -> list[dict[str, Any]]:
     rows = []
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
+        row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
         for number, (_, answer) in enumerate(path, start=1):
             told = _text_of(answer) | {"match": answer.verdict.match}
             row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}

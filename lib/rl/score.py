@@ -201,7 +201,8 @@ class ScoreRun:
             earned += paid(node, rewards, stage.number, train)
         sets, advantage = compared(found), [0.0] * len(earned)
         for attempt in range(1, len(self.config.budgets) + 1):
-            own = advantages_of(train.baseline, sets.get(attempt, []), earned, counts, self.accelerator, penalties)
+            counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
+            own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
         return advantage, counts
@@ -209,9 +210,11 @@ class ScoreRun:
     def _metrics(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
         """Returns the metrics of a step's answers, averaged over all processes."""
         rows: list[tuple[int, dict]] = []
+        fresh: list[tuple[int, float | None]] = []  # without revisions of a replayed attempt
         earned: dict[int, float] = {}
+        is_all_replayed = all(tree.prompt.choice.first for tree in trees)
         for node in credit.nodes:
-            if node.attempt == 1 and node.group.prompt.choice.first:
+            if node.attempt == 1 and node.group.prompt.choice.first and not is_all_replayed:
                 continue  # an earlier step's
             format = self.task.judge.format_of(node.group.prompt.row)
             for number, answer in zip(node.numbers, node.group.answers, strict=True):
@@ -222,9 +225,11 @@ class ScoreRun:
                     own |= {"changed": float(changed), "cut": float(node.group.prompt.cut)}
                     own["idle"] = float(credit.advantage[number] == 0)
                 rows.append((node.attempt, own))
+                if not node.group.prompt.choice.first:
+                    fresh.append((node.attempt, own["acc"]))
                 if answer.verdict.scored:
                     earned[number] = answer.verdict.reward
-        rows = collect(rows, self.accelerator)
+        rows, fresh = collect(rows, self.accelerator), collect(fresh, self.accelerator)
         spreads = [
             (attempt, {"reward_std": pstdev(rewards)})
             for attempt, sets in compared(credit.nodes).items()
@@ -238,6 +243,7 @@ class ScoreRun:
             | means_of(own for attempt, own in spreads if attempt == number)
             for number in attempts
         ]
+        fresh_means = [means_of({"acc": acc} for attempt, acc in fresh if attempt == number) for number in attempts]
         last = means[-1]
         both = {name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")}
         shown = ("changed", "cut", "idle", "unscored")
@@ -253,7 +259,7 @@ class ScoreRun:
             "context_cut": last["cut"],
             "zero_advantage": last["idle"],
             **both,
-            "gap": last.get("acc", 0.0) - means[0].get("acc", 0.0),
+            "gap": fresh_means[-1].get("acc", 0.0) - fresh_means[0].get("acc", 0.0),
             "learned": sum(collect(credit.learned, self.accelerator)),
             "tokens": int(sum(own["length"] for _, own in rows)),
             "epoch": self.curriculum.epochs,

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_re
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
-from lib.run.distributed import collect, highest, make_accelerator
+from lib.run.distributed import collect, highest, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
 from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
@@ -71,7 +72,9 @@ class Session:
         )
         pad_id = task.tokenizer.pad_token_id
         self.step = OptimizerStep(config, self.policy, accelerator, self.progress, pad_id, self.screen.warn)
-        self.watch = Watch((*CHECKS, equal_rewards(config.train.identical_rewards_warning)))
+        # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
+        checks = [check for check in CHECKS if check.keys != ("acc",) or not config.curriculum.easy_pool]
+        self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))
         self._collapses: list[Alarm] = []  # not acted on yet
         self.clock = Clock()
         self.pace = Pace()
@@ -351,7 +354,7 @@ class Session:
 
     def leave(self, when: str = "") -> int:
         """Saves the finished step after a signal and prints how to resume. Returns the exit code."""
-        self.save()
+        self.checkpoints.save(self.progress.stage, self.progress.step)  # nothing else: there may be seconds left
         where = f"stage {self.progress.stage} step {self.progress.step}{when and ', '}{when}"
         self.screen.say(f"saved at {where}; continue with --resume, from {self.config.run_dir / self._here()}")
         return self.signals.exit_code
@@ -384,8 +387,8 @@ class Session:
             log = self.config.run_dir / "after_checkpoint.log"
             try:
                 with open(log, "a", encoding="utf-8") as output:
-                    words = command_after(command, folder, stage, step)
-                    code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output).returncode
+                    words, alone = command_after(command, folder, stage, step), without_launcher(os.environ)
+                    code = subprocess.call(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=alone)
             except OSError as error:
                 self.screen.warn(f"train.after_checkpoint: cannot be run ({error})")
             else:

@@ -11,6 +11,7 @@ from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge
 from lib.rewards.routing import judge_of_rows
+from lib.rl.curriculum import easy_rows
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, Choice, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
@@ -153,6 +154,7 @@ def fitting(
             f"dataset: {len(train)} of {len(offered[0])} train and {len(test)} of {len(offered[1])} held-out rows "
             f"left, the others are longer than {key} = {limit} tokens: raise it"
         )
+    easy_rows(config.curriculum.easy_pool, train)
     too_long = [len(rows) - len(left) for rows, left in zip(offered, (train, test), strict=True)]
     selection, test = parted(test, settings.selection_examples, splits.group_of)
     about = (

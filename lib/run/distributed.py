@@ -1,5 +1,6 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -10,6 +11,12 @@ from lib.core.clock import phase
 from lib.core.errors import ConfigError
 
 Item = TypeVar("Item")
+LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
+
+
+def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns an environment for a program that is not one of the launched processes, though one of them starts it."""
+    return {name: value for name, value in environment.items() if not name.startswith(LAUNCHER)}
 
 
 def make_accelerator() -> Accelerator:

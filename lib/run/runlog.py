@@ -42,7 +42,8 @@ EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config o
 EXTRA_CONFIG = "extra_adapters.json"
 CARD = "README.md"  # of a model, beside its weights
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
-MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s")  # config keys that do not affect the results
+# config keys that do not affect the results
+MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint")
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 
@@ -50,7 +51,7 @@ WARN_SECONDS = 60
 class RunLog:
     """The log of one run, written by the main process only: elsewhere (`is_main=False`) every method does nothing.
 
-    `streams` names its JSONL files; those in `limits` stay below so many bytes, since their oldest rows are deleted.
+    `streams` names its JSONL files; of those in `limits` the oldest rows are deleted beyond about so many bytes.
     Opening raises ConfigError when another process uses the directory, or when it
     holds a run and `resume` is false; StorageError when the directory cannot be written.
     """
@@ -254,6 +255,18 @@ def _completed(tree: dict, config: Outputs) -> dict:
         return tree
 
 
+def files_of(directory: Path, stream: str) -> list[Path]:
+    """Returns the files of a stream that are there, the oldest rows first."""
+    current = directory / f"{stream}.jsonl"
+    return [*(path for _, path in _set_aside_of(current)), *([current] if current.exists() else [])]
+
+
+def _set_aside_of(current: Path) -> list[tuple[int, Path]]:
+    """Returns the files that `_Stream` has set aside, with their offsets, the oldest first."""
+    files = current.parent.glob(f"{current.stem}.*.jsonl")
+    return sorted((int(offset), path) for path in files if (offset := path.name.split(".")[-2]).isdecimal())
+
+
 class Line(NamedTuple):
     """A line of a JSONL file: its row, or None and the problem, "" for a blank line."""
 
@@ -390,14 +403,9 @@ class _Stream:
     def _open(self) -> None:
         self._lines = Lines(self._path)
         self._begin = 0  # offset of the first row of the file
-        if aside := self._aside():
+        if aside := _set_aside_of(self._path):
             start, path = aside[-1]
             self._begin = start + path.stat().st_size
-
-    def _aside(self) -> list[tuple[int, Path]]:
-        """Returns the files that were set aside, with their offsets, the oldest first."""
-        files = self._path.parent.glob(f"{self._path.stem}.*.jsonl")
-        return sorted((int(offset), path) for path in files if (offset := path.name.split(".")[-2]).isdecimal())
 
     def size(self) -> int:
         return self._begin + self._lines.size()
@@ -420,10 +428,11 @@ class _Stream:
             self._warn(error)
 
     def _set_aside(self) -> None:
-        older = [path for start, path in self._aside() if start < self._begin]
+        older = [path for start, path in _set_aside_of(self._path) if start < self._begin]
         os.replace(self._path, self._name(self._begin))
-        self._lines.close()
+        full = self._lines
         self._open()
+        full.close()
         for path in older:
             path.unlink()
         fsync_folder(self._path.parent)
@@ -432,7 +441,7 @@ class _Stream:
         return self._path.with_name(f"{self._path.stem}.{offset}.jsonl")
 
     def rewind(self, offset: int) -> None:
-        while older := [start for start, _ in self._aside() if offset < self._begin > start]:
+        while older := [start for start, _ in _set_aside_of(self._path) if offset < self._begin > start]:
             self._lines.close()
             os.replace(self._name(older[-1]), self._path)  # what was set aside since is the file again,
             self._name(older[-1]).touch()  # and where it begins is still known

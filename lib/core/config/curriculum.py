@@ -36,12 +36,12 @@ class Skip(Section):
 
 
 class EasyPool(Section):
-    """Easy training rows, which come more often at first. They are no part of the other draws."""
+    """Easy training rows, which come more often at first. They are no part of the shuffle, but may be replayed."""
 
     column: Name  # of the data set, such as difficulty
     values: list[Any] = Field(min_length=1)  # the values of this column that make a row easy
     share: list[tuple[CountOrZero, Fraction]] = EASY_SHARES
-    # [step, share of a step's prompts that are easy], by step; each holds until the next
+    # [step, share that is easy of a step's prompts, those from the buffer aside], by step; each holds until the next
     interpolate: bool = False  # true: the share moves in a straight line from one entry to the next
 
     @model_validator(mode="after")
@@ -81,6 +81,9 @@ class CurriculumSettings(Section):
         if self.weighting and self.skip:
             keys = ("weighting", "skip")
             yield keys, "both keep away from prompts that teach nothing: set one of them to null"
+        if self.replay and self.replay.capacity < self.replay.warmup:
+            keys = ("replay.capacity", "replay.warmup")
+            yield keys, f"a buffer of {self.replay.capacity} never holds {self.replay.warmup}: lower the latter"
 
 
 class TemperatureSchedule(Section):

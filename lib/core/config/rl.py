@@ -96,7 +96,8 @@ class TrainLoop(Section):
     # restore: the run goes back to its best checkpoint, at half the learning rate
     after_checkpoint: Name | None = None
     # a command to run after each checkpoint, while training waits, such as a benchmark: {checkpoint} is its folder,
-    # {stage} and {step} are its numbers. Its output is in after_checkpoint.log; its failure is a warning
+    # {stage} and {step} are its numbers. Its output is in after_checkpoint.log; its failure is a warning. With several
+    # processes it must end before they lose patience with the main one
     overlong_buffer: CountOrZero = 0
     # the last tokens of the budget, over which a penalty grows linearly from 0 to 1 (DAPO, eq. 13); 0: no penalty
     mask_truncated: bool = False  # true: completions cut off by the token limit are not trained on
@@ -110,10 +111,12 @@ class TrainLoop(Section):
     @classmethod
     def _can_be_filled(cls, command: str | None) -> str | None:
         try:
-            command_after(command or "-", Path("stage1/step_1"), 1, 1)
-        except (KeyError, IndexError, ValueError) as error:
+            words = command_after(command or "-", Path("stage1/step_1"), 1, 1)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             known = "{checkpoint}, {stage} and {step}"
             raise ValueError(f"{error!r}: it may name {known}; double a brace that is meant as text") from error
+        if not words:
+            raise ValueError("it is blank: give a command, or null")
         return command
 
     def _conflicts(self) -> Conflicts:
@@ -171,6 +174,10 @@ class RLConfig(RunConfig):
     def _conflicts(self) -> Conflicts:
         if self.model.adapters.is_empty:
             yield ("model.adapters",), "nothing would be trained: the base is the reference; keep lora, or add another"
+        schedule = self.generation.temperature_schedule
+        if schedule and schedule.end > self.generation.temperature:
+            keys = ("generation.temperature", "generation.temperature_schedule.end")
+            yield keys, f"{schedule.end:g} is above {self.generation.temperature:g}, where it begins: lower the latter"
         first, end = self.eval.rows or (0, 1)
         held, keys = self.dataset.test_split_size, ("eval.rows", "dataset.test_split_size")
         if first >= end:
@@ -191,4 +198,6 @@ class RLConfig(RunConfig):
             "eval.max_examples": AtMost(examples),
             "eval.samples_per_prompt": AtMost(2),
             "eval.every_steps": 1,
+            "curriculum.easy_pool": None,  # which of so few rows may have none, or nothing else
+            **({"curriculum.replay.warmup": AtMost(1)} if self.curriculum.replay else {}),
         }

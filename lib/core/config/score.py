@@ -131,6 +131,10 @@ class ScoreConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         gen, limit = self.generation, self.model.max_seq_length
+        replay = self.curriculum.replay
+        if replay and replay.contexts and self.train.revisions_per_attempt == 1:
+            keys = ("curriculum.replay.contexts", "train.revisions_per_attempt")
+            yield keys, "a single revision of a first attempt has nobody to be compared with: raise the latter"
         for attempt, times in ((1, 1), (2, self.train.corrections)):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
             need = getattr(gen, prompt_key) + times * getattr(gen, new_key)
