@@ -172,7 +172,7 @@ def read(files, name):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """At least 500 boards of each size with WHOLE=1, a few else."""
-    options = ("--boards", fewer(170, 10), "--most-boards", fewer(10_000, 300))
+    options = ("--boards", fewer(170, 10), "--most-boards", fewer(2500, 300))
     files = build(tmp_path_factory.mktemp("rush"), *options)
     return {split: read(files, split) for split in SPLITS}
 

@@ -82,6 +82,7 @@ class GspoRun:
         self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self._sampled_at = self.policy.temperature
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:

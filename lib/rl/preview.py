@@ -79,8 +79,7 @@ def advice(config: RLConfig, skeleton: torch.nn.Module) -> Iterator[str]:
     lora, rate = config.model.adapters.tuner, config.optimizer.learning_rate
     if not isinstance(lora, Lora):
         return
-    adapted = set(adapted_layers(skeleton, lora))
-    names = [name for name, module in skeleton.named_modules() if module in adapted]
+    names = list(adapted_layers(skeleton, lora))
     if names and all("attn" in name or "attention" in name for name in names):
         yield (
             "model.adapters.lora.targets: these are layers of attention alone; on all linear layers LoRA of rank 1 to "

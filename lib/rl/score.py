@@ -62,6 +62,7 @@ class ScoreRun:
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self._sampled_at = self.policy.temperature
         self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":

@@ -138,6 +138,8 @@ class Run:
             if name.endswith("adapter_config.json"):  # PEFT writes sets as lists, in the order of this process
                 config = json.loads(files[name])
                 result[name] = {key: sorted(v) if isinstance(v, list) else v for key, v in config.items()}
+            elif name.endswith("README.md"):  # which has the config at its end
+                result[name] = files[name].partition(b"## Config")[0]
         links = [path for path in self.dir.rglob("*") if path.is_symlink()]
         assert all(map(Path.is_dir, links))
         return result | {str(link.relative_to(self.dir)): os.readlink(link) for link in links}
