@@ -47,7 +47,7 @@ TUNERS = {  # PEFT's
 }
 UNFIT = {("bitfit", "qwen3"), ("bitfit", "gemma"), ("rope_frequency", "gpt2")}
 NEVER_FOLDED = {"rope_frequency", "bottleneck", "soft_prompt"}
-CASES = part([(case, kind) for case in SETTINGS for kind in KINDS if (case, kind) not in UNFIT], 3)
+CASES = part([(case, kind) for case in SETTINGS for kind in KINDS if (case, kind) not in UNFIT], 7)
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 3, 4]])
 ALL = {"ia3": {}, "head_gates": {}, "channel_gates": {}, "residual_gates": {}, "projection_gates": {},
        "input_gates": {}, "attention_temperature": {}, "rope_frequency": {}, "bottleneck": {}, "norm_gains": {},
