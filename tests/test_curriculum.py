@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.config import CurriculumSettings, EasyPool, Opponent, ReplaySettings, Skip, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
@@ -392,5 +392,7 @@ def test_a_curriculum_goes_on_where_its_state_was_taken(main):
 def test_what_cannot_go_together_is_refused():
     (keys, message), *_ = CurriculumSettings(weighting={}, skip={}).conflicts()
     assert keys == ("weighting", "skip") and "set one of them to null" in message
+    with pytest.raises(ValueError, match=r"set curriculum\.weighting"):  # where it was once
+        Opponent(snapshots={}, use="curriculum")
     (keys, message), *_ = CurriculumSettings(replay={"capacity": 9, "warmup": 10}).conflicts()
     assert keys == ("replay.capacity", "replay.warmup") and "never holds 10" in message

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, switch_conflicts
 from lib.core.config.rl import SMOKE_TOKENS, Dataset, KlKind, RLConfig, TrainedSampling, TrainLoop
@@ -64,6 +64,13 @@ class Opponent(Section):
     outage: Literal["mask", "stop"] = "mask"
     # what happens if a server that has answered before fails. mask: its games count as ties, and on no scoreboard;
     # stop: the run stops, and can be resumed
+
+    @field_validator("use", mode="before")
+    @classmethod
+    def _has_moved(cls, use: Any) -> Any:
+        if use == "curriculum":
+            raise ValueError("it is a section of its own by now: remove this, and set curriculum.weighting: {}")
+        return use
 
     def _conflicts(self) -> Conflicts:
         if (self.endpoint is None) == (self.snapshots is None):
