@@ -192,7 +192,8 @@ class GspoRun:
             pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
-        self._learn_what_to_draw(games, credit)
+        if self.curriculum.reads_outcomes:
+            self._learn_what_to_draw(games, credit)
         self.session.count_step()
         row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
         self._write_scoreboard()

@@ -166,6 +166,11 @@ class Curriculum:
         return bool(self.settings.weighting or self.settings.skip or self.settings.replay)
 
     @property
+    def reads_outcomes(self) -> bool:
+        """Tells whether outcomes decide anything, or are in the metrics; otherwise they need not be worked out."""
+        return self.chooses or self.settings.easy_pool is not None
+
+    @property
     def epochs(self) -> float:
         """Returns the number of passes over the training rows so far, those of the easy pool and replay aside."""
         return self._order.epochs

@@ -130,7 +130,8 @@ class ScoreRun:
             pulls = anywhere(credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
-        self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
+        if self.curriculum.reads_outcomes:
+            self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
         self.session.count_step()
         betas, adaptive = self._kl_weights(stage), train.adaptive_beta2
         if adaptive and stage.number == 1 and not self.progress.skipped and "kl_attempt1" in numbers:
