@@ -44,8 +44,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
 from lib.core.config import (
     FOLDING,
@@ -53,7 +51,6 @@ from lib.core.config import (
     RLConfig,
     ScoreConfig,
     SelfPlayConfig,
-    dump,
     in_words,
     load,
     obstacles_everywhere,
@@ -174,7 +171,7 @@ def merge(task: Any, out: Path, adapter: Path | None) -> str:
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
     found = f"{what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
     with storage_errors(out / CARD, "the model itself is whole"):
-        write_merged_card(out, adapter or below, yaml.safe_load(dump(task.config)), trained, found)
+        write_merged_card(out, adapter or below, task.config.model_dump(mode="json"), trained, found)
     return f"{out}: {found}"
 
 

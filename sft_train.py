@@ -649,11 +649,9 @@ def reporter(
 
 def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
     """Writes the model card of what is in `folder`, which will be `place`."""
-    import yaml
-
     from lib.run.model_card import trained_in, write_card
 
-    write_card(folder, place, config.run_dir, yaml.safe_load(dump(config)), trained_in(trainer.model))
+    write_card(folder, place, config.run_dir, config.model_dump(mode="json"), trained_in(trainer.model))
 
 
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from accelerate.utils import set_seed
 
 from lib.core.clock import Clock, Profile
@@ -375,7 +374,8 @@ class Session:
 
     def _write_card(self, folder: Path) -> None:
         place = folder.with_suffix("") if folder.suffix == ".tmp" else folder  # the name of a checkpoint once complete
-        write_card(folder, place, self.config.run_dir, yaml.safe_load(dump(self.config)), trained_in(self.policy.model))
+        tree = self.config.model_dump(mode="json")
+        write_card(folder, place, self.config.run_dir, tree, trained_in(self.policy.model))
 
     def save(self) -> None:
         """Saves a checkpoint of the current state, and runs what the config wants after it."""

@@ -5,6 +5,8 @@ the run's config.yaml, evaluations.jsonl and metrics.jsonl, up to the step of th
 the time: a resumed run writes the same card.
 """
 
+import functools
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -326,5 +328,11 @@ def _code(text: str, language: str = "python") -> str:
 
 
 def _config(tree: dict[str, Any]) -> str:
-    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    text = _as_yaml(json.dumps(tree))
     return f"## Config\n\n<details><summary>config.yaml of the run</summary>\n\n{_code(text, 'yaml')}\n\n</details>"
+
+
+@functools.lru_cache(maxsize=1)
+def _as_yaml(tree: str) -> str:
+    """Returns YAML of JSON: once, although every checkpoint of a run asks for it."""
+    return yaml.safe_dump(json.loads(tree), sort_keys=False, allow_unicode=True, width=100).rstrip()

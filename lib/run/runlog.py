@@ -27,10 +27,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from pydantic import ValidationError
 
-from lib.core.config import Outputs, differences, dump, read_tree
+from lib.core.config import Outputs, differences, read_tree
 from lib.core.errors import ConfigError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -235,7 +234,7 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
         ) from error
     changed = [
         f"{key}: {change}"
-        for key, change in differences(_completed(before, config), yaml.safe_load(dump(config)))
+        for key, change in differences(_completed(before, config), config.model_dump(mode="json"))
         if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
     ]
     if changed and not allow_change:
@@ -250,7 +249,7 @@ def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterab
 def _completed(tree: dict, config: Outputs) -> dict:
     """Returns the tree of a config with the defaults of keys that it lacks; as it is if it has become invalid."""
     try:
-        return yaml.safe_load(dump(type(config).model_validate(tree)))
+        return type(config).model_validate(tree).model_dump(mode="json")
     except ValidationError:
         return tree
 
