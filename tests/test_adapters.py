@@ -92,8 +92,9 @@ def base_logits(kind, dtype=torch.float32):
         return model_of(kind, dtype)(input_ids=TEXT).logits
 
 
-@pytest.mark.parametrize("lora", [None, LORA], ids=["alone", "with LoRA"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "lora"), [(torch.float32, None), (torch.bfloat16, LORA)], ids=["float32", "bfloat16 with LoRA"]
+)
 @pytest.mark.parametrize(("case", "kind"), CASES)
 def test_an_adapter_begins_as_nothing_learns_and_switches_off(case, kind, dtype, lora):
     policy, base = policy_of(kind, SETTINGS[case], dtype, lora=lora), base_logits(kind, dtype)
@@ -148,10 +149,12 @@ def test_weights_take_over_where_the_algebra_is_exact(case, kind, lora):
     }
 
 
-@pytest.mark.parametrize("beside", [{}, {"ia3": {}, "soft_prompt": {"tokens": 3}}], ids=["alone", "beside others"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tuner", TUNERS)
+@pytest.mark.parametrize(
+    ("dtype", "beside"),
+    [(torch.float32, {}), (torch.bfloat16, {}), (torch.float32, {"ia3": {}, "soft_prompt": {"tokens": 3}})],
+    ids=["float32", "bfloat16", "beside others"],
+)
+@pytest.mark.parametrize(("tuner", "kind"), part([(tuner, kind) for tuner in TUNERS for kind in KINDS], 3))
 def test_tuners_of_peft_keep_the_contract(tuner, kind, dtype, beside, tmp_path):
     if (tuner, kind) == ("oft", "gpt2"):  # whose layers are transposed
         with pytest.raises(ConfigError, match=r"model\.adapters\.oft: PEFT's OFT takes no transposed layers"):
@@ -188,8 +191,7 @@ def test_tuners_of_peft_are_merged(tuner):
         assert (merged(policy.model, "outputs/x")(input_ids=TEXT).logits - before).abs().mean() < 1e-5
 
 
-@pytest.mark.parametrize("way", ["slab", "by batches"])
-@pytest.mark.parametrize("lora", [None, LORA], ids=["alone", "with LoRA"])
+@pytest.mark.parametrize(("way", "lora"), [("slab", LORA), ("by batches", None)], ids=["slab with LoRA", "by batches"])
 @pytest.mark.parametrize(("case", "kind"), CASES)
 def test_what_is_sampled_is_what_is_scored(case, kind, lora, way, monkeypatch):
     if way == "by batches":
