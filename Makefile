@@ -166,9 +166,9 @@ $(RUSH_DATA)/sft.jsonl: | setup
 	@$(RUN_PYTHON) data/build_rush_hour.py --out $(RUSH_DATA) --seed $(SEED) --tiny
 
 # An environment is .incomplete until its last package is installed: what an interruption left is thrown away. One that
-# was made by hand is kept and brought up to date.
+# was made by hand is kept and brought up to date. All cores compile at the end what pip would compile on one.
 IS_SUPPORTED := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))
-PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+PIP = $(RUN_PYTHON) -m pip -qq --disable-pip-version-check install --no-compile $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 UNSLOTH_ALONE = $(PIP) --no-deps -r requirements-unsloth.txt \
 	|| echo "setup: Unsloth could not be installed (see above): everything but model.backend=unsloth runs without it" >&2
 
@@ -196,5 +196,6 @@ $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt re
 	        "where it does not import, plain transformers are taken" >&2; \
 	    $(UNSLOTH_ALONE); \
 	fi; \
+	$(RUN_PYTHON) -m compileall -qq -j 0 $(VENV)/lib || true; \
 	mv $(VENV)/.incomplete $@; \
 	echo "setup: ready after $$(($$(date +%s) - start)) s"
