@@ -21,6 +21,7 @@ from lib.core.config import read_tree
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
 from lib.run.runlog import ADAPTER, CARD, EXTRA, is_number, read_jsonl
+from lib.run.tracking import without_secrets
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 FOLDERS = re.compile(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$")
@@ -326,5 +327,5 @@ def _code(text: str, language: str = "python") -> str:
 
 
 def _config(tree: dict[str, Any]) -> str:
-    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100).rstrip()
+    text = yaml.safe_dump(without_secrets(tree), sort_keys=False, allow_unicode=True, width=100).rstrip()
     return f"## Config\n\n<details><summary>config.yaml of the run</summary>\n\n{_code(text, 'yaml')}\n\n</details>"
