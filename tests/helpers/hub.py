@@ -96,6 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, {})
         if self.command in ("POST", "PUT") and not is_mine:
             return self._send(401, {"error": "Invalid credentials in Authorization header"})
+        if words == ["api", "whoami-v2"]:
+            return self._send(200 if is_mine else 401, {"name": "me", "type": "user"} if is_mine else {})
+        if words == ["api", "models"]:
+            return self._send(200, [])
         if words == ["api", "validate-yaml"]:
             return self._send(200, {"errors": [], "warnings": []})
         if words == ["api", "repos", "create"]:
