@@ -61,7 +61,8 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
-from lib.run.runlog import CARD, adapter_in
+from lib.run.hub import local_adapter
+from lib.run.runlog import CARD
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
@@ -165,13 +166,13 @@ def merge(task: Any, out: Path, adapter: Path | None) -> str:
     from lib.run.checkpoint import storage_errors
     from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
 
-    below = Path(task.config.model.adapter or "")
+    below = adapter or local_adapter(task.config.model.adapter, "model.adapter")
     trained = trained_in(task.policy.model) if adapter else trained_in_folder(below)
     prompts = [task.prompt_ids(row) for row in task.test[:MERGE_PROMPTS]]
     what = f"{task.config.model.full_name}{f' + {adapter}' if adapter else ''}"
     found = f"{what} in one, {write_merged(task.policy.model, task.tokenizer, prompts, out)}"
     with storage_errors(out / CARD, "the model itself is whole"):
-        write_merged_card(out, adapter or below, task.config.model_dump(mode="json"), trained, found)
+        write_merged_card(out, below, task.config.model_dump(mode="json"), trained, found)
     return f"{out}: {found}"
 
 
@@ -222,7 +223,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
             "--majority needs answers that can differ: give --samples 2 or more, and a --temperature above 0"
         )
     if args.adapter:
-        adapter_in(args.adapter, "--adapter")
+        args.adapter = local_adapter(args.adapter, "--adapter")
     if args.output:
         try:
             args.output.parent.mkdir(parents=True, exist_ok=True)

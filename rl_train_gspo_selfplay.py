@@ -32,7 +32,8 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import SelfPlayConfig, load, parse, positive, training_parser
 from lib.core.errors import FINISHED, run_script
 from lib.rewards.judge import prepare
-from lib.run.runlog import adapter_in, check_directory, discard
+from lib.run.hub import local_adapter
+from lib.run.runlog import check_directory, discard
 
 
 def main() -> int:
@@ -81,7 +82,7 @@ def command_line() -> tuple[argparse.Namespace, SelfPlayConfig]:
     args = parse(options)
     config = load(SelfPlayConfig, args.config, args.overrides, args.smoke)
     if args.resume_adapter:
-        adapter_in(args.resume_adapter)
+        args.resume_adapter = local_adapter(args.resume_adapter, "--resume-adapter")
     if not (args.dry_run or args.ask):
         if args.smoke and not args.resume:
             discard(config.run_dir)

@@ -36,6 +36,7 @@ from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, lo
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.watch import COLLAPSE, Watch, sft_checks
+from lib.run.outbox import Publisher
 from lib.run.pace import Pace
 from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.run.tracking import Tracker
@@ -75,11 +76,15 @@ def main() -> int:
         teach_to_stop(model, tokenizer, examples, screen)
         trainer = make_trainer(config, model, tokenizer, examples, held_out)
         watch = Watch(sft_checks(math.log(len(tokenizer))))
-        checkpoints = checkpoints_of(trainer, config, log, fingerprint_of(examples, held_out), args.allow_config_change)
+        publisher = Publisher(config.run_dir, config.hub if is_main else None, screen.say, screen.warn)
+        fingerprint = fingerprint_of(examples, held_out)
+        checkpoints = checkpoints_of(trainer, config, log, fingerprint, args.allow_config_change, publisher)
         checkpoints.register(watch=watch, schedule=ScheduleState(trainer))
         steps = steps_of(trainer)
         checkpoint, is_finished = where_to_start(args.resume, checkpoints, steps, screen)
+        publisher.start()  # for what an earlier start could not push
         if is_finished:
+            publisher.close()
             return interrupts.exit_code
         log.write_config(dump(config), now=checkpoint is not None)  # else the first save starts the run
         if checkpoint and step_of(checkpoint) >= steps:
@@ -97,6 +102,8 @@ def main() -> int:
         if not interrupts.received:
             save(trainer, config, checkpoints, steps)
             screen.say(f"saved {config.run_dir / 'final'}")
+            publisher.result(config.run_dir / "final")
+            publisher.close()
     return interrupts.exit_code
 
 
@@ -483,7 +490,9 @@ class ScheduleState:
             self.trainer.lr_scheduler.load_state_dict(state)
 
 
-def checkpoints_of(trainer: Any, config: SFTConfig, log: RunLog, fingerprint: str, allow_change: bool) -> "Checkpoints":
+def checkpoints_of(
+    trainer: Any, config: SFTConfig, log: RunLog, fingerprint: str, allow_change: bool, publisher: Publisher
+) -> "Checkpoints":
     """Returns the RL scripts' Checkpoints, with the files added that the trainer reads when it resumes."""
     from lib.run import fingerprints
     from lib.run.adapter_files import has_adapter
@@ -499,7 +508,7 @@ def checkpoints_of(trainer: Any, config: SFTConfig, log: RunLog, fingerprint: st
     return Checkpoints(
         config.run_dir, trainer.accelerator, trainer.model, trainer.optimizer, log,
         dataset=fingerprint, inputs=fingerprints.of_model(config.model.name, trainer.model, trainer.processing_class),
-        keep=KEPT, allow_change=allow_change, beside=beside,
+        keep=KEPT, allow_change=allow_change, beside=beside, saved=publisher.checkpoint,
     )  # fmt: skip
 
 

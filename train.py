@@ -29,7 +29,8 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import ScoreConfig, load, parse, training_parser
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.rewards.judge import prepare
-from lib.run.runlog import adapter_in, check_directory, discard
+from lib.run.hub import local_adapter
+from lib.run.runlog import check_directory, discard
 
 
 def main() -> int:
@@ -73,7 +74,7 @@ def command_line() -> tuple[argparse.Namespace, ScoreConfig]:
         raise ConfigError("--start-stage 2 needs the adapter of stage I: add --resume-adapter DIR")
     config = load(ScoreConfig, args.config, args.overrides, args.smoke)
     if args.resume_adapter:
-        adapter_in(args.resume_adapter)
+        args.resume_adapter = local_adapter(args.resume_adapter, "--resume-adapter")
     if args.start_stage == 2 and not config.train.has_steps(2):
         raise ConfigError("--start-stage 2: stage II has no steps: raise train.stage2_steps, or leave the option out")
     if not args.dry_run:

@@ -529,7 +529,7 @@ def test_warm_starts_that_cannot_work(mine):
     assert "add --resume-adapter DIR" in mine.start("--start-stage", "2", code=2)
     for adapter in ("base", "nowhere"):
         said = mine.start("--start-stage", "2", "--resume-adapter", adapter, code=2)
-        assert f"error: {adapter}: no adapter here" in said
+        assert f"error: --resume-adapter: {adapter}: no adapter here" in said
     assert not mine.dir.parent.exists()
 
 

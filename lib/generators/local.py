@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lib.core.config import CollectConfig, Thinking
@@ -13,6 +12,7 @@ from lib.generators.protocol import Call, Completion, Reply, ReplyError, Request
 from lib.model.loading import load_base, load_skeleton, start_backend
 from lib.model.merging import put_on
 from lib.model.policy import Policy, stop_ids
+from lib.run.hub import local_adapter
 from lib.text.chats import PLAIN, as_message, switch_thinking
 from lib.text.outside import Outside
 from lib.text.parsing import native_calls, opening_of, split_reasoning
@@ -177,7 +177,7 @@ def load_local(config: CollectConfig, say: Callable[[str], None]) -> LocalModel:
     say(f"model {config.model.full_name} through {backend}{f', adapter {config.adapter}' if config.adapter else ''}")
     base, tokenizer = load_base(config.model, backend)
     _refuse_controls(tokenizer, config)
-    model = put_on(base, Path(config.adapter), "adapter") if config.adapter else base
+    model = put_on(base, local_adapter(config.adapter, "adapter"), "adapter") if config.adapter else base
     policy = Policy(model, config.generation.temperature or 1.0, backend)
     policy.say_sampling(say)
     name = {

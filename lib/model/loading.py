@@ -22,8 +22,8 @@ from lib.model.adapters import shelf
 from lib.model.adapters.sites import is_transposed, linear_layers
 from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
-from lib.run.hub import offline_unless_reachable
-from lib.run.runlog import ADAPTER_CONFIG, adapter_in
+from lib.run.hub import local_adapter, offline_unless_reachable
+from lib.run.runlog import ADAPTER_CONFIG
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
     with _explained(config):
         model, tokenizer = loader(config)
     if config.adapter:
-        model = merge_saved(model, Path(config.adapter), config.name)
+        model = merge_saved(model, config.adapter, config.name)
     if config.load_in_4bit:
         _try_4_bits(model)
     _without_dropout(model)
@@ -130,7 +130,7 @@ def _check_folders(config: Model) -> None:
     a vocabulary, for which transformers would make an empty tokenizer.
     """
     if config.adapter:
-        adapter_in(Path(config.adapter), KEY)
+        local_adapter(config.adapter, KEY)
     folder = Path(config.name)
     if (folder / ADAPTER_CONFIG).exists():
         base = base_named(folder)
@@ -197,7 +197,7 @@ def _with_template(tokenizer: Any, config: Model) -> Any:
     """Returns the tokenizer with the config's template, the adapter's, or its own. Raises ConfigError without one."""
     if config.chat_template:
         tokenizer.chat_template = _template_text(config.chat_template)
-    elif config.adapter and (own := Path(config.adapter) / "chat_template.jinja").is_file():
+    elif config.adapter and (own := local_adapter(config.adapter, KEY) / "chat_template.jinja").is_file():
         tokenizer.chat_template = own.read_text(encoding="utf-8")  # the template that the adapter was trained with
     if not tokenizer.chat_template:
         raise ConfigError(

@@ -21,6 +21,7 @@ from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
 from lib.run.checkpoint import inputs_of, storage_errors
 from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
+from lib.run.hub import local_adapter
 from lib.run.runlog import ADAPTER_CONFIG, EXTRA, adapter_in, fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
@@ -60,9 +61,9 @@ def put_on(base: nn.Module, folder: Path, key: str) -> nn.Module:
     return model
 
 
-def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
-    """Merges a saved adapter into `base`, which the config calls `name`. ConfigError if that is not possible."""
-    adapter_in(folder, KEY)
+def merge_saved(base: nn.Module, adapter: str, name: str) -> nn.Module:
+    """Merges a saved adapter into `base`, as the config calls the two. ConfigError if that is not possible."""
+    folder = local_adapter(adapter, KEY)
     _refuse_unmergeable(folder)
     _refuse_other_base(base, folder, name)
     trained = [parameter for parameter in base.parameters() if parameter.requires_grad]
@@ -71,7 +72,7 @@ def merge_saved(base: nn.Module, folder: Path, name: str) -> nn.Module:
         parameter.requires_grad = True
     if (folder / "generation_config.json").is_file():  # SFT may have taught it another end-of-answer token
         base.generation_config = type(base.generation_config).from_pretrained(folder)
-    setattr(base, STANDS_ON, {"base": name, "adapter": str(folder), "fingerprint": of_adapter(folder)})
+    setattr(base, STANDS_ON, {"base": name, "adapter": adapter, "fingerprint": of_adapter(folder)})
     return base
 
 

@@ -27,6 +27,7 @@ from lib.run.adapter_files import load_adapter, save_weights
 from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
 from lib.run.distributed import collect, highest, make_accelerator, without_launcher
 from lib.run.model_card import trained_in, write_card
+from lib.run.outbox import Publisher
 from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
 from lib.run.tracking import Tracker
@@ -83,6 +84,8 @@ class Session:
         self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self.tracker = Tracker(config, bool(resume), self.screen.warn, accelerator.is_main_process)
+        hub = config.hub if accelerator.is_main_process else None
+        self.publisher = Publisher(config.run_dir, hub, self.screen.say, self.screen.warn)
         self._measure, self._resume, self._allow_change = measure, resume, allow_change
         self._written: list[dict] = []  # the last rows of generations.jsonl
         self._is_evaluating = False
@@ -116,7 +119,7 @@ class Session:
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
                 dataset=self.task.splits.fingerprint, inputs=self._inputs(), keep=config.train.keep_checkpoints,
-                allow_change=self._allow_change, beside=self._write_card,
+                allow_change=self._allow_change, beside=self._write_card, saved=self.publisher.checkpoint,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             path = None
@@ -133,6 +136,7 @@ class Session:
             self._begin_step()
             if (left := self.ahead()).stages:
                 self.screen.say(told(work(left, self.held), "left" if path else "planned"))
+            self.publisher.start()  # for what an earlier start could not push
             self.pace.start()
             try:
                 yield self
@@ -147,6 +151,8 @@ class Session:
                     config.run_dir, f"{self.where()}: ", "; fix it, then continue with --resume", rank
                 ) from error
             self._say_if_any(self.profile.close())
+            if not self.signals.received:
+                self.publisher.close()
             self.accelerator.end_training()
 
     def _inputs(self) -> dict[str, str]:
@@ -366,6 +372,7 @@ class Session:
                 save_weights(self.policy.model, folder)
                 self._save_rest(folder)
                 self.checkpoints.seal_result(folder, self.progress.step)
+            self.publisher.result(folder)
 
     def _save_rest(self, folder: Path) -> None:
         """Writes what a result has beside its weights: the tokenizer, and the model card, which names it."""

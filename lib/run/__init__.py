@@ -9,5 +9,6 @@ adapter_files    trained weights in files: an adapter, or a whole model
 model_card       what is told of trained weights, beside them
 fingerprints     what a run is made of, beside its config, known again
 checkpoint       everything a restart needs, saved atomically
-hub              whether the Hugging Face Hub answers, asked in seconds; what goes there
+hub              the Hugging Face Hub: whether it answers, asked in seconds; what goes there and comes from there
+outbox           trained weights that wait in a run until the Hub has them
 """

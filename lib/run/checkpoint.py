@@ -69,7 +69,8 @@ class Checkpoints:
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
-    folder of a checkpoint, in one process. ConfigError if the model is sharded (FSDP, DeepSpeed).
+    folder of a checkpoint, and `saved` gets each one that is complete, both in one process. ConfigError if the model is
+    sharded (FSDP, DeepSpeed).
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with each stage that `consider` was called for.
     """
@@ -87,6 +88,7 @@ class Checkpoints:
         keep: int = 2,
         allow_change: bool = False,
         beside: Callable[[Path], None] = lambda folder: None,
+        saved: Callable[[Path], None] = lambda folder: None,
     ):
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise ConfigError(
@@ -105,7 +107,7 @@ class Checkpoints:
         self.inputs = dict(inputs)
         self.keep = keep
         self.allow_change = allow_change
-        self._beside = beside
+        self._beside, self._saved = beside, saved
         self.best: dict[str, dict[str, Any]] = {}
         self._objects: dict[str, Stateful | torch.Generator] = {}
         accelerator.register_save_state_pre_hook(self._save_weights)
@@ -297,6 +299,7 @@ class Checkpoints:
         if broken:
             raise OSError(errno.EIO, f"the files differ when read back: {'; '.join(broken)}")
         self._point_at_best()
+        self._saved(final)
         self._prune(final.parent)
 
     def _point_at_best(self) -> None:

@@ -1,13 +1,26 @@
-"""Asks within seconds whether the Hugging Face Hub answers, where its client would retry for a minute; uploads rows."""
+"""The Hugging Face Hub: asks within seconds whether it answers, pushes rows and weights, fetches adapters.
+
+Its client would retry for a minute. The token is the client's affair: HF_TOKEN, or what `hf auth login` has kept.
+"""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lib.core.config import Upload
+from lib.core.config import HubSettings, Upload
 from lib.core.errors import ConfigError
+from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, CARD, EXTRA, EXTRA_CONFIG, adapter_in
 
 PROBE_SECONDS = 5
+MAIN = "main"  # the revision that is taken where none is named
+PLACE = re.compile(r"(?P<repo>[\w-][\w.-]*/[\w.-]+)@(?P<revision>[\w./-]+)")
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+BESIDE = (  # the rest of what a model or an adapter is; no state of an optimizer
+    ADAPTER_CONFIG, EXTRA_CONFIG, CARD, "config.json", "generation_config.json", "MANIFEST.json", "tokenizer*",
+    "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model", "*.tiktoken", "chat_template*",
+)  # fmt: skip
+OF_ADAPTERS = (ADAPTER, EXTRA, *BESIDE)
 
 
 @contextlib.contextmanager
@@ -34,17 +47,72 @@ def offline_unless_reachable() -> Iterator[bool]:
 
 def upload(path: Path, to: Upload) -> None:
     """Uploads a file of rows as a data set's train split. ConfigError if the Hub refuses or cannot be reached."""
-    import httpx
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
 
-    try:
+    with _told(
+        f"upload.repo_id: '{to.repo_id}' could not be written",
+        f"; the rows are in {path}. Log in with `hf auth login`, then run again with --resume",
+    ):
         hub = HfApi()
         hub.create_repo(to.repo_id, repo_type="dataset", private=to.private, exist_ok=True)
         hub.upload_file(path_or_fileobj=path, path_in_repo="train.jsonl", repo_id=to.repo_id, repo_type="dataset")
-    except (HfHubHTTPError, httpx.HTTPError, ValueError, OSError) as error:
+
+
+def push(folder: Path, to: HubSettings, revision: str) -> str:
+    """Commits the weights in a folder, and what stands beside them, to a revision; returns the id of the commit.
+
+    The repository and the branch are made if they are not there; other files in them stay. What an earlier attempt
+    has uploaded is not uploaded again. ConfigError if the Hub refuses or cannot be reached.
+    """
+    from huggingface_hub import HfApi
+
+    with _told(f"hub.repo_id: '{to.repo_id}' could not be written", ""):
+        hub = HfApi()
+        hub.create_repo(to.repo_id, private=to.private, exist_ok=True)
+        if revision != MAIN:
+            hub.create_branch(to.repo_id, branch=revision, exist_ok=True)
+        done = hub.upload_folder(
+            repo_id=to.repo_id, folder_path=folder, revision=revision, commit_message=f"Weights of {revision}",
+            allow_patterns=[*WEIGHTS, *BESIDE],
+        )  # fmt: skip
+    return str(done.oid)
+
+
+def local_adapter(name: str | Path, key: str) -> Path:
+    """Returns the folder of an adapter: `name` itself or, of OWNER/NAME@REVISION on the Hub, a copy in its local cache.
+
+    ConfigError, naming the option or config key `key`, if there is none, or the Hub has none.
+    """
+    from_hub = PLACE.fullmatch(str(name))
+    if from_hub is None or Path(name).exists():
+        return adapter_in(Path(name), key)
+    from huggingface_hub import snapshot_download
+
+    repo, revision = from_hub["repo"], from_hub["revision"]
+    with (
+        offline_unless_reachable() as online,
+        _told(
+            f"{key}: {name} could not be fetched",
+            "; give a revision of it that exists, log in with `hf auth login` if it is private, or give a folder"
+            if online
+            else "; the Hub cannot be reached and the local cache lacks it: connect, or give a folder",
+        ),
+    ):
+        folder = Path(snapshot_download(repo, revision=revision, allow_patterns=list(OF_ADAPTERS)))
+    try:
+        return adapter_in(folder, key)
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {name} has no {ADAPTER}, so it is no adapter; give another revision") from error
+
+
+@contextlib.contextmanager
+def _told(what: str, then: str) -> Iterator[None]:
+    """Turns the errors of the Hub's client into `what`, the reason and `then`."""
+    import httpx
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        yield
+    except (HfHubHTTPError, httpx.HTTPError, ValueError, OSError, RuntimeError) as error:
         reason = " ".join(str(error).split()) or repr(error)
-        raise ConfigError(
-            f"upload.repo_id: '{to.repo_id}' could not be written ({reason}); the rows are in {path}. Log in with "
-            "`hf auth login`, then run again with --resume"
-        ) from error
+        raise ConfigError(f"{what} ({reason}){then}") from error

@@ -23,6 +23,7 @@ from lib.core.config import read_tree
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
 from lib.run.runlog import ADAPTER, CARD, EXTRA, is_number, read_jsonl
+from lib.run.tracking import without_secrets
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 FOLDERS = re.compile(r"(?:^|/)stage(\d+)(?:/step_(\d+))?$")
@@ -328,7 +329,7 @@ def _code(text: str, language: str = "python") -> str:
 
 
 def _config(tree: dict[str, Any]) -> str:
-    text = _as_yaml(json.dumps(tree))
+    text = _as_yaml(json.dumps(without_secrets(tree)))
     return f"## Config\n\n<details><summary>config.yaml of the run</summary>\n\n{_code(text, 'yaml')}\n\n</details>"
 
 

@@ -42,7 +42,7 @@ EXTRA_CONFIG = "extra_adapters.json"
 CARD = "README.md"  # of a model, beside its weights
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
 # config keys that do not affect the results
-MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint")
+MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 

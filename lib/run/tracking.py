@@ -105,7 +105,7 @@ class _Wandb:
             wished["id"] = _run_id(run_dir / WANDB_ID, resume)
         self._wandb = wandb
         self._run = wandb.init(
-            config=_without_secrets(config.model_dump(mode="json")),
+            config=without_secrets(config.model_dump(mode="json")),
             settings=wandb.Settings(finish_timeout=FINISH_SECONDS),
             **{key: value for key, value in wished.items() if value and not os.environ.get(VARIABLES[key])},
         )
@@ -157,7 +157,7 @@ class _Trackio:
         import trackio
 
         self._trackio = trackio
-        said = _without_secrets(config.model_dump(mode="json"))
+        said = without_secrets(config.model_dump(mode="json"))
         trackio.init(project=config.tracking.project, name=config.run_name, resume="allow", config=said)
 
     def log(
@@ -217,11 +217,11 @@ def _run_id(path: Path, resume: bool) -> str:
     return made
 
 
-def _without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
+def without_secrets(tree: dict[str, Any]) -> dict[str, Any]:
     """Returns a config that others may read: the values of HTTP headers are hidden."""
     return {
         key: dict.fromkeys(value, "[hidden]") if key == "headers" and isinstance(value, dict)
-        else _without_secrets(value) if isinstance(value, dict) else value
+        else without_secrets(value) if isinstance(value, dict) else value
         for key, value in tree.items()
     }  # fmt: skip
 

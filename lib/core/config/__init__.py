@@ -82,6 +82,7 @@ from lib.core.config.selfplay import (
 from lib.core.config.sft import FromScratch, SFTConfig, SFTDataset, SFTTrain
 from lib.core.config.shared import (
     GENERATED,
+    HubSettings,
     Model,
     Optimizer,
     Outputs,

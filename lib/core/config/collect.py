@@ -113,7 +113,7 @@ class CollectConfig(RunConfig):
 
     endpoint: Endpoint | None = None  # the server that answers; give either this or `model`
     model: Model | None = None  # the model that answers, loaded in this process; give either this or `endpoint`
-    adapter: str | None = None  # a LoRA adapter for the local `model`
+    adapter: str | None = None  # a LoRA adapter for the local `model`: a folder, or OWNER/NAME@REVISION of the Hub
     dataset: RolloutDataset
     prompts: ChatPrompts = ChatPrompts()
     generation: ChatSampling = ChatSampling()

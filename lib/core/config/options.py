@@ -34,7 +34,12 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
     """Returns `resuming_parser` with the options of the scripts that train by reinforcement learning."""
     result = resuming_parser(doc)
     result.add_argument("--dry-run", action="store_true", help="show prompts, plan, tokens and memory; train nothing")
-    result.add_argument("--resume-adapter", type=Path, metavar="DIR", help="start from these adapter weights alone")
+    result.add_argument(
+        "--resume-adapter",
+        type=Path,
+        metavar="DIR",
+        help="start from these adapter weights alone, also OWNER/NAME@REVISION",
+    )
     result.add_argument("--profile", type=int, default=0, metavar="N", help="trace N steps, into the run's profile/")
     return result
 

@@ -8,7 +8,16 @@ from pydantic import Field, field_validator, model_validator
 
 from lib.core.config.curriculum import CurriculumSettings, TemperatureSchedule
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
-from lib.core.config.shared import AtMost, Optimizer, Reward, RunConfig, SandboxSettings, Source, TrainedModel
+from lib.core.config.shared import (
+    AtMost,
+    HubSettings,
+    Optimizer,
+    Reward,
+    RunConfig,
+    SandboxSettings,
+    Source,
+    TrainedModel,
+)
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
 SMOKE_TOKENS = 32  # per answer: its longest answer, not its prompts, decides what a small batch costs
@@ -170,6 +179,7 @@ class RLConfig(RunConfig):
     curriculum: CurriculumSettings = CurriculumSettings()
     train: TrainLoop
     eval: Eval = Eval()
+    hub: HubSettings | None = None  # where trained weights are pushed; null: nowhere
 
     def _conflicts(self) -> Conflicts:
         if self.model.adapters.is_empty:
@@ -198,6 +208,7 @@ class RLConfig(RunConfig):
             "eval.max_examples": AtMost(examples),
             "eval.samples_per_prompt": AtMost(2),
             "eval.every_steps": 1,
+            "hub": None,
             "curriculum.easy_pool": None,  # which of so few rows may have none, or nothing else
             **({"curriculum.replay.warmup": AtMost(1)} if self.curriculum.replay else {}),
         }

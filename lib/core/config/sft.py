@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from lib.core.config.adapters import Adapters, Lora
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section
-from lib.core.config.shared import AtMost, Optimizer, RunConfig, Source, TrainedModel, smoke_batch
+from lib.core.config.shared import AtMost, HubSettings, Optimizer, RunConfig, Source, TrainedModel, smoke_batch
 
 
 class FromScratch(Section):
@@ -88,6 +88,7 @@ class SFTConfig(RunConfig):
     prompts: SFTPrompts = SFTPrompts()
     optimizer: Optimizer = Optimizer()
     train: SFTTrain = SFTTrain()
+    hub: HubSettings | None = None  # where trained weights are pushed; null: nowhere
 
     def _conflicts(self) -> Conflicts:
         longest, limit = self.train.max_length, self.model.max_seq_length
@@ -115,4 +116,5 @@ class SFTConfig(RunConfig):
             "train.batch_size": AtMost(smoke_batch(examples)),
             "train.gradient_accumulation": AtMost(2),
             "train.eval_every": 2,
+            "hub": None,
         }

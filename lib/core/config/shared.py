@@ -21,7 +21,9 @@ class Model(Section):
 
     name: Name  # Hugging Face Hub id or local folder
     revision: str | None = None  # branch, tag or commit on the Hub
-    adapter: Name | None = None  # folder of a saved LoRA adapter to merge into the frozen base (lib/model/merging.py)
+    adapter: Name | None = None
+    # a saved LoRA adapter to merge into the frozen base (lib/model/merging.py): a folder, or OWNER/NAME@REVISION of the
+    # Hub
     backend: Literal["auto", "plain", "unsloth"] = "auto"
     # auto: Unsloth if it is installed, there is a GPU, and it works with all adapters (docs/adapters.md)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU that supports it, else float32
@@ -214,6 +216,18 @@ class Tracking(Section):
     samples: CountOrZero = 8  # maximum number of texts in a table of samples
     max_generations_mb: CountOrZero = 0
     # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
+
+
+class HubSettings(Section):
+    """Trained weights on the Hugging Face Hub, as revisions of one model repository; pushed while training goes on.
+
+    The token is never in a config: it comes from HF_TOKEN or from `hf auth login`.
+    """
+
+    repo_id: Annotated[str, Field(pattern=r"^[\w-][\w.-]*/[\w.-]+$")]  # OWNER/NAME; made if it is not there
+    private: bool = True  # a repository that is made: only its owner sees it; false: everybody
+    checkpoints: bool = True
+    # true: each checkpoint is a branch of its own, such as stage1-step_200; false: only what a stage ends with, in main
 
 
 class Outputs(Section):

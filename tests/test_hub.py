@@ -1,0 +1,217 @@
+"""Weights go to a stand-in of the Hugging Face Hub and come back, by its real client, also where it fails."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import long
+from helpers.hub import environment, stand_in
+from huggingface_hub import ModelCard, constants
+from safetensors.torch import load_file
+
+import evaluate
+import push
+import sft_train
+import train
+from lib.core.config import ScoreConfig, load
+from lib.core.errors import ConfigError
+from lib.run.hub import local_adapter
+from lib.run.outbox import revision_of, waiting
+
+TOKEN = "hf_this_is_told_to_nobody"
+ROOT = Path(__file__).parents[1]
+CONFIG = {
+    "run_name": "run",
+    "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "dataset": {"name": "rows.jsonl", "test_split_size": 4},
+    "prompts": {"user": "{question}", "self_correction": "again"},
+    "reward": {"fn": "hub_reward.digits"},
+    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 4,
+                   "max_new_tokens_attempt2": 4},
+    "optimizer": {"learning_rate": 0.01},
+    "train": {"stage1_steps": 2, "stage2_steps": 1, "stage1_batch_size": 4, "stage2_batch_size": 4,
+              "checkpoint_every": 1, "keep_best": False, "on_collapse": "warn", "beta2": 0.1},
+    "eval": {"max_examples": 2, "selection_examples": 0},
+    "hub": {"repo_id": "me/run"},
+}  # fmt: skip
+REVISIONS = ["main", "stage1-step_1", "stage1-step_2", "stage2-step_1"]
+REWARD = """
+def digits(predictions):
+    return [sum(c in "13579" for c in text) / 4 - len(text) / 40 for text in predictions]
+"""
+OPTIMIZER = ("optimizer.bin", "scheduler.bin", "random_states_0.pkl", "objects_0.bin")
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub, which this process and those that it starts use; the current folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    with stand_in(TOKEN) as hub:
+        for name, value in environment(hub, tmp_path / "hf").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(constants, "ENDPOINT", hub.url)  # read from the environment when it was imported
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf/hub"))
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        yield hub
+
+
+@pytest.fixture
+def config(tiny_folder, hub, monkeypatch):
+    Path("hub_reward.py").write_text(REWARD)
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    rows = [{"question": f"{a}+{b}=", "answer": str(a + b)} for a in range(5) for b in range(4)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tree = CONFIG | {"model": CONFIG["model"] | {"name": str(tiny_folder)}}
+    Path("task.yaml").write_text(yaml.safe_dump(tree))
+    return "task.yaml"
+
+
+def call(patch, script, *arguments):
+    patch.setattr(sys, "argv", [f"{script.__name__}.py", *map(str, arguments)])
+    return script.main()
+
+
+def files_in(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, config, monkeypatch, capsys):
+    assert call(monkeypatch, train, "--config", config) == 0
+    assert "pushed to me/run" in capsys.readouterr().out
+    repo = hub.repos["me/run"]
+    assert sorted(repo.branches) == REVISIONS and repo.private
+    for files in repo.branches.values():
+        assert "adapter_model.safetensors" in files and not files.keys() & {*OPTIMIZER}
+    for folder in Path("outputs/run").glob("stage?/step_[12]"):  # those that are kept
+        assert (
+            repo.branches[revision_of(folder)]["adapter_model.safetensors"]
+            == (folder / "adapter_model.safetensors").read_bytes()
+        )
+    assert repo.branches["main"]["tokenizer.json"] == Path("outputs/run/stage2/tokenizer.json").read_bytes()
+    assert not any(TOKEN.encode() in content for content in files_in(Path("outputs")).values())
+    assert not any(TOKEN.encode() in content for files in repo.branches.values() for content in files.values())
+    # the card is one that the Hub reads, with the table; its commands name the repository
+    card = ModelCard(repo.branches["stage1-step_2"]["README.md"].decode())
+    assert card.data.library_name == "peft" and "| attempt 1 | attempt 2 |" in card.text
+    assert 'PeftModel.from_pretrained(base, "me/run", revision="stage1-step_2")' in card.text
+    assert "--adapter me/run@stage1-step_2 --merge" in card.text
+
+    # from a revision: weights, a merged base, a new run
+    there = local_adapter("me/run@stage1-step_1", "--adapter")
+    assert there.is_relative_to(Path("hf").resolve()) and "step_1" not in str(there)
+    assert (there / "adapter_model.safetensors").read_bytes() == repo.branches["stage1-step_1"][
+        "adapter_model.safetensors"
+    ]
+    first = ["--config", config, "--resume-adapter", "me/run@stage1-step_1", "hub=null", "run_name=next"]
+    assert call(monkeypatch, train, *first, "train.stage1_steps=0", "optimizer.learning_rate=1e-9") == 0
+    began, ended = (load_file(folder / "adapter_model.safetensors") for folder in (there, Path("outputs/next/stage2")))
+    assert all(abs(began[name] - ended[name]).max() < 1e-7 for name in began) and began.keys() == ended.keys()
+    measured = ["--config", config, "--temperature", "0", "--output"]
+    assert call(monkeypatch, evaluate, *measured, "rows.json", "--adapter", "me/run@main") == 0
+    assert call(monkeypatch, evaluate, *measured, "merged.json", "model.adapter=me/run@main") == 0
+    one, other = (json.loads(Path(name).read_text()) for name in ("rows.json", "merged.json"))
+    assert one["acc_attempt2"] == other["acc_attempt2"] and one["n"] == other["n"]
+
+
+def test_a_hub_that_fails_in_the_middle_loses_nothing(hub, config, monkeypatch, capsys):
+    uploads = []
+
+    def refuses(method, path):
+        uploads.extend([path] if method == "PUT" else [])
+        return 403 if method == "PUT" and len(uploads) > 1 else 0
+
+    hub.refuses = refuses
+    assert call(monkeypatch, train, "--config", config) == 0  # training ended as if nothing had been
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WARNING")]
+    assert len(told) == 1 and "hub.repo_id: 'me/run' could not be written (" in told[0]
+    assert told[0].endswith("Training goes on; to push what is missing: python push.py outputs/run")
+    outbox = Path("outputs/run/to_hub")
+    assert len(waiting(outbox)) == 3 and "adapter_model.safetensors" not in hub.repos["me/run"].branches["main"]
+    kept = {folder.name: files_in(folder) for folder in waiting(outbox)}
+
+    hub.refuses = lambda method, path: 0
+    told = subprocess.run([sys.executable, ROOT / "push.py", "outputs/run"], capture_output=True, text=True, check=True)
+    assert [line.split()[1] for line in told.stdout.splitlines()] == [f"me/run@{name}" for name in kept]
+    assert waiting(outbox) == [] and sorted(hub.repos["me/run"].branches) == REVISIONS
+    for revision, files in kept.items():
+        for path, content in files.items():
+            assert hub.repos["me/run"].branches[revision][path.name] == content
+    assert TOKEN not in told.stdout + told.stderr + (outbox / "push.log").read_text()
+    assert hub.log.count(("PUT", uploads[0])) == 1  # what had been uploaded was not uploaded again
+    assert hub.log.count(("PUT", uploads[1])) > 1
+    assert call(monkeypatch, push, "outputs/run") == 0
+    assert "nothing waits to be pushed" in capsys.readouterr().out
+
+
+@long
+def test_what_a_run_could_not_push_goes_when_it_is_resumed(hub, config, monkeypatch, capsys):
+    hub.refuses = lambda method, path: 403 if path != "" else 0
+    assert call(monkeypatch, train, "--config", config) == 0
+    assert len(waiting(Path("outputs/run/to_hub"))) == 4 and hub.repos == {}
+    hub.refuses = lambda method, path: 0
+    assert call(monkeypatch, train, "--config", config, "--resume") == 0
+    assert sorted(hub.repos["me/run"].branches) == REVISIONS and "pushed to me/run" in capsys.readouterr().out
+
+
+@long
+def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub, config, monkeypatch, capsys):
+    base = load(ScoreConfig, Path(config), []).model.name
+    sft = {
+        "run_name": "sft",
+        "model": {"name": base, "backend": "plain", "max_seq_length": 64},
+        "train": {"steps": 2, "max_length": 64},
+        "dataset": {"name": "chats.jsonl", "test_split_size": 0},
+        "hub": {"repo_id": "me/whole", "private": False},
+    }
+    chats = [{"prompt": f"{a}+1=", "completion": str(a + 1)} for a in range(8)]
+    Path("chats.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chats))
+    Path("sft.yaml").write_text(yaml.safe_dump(sft))
+    assert call(monkeypatch, sft_train, "--config", "sft.yaml") == 0
+    whole = hub.repos["me/whole"]
+    assert not whole.private and {"model.safetensors", "config.json", "tokenizer.json"} <= whole.branches["main"].keys()
+    assert (
+        'AutoModelForCausalLM.from_pretrained("me/whole", dtype="auto")' in whole.branches["main"]["README.md"].decode()
+    )
+    assert call(monkeypatch, push, "outputs/sft/final", "--to", "me/again", "--revision", "v1", "--public") == 0
+    assert sorted(hub.repos["me/again"].branches) == ["main", "v1"]
+    assert hub.repos["me/again"].branches["v1"]["model.safetensors"] == whole.branches["main"]["model.safetensors"]
+    assert not [*Path("outputs/sft").glob("rematch-push-*")]
+    assert call(monkeypatch, train, "--config", config, "hub=null") == 0
+    assert not Path("outputs/run/to_hub").exists()
+    assert call(monkeypatch, push, "outputs/run", "--to", "me/late") == 0
+    assert {"main", "stage2-step_1"} <= hub.repos["me/late"].branches.keys()
+    capsys.readouterr()
+
+
+def test_mistakes_are_one_sentence(hub, config, monkeypatch, tmp_path):
+    def refused(script, *arguments):
+        with pytest.raises(ConfigError) as caught:
+            call(monkeypatch, script, *arguments)
+        return str(caught.value)
+
+    assert "nowhere: there is no such folder" in refused(push, "nowhere")
+    Path("empty").mkdir()
+    assert "--to: is missing, and this is no run" in refused(push, "empty")
+    assert "no weights here" in refused(push, "empty", "--to", "me/x")
+    assert "got 'x', expected OWNER/NAME" in refused(push, "empty", "--to", "x")
+    assert "--revision: got 'a/b'" in refused(push, "empty", "--to", "me/x", "--revision", "a/b")
+    told = refused(train, "--config", config, "--resume-adapter", "me/none@main")
+    assert told.startswith("--resume-adapter: me/none@main could not be fetched (") and "hf auth login" in told
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    told = refused(evaluate, "--config", config, "--adapter", "me/none@main")
+    assert "the Hub cannot be reached and the local cache lacks it" in told
+
+
+def test_a_smoke_run_pushes_nothing(config):
+    assert load(ScoreConfig, Path(config), [], 4).hub is None
+    shutil.rmtree("hf", ignore_errors=True)
+    assert os.environ["HF_TOKEN"] == TOKEN
