@@ -5,8 +5,8 @@ but for the entry scripts, which import `reward_function`. tests/test_order.py k
 
 core/         what every part needs: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
-sandbox/      programs of the model, run where they can do no harm, and their tasks
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
+sandbox/      programs of the model, run where they can do no harm, and their tasks
 model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
 rewards/      what a model wrote, judged
 generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected

@@ -20,14 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 
-from hostile import ATTACKS, CONTROLS
-
+from lib.sandbox.corpus import attacks, controls, placed
 from lib.sandbox.isolation import try_rungs
 from lib.sandbox.worker import Program, Worker, WorkerLost
 
-TESTS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
+ATTACKS, CONTROLS = attacks(), controls()
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"
 LIMIT = 1.0  # seconds
 
@@ -94,11 +92,11 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
                 if not waiting:
                     break
                 name, what = waiting.pop()
-            source = placed(what.source, home, canary)
+            source = placed(what.source, home, canary, SECRET)
             began = time.monotonic()
             try:
                 settings = {"entry_points": ("add",), "timeout_s": limit} | what.settings
-                verdict = worker.judge(Program(source, what.tests or TESTS, **settings))
+                verdict = worker.judge(Program(source, what.tests, **settings))
                 names = [test.verdict for test in verdict.tests]
                 lost = ""
             except WorkerLost as error:
@@ -125,19 +123,6 @@ def attack(rung, home: Path, workers: int, only: str, limit: float = LIMIT, ever
     time.sleep(0.3)
     findings.left += sorted(things_of_this_machine(home) - before)
     return findings
-
-
-def placed(source: str, home: Path, canary: Path) -> str:
-    """The source with the placeholders of tests/hostile.py filled in."""
-    values = {
-        "@CANARY@": str(canary), "@HOME@": str(home), "@SECRET@": SECRET, "@PARENT@": str(os.getpid()),
-        "@GROUP@": str(os.getpgrp()),
-    }  # fmt: skip
-    if len(source) > 1 << 20:  # a bomb holds no placeholder
-        return source
-    for mark, value in values.items():
-        source = source.replace(mark, value)
-    return source
 
 
 def record(findings: Findings, name: str, what, names: list[str], took: float, limit: float) -> None:

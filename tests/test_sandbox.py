@@ -28,15 +28,16 @@ import pytest
 from conftest import WHOLE, fewer, long
 
 from lib.core.errors import SandboxError
-from lib.sandbox.__main__ import defined_names
+from lib.sandbox.corpus import controls, right_programs
 from lib.sandbox.isolation import check, try_rungs
 from lib.sandbox.jail import kernel
 from lib.sandbox.pool import Sandbox, cores
+from lib.sandbox.sources import defined_names
 from lib.sandbox.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
 
 ROOT = Path(__file__).parent.parent
 R4, R3, R2, R1 = RUNGS
-RIGHT = honest.corpus()
+RIGHT = right_programs()
 ON_LINUX = sys.platform == "linux"
 FORGIVING = 30.0  # seconds, where a machine may be busy
 
@@ -1518,8 +1519,7 @@ def for_nobody():
         folder = copied_library(Path(name))
         (folder / "tests").mkdir()
         (folder / "home").mkdir()
-        for file in ("attack.py", "hostile.py"):
-            shutil.copy(ROOT / "tests" / file, folder / "tests")
+        shutil.copy(ROOT / "tests/attack.py", folder / "tests")
         shutil.copytree(ROOT / "tests/hostile", folder / "tests/hostile")
         folder.chmod(0o755)
         (folder / "home").chmod(0o777)
@@ -1616,11 +1616,10 @@ sys.exit(bool(findings.late or findings.left))
 def test_a_judge_that_refuses_everything_has_shown_nothing(protected, monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(str(ROOT / "tests"))
     import attack
-    import hostile
 
     unfair = [
         SimpleNamespace(**{**vars(control), "source": "refused(", "expected_verdicts": ("pass",) * 3})
-        for control in hostile.CONTROLS
+        for control in controls()
     ]
     monkeypatch.setattr(attack, "CONTROLS", tuple(unfair))
     findings = attack.attack(protected.rung, tmp_path, 1, "control/")

@@ -8,5 +8,9 @@ jail/        what runs inside a sandbox, with the protocol; the standard library
 worker       a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation    which rung of protection holds here, found by attempts
 pool         many workers, and the verdicts that are known already
+sources      Python source, read without running it: names, tests
+corpus       hostile programs, right ones, and texts that play for the reward, with what is due to each
+benchmark    the corpus, judged by anybody's judge
+adapters     the sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval
 tasks        programming tasks as rows: schema, and checks for tests that prove nothing
 """

@@ -3,10 +3,12 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
     python -m lib.sandbox --self-test                          # what is covered on this machine, and how fast it is
     python -m lib.sandbox program.py --tests tests.py          # judge one program and explain the verdict
     python -m lib.sandbox program.py --stdin input.txt         # run one as a script and show what it printed
+    python -m lib.sandbox --benchmark module:function          # what another judge pays of hostile programs
 
-From Python, with no more of Rematch than this folder without `tasks.py`, and `lib/core/errors.py`:
+From Python, with no more of Rematch than `pip install .` installs, under the name rematch_sandbox (docs/judge.md):
 
-    from lib.sandbox.pool import Sandbox
+    from lib.sandbox.benchmark import OURS, show_benchmark
+from lib.sandbox.pool import Sandbox
     from lib.sandbox.worker import Program
 
     with Sandbox() as sandbox:
@@ -51,17 +53,18 @@ names of packages that are installed beside the library; neither lets such a pac
 """
 
 import argparse
-import ast
 import builtins
 import contextlib
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from lib.core.errors import FINISHED, ConfigError, SandboxError, run_script
+from lib.sandbox.benchmark import OURS, show_benchmark
 from lib.sandbox.pool import Sandbox, cores
+from lib.sandbox.sources import defined_names, split_tests
 from lib.sandbox.worker import RUNGS, Program, ProgramRun, ProgramVerdict, Worker, shown
 
 
@@ -74,6 +77,14 @@ def main() -> int:
     )
     options.add_argument("program", nargs="?", type=Path, help="a Python file")
     options.add_argument("--self-test", action="store_true", help="try every rung, and measure the speed")
+    options.add_argument(
+        "--benchmark", nargs="?", const=OURS, metavar="JUDGE",
+        help="hostile and right programs for the judge MODULE:FUNCTION (default: this sandbox)",
+    )  # fmt: skip
+    options.add_argument("--texts", action="store_true", help="with --benchmark: a judge of texts, judge(text, target)")
+    options.add_argument("--only", default="", metavar="TEXT", help="with --benchmark: names that contain this")
+    options.add_argument("--every", type=int, default=1, metavar="N", help="with --benchmark: each N-th program")
+    options.add_argument("--json", action="store_true", help="with --benchmark: the counts as a last line of JSON")
     options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
     options.add_argument("--stdin", type=Path, metavar="FILE", help="run it as a script with this input")
@@ -84,14 +95,16 @@ def main() -> int:
     options.add_argument("--memory", type=int, default=256, metavar="MB", help="default: 256")
     options.add_argument("--numpy", action="store_true", help="programs may import numpy")
     options.add_argument("--rung", choices=[rung.name for rung in RUNGS], help="the highest rung to try")
-    options.add_argument("--allow-unsafe", action="store_true", help="use R1 where nothing better works")
+    options.add_argument("--allow-unsafe", action="store_true", help="use R1 where nothing better works; no cage")
     args = options.parse_args()
-    if args.self_test == (args.program is not None):
-        options.error("give a program, or --self-test")
+    if (args.program is not None) + args.self_test + (args.benchmark is not None) != 1:
+        options.error("give a program, --self-test or --benchmark")
     if args.tests and args.stdin:
         options.error("--tests calls functions, --stdin runs a script: give one of them")
     if args.self_test:
         return show_self_test(args.rung, args.allow_unsafe)
+    if args.benchmark:
+        return show_benchmark(args.benchmark, args.texts, args.only, args.every, args.allow_unsafe, args.json)
     program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
         if args.tests is None:
@@ -162,48 +175,6 @@ def show_run(run: ProgramRun) -> int:
     return FINISHED if run.ending == "finished" else 1
 
 
-def split_tests(text: str, names: Collection[str], where: str) -> tuple[str, tuple[str, ...]]:
-    """Splits a file of tests into set-up and tests. `names`: what the program defines. Raises ConfigError.
-
-    A test is a top-level statement that asserts, or a function `test_...`, preceded by the earlier statements that use
-    the program. All other statements are set-up. Imports of the program itself are left out.
-    """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{where}: the tests do not parse ({error}); fix them") from error
-    setup, before, tests = [], [], []
-    theirs = set(names)  # and variables computed from them
-    for statement in tree.body:
-        source = ast.get_source_segment(text, statement)
-        nodes = list(ast.walk(statement))
-        if isinstance(statement, ast.ImportFrom) and {alias.name for alias in statement.names} <= set(names):
-            continue
-        if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
-            tests.append("\n".join([*before, source, f"{statement.name}()"]))
-        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            setup.append(source)
-        elif any(isinstance(node, ast.Assert) for node in nodes):
-            tests.append("\n".join([*before, source]))
-        elif any(isinstance(node, ast.Name) and node.id in theirs for node in nodes):
-            before.append(source)
-            theirs |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        else:
-            setup.append(source)
-    if not tests:
-        raise ConfigError(f"{where}: got no assert at top level and no function test_..., expected at least one test")
-    return "\n".join(setup), tuple(tests)
-
-
-def defined_names(source: str) -> tuple[str, ...]:
-    """Returns the names of functions and classes at the top level of Python source, () if it does not parse."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -211,5 +182,10 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give an existing file") from error
 
 
-if __name__ == "__main__":
+def script() -> None:
+    """Runs `main()` and ends the process with its exit status."""
     run_script(main)
+
+
+if __name__ == "__main__":
+    script()

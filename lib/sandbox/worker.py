@@ -38,7 +38,8 @@ START_SECONDS = 20.0
 LONGEST_WAIT = 100.0  # times a program's limit
 _BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
 _MEGABYTE = 1 << 20
-_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = __package__.split(".")  # not always this one: setup.py installs it under a name of its own
+_ROOT = Path(__file__).resolve().parents[len(_PACKAGE)]
 
 
 @dataclass(frozen=True)
@@ -476,7 +477,7 @@ _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena per thread would take 64 MB each of a program's memory
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
 }  # fmt: skip
-_START = "import sys; sys.path[0] = sys.argv.pop(); from lib.sandbox.jail.zygote import main; main()"
+_START = f"import sys; sys.path[0] = sys.argv.pop(); from {__package__}.jail.zygote import main; main()"
 
 
 def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
@@ -488,8 +489,9 @@ def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
     if program is None:
         raise WorkerLost("bubblewrap is not installed")
     paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", *_numpy_folders(numpy)]
-    ours = ("__init__.py", "sandbox/__init__.py", "sandbox/jail")
-    paths = list(dict.fromkeys([*paths, *(str(_ROOT / "lib" / name) for name in ours)]))
+    folders = [_ROOT.joinpath(*_PACKAGE[:depth]) for depth in range(1, len(_PACKAGE) + 1)]
+    ours = [*(folder / "__init__.py" for folder in folders), folders[-1] / "jail"]
+    paths = list(dict.fromkeys([*paths, *map(str, ours)]))
     arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     arguments += [f"--unshare-{what}" for what in ("ipc", "pid", "net", "uts", "cgroup-try")]
     if os.geteuid() != 0:
