@@ -14,6 +14,7 @@
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
 
 A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answers, and its opponent is not asked.
+Where attempts are trained with feedback between them, they are measured with it, and once more without any.
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
 correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
@@ -39,8 +40,10 @@ import math
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +104,26 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    for temperature in args.temperature:
+    for temperature, how in product(args.temperature, ways_of(config, args)):
         settings = settings_for(config.eval, args, temperature)
-        row = (
-            described(config, adapter, settings)
-            | which
-            | measure(task, held_out, settings, accelerator, Telling(screen.say, f"temperature {temperature:g}"))
-        )
+        row = described(config, adapter, settings) | which | how | {"temperature": temperature}
+        prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
+        asking = replace(task, prompts=prompts)
+        row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
         rows.append(row)
         for path in outputs(args, config) if accelerator.is_main_process else ():
             append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     return FINISHED
+
+
+def ways_of(config: RLConfig, args: argparse.Namespace) -> list[dict[str, str]]:
+    """Returns how attempts are asked for, as a row tells it: with the feedback of training, and without any."""
+    if not isinstance(config, ScoreConfig) or not config.told():
+        return [{}]
+    plain = config.told(with_feedback=False)
+    return [plain] if args.swap_attempts else [config.told(), plain]
 
 
 def both_attempts(
@@ -428,15 +438,16 @@ def counted(row: dict, cut: str) -> str:
 
 def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
     """Formats a table of (label, numbers, keys), each value above its interval."""
-    lines = [f"{header[0]:16}" + "".join(f"{title:>16}" for title in header[1:])]
+    wide = max([16, *(len(label) for label, *_ in rows)])
+    lines = [f"{header[0]:{wide}}" + "".join(f"{title:>16}" for title in header[1:])]
     for label, numbers, keys in rows:
         signs = ["+" if key.startswith(("delta", "gain", "minus")) else "" for key in keys]
         values = [
             "-" if numbers[key] is None else f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)
         ]
         ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"] or ()] for key, s in zip(keys, signs, strict=True)]
-        lines.append(f"{label:16}" + "".join(f"{value:>16}" for value in values))
-        lines.append(" " * 16 + "".join(f"{' '.join(pair):>16}" for pair in ends))
+        lines.append(f"{label:{wide}}" + "".join(f"{value:>16}" for value in values))
+        lines.append(" " * wide + "".join(f"{' '.join(pair):>16}" for pair in ends))
     return lines
 
 

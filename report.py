@@ -29,7 +29,7 @@ from typing import Any
 import yaml
 
 from lib.core.config import read_tree
-from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
+from lib.core.console import READ, WHEN, answered, attempts_of, duration, label_of, right_ones, samples_of, with_best
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.stats import mean_interval, pearson
 from lib.report import paired
@@ -205,6 +205,7 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
     def texts(evaluation: dict) -> list[dict]:
         own = [row for row in rows if moment(row) == moment(evaluation) and "part" not in row]
         at = evaluation.get("temperature")
+        own = [row for row in own if row.get("feedback") == evaluation.get("feedback")]
         return run.kind.pairs([row for row in own if row.get("temperature", at) == at])
 
     first, last = run.milestones[0], run.milestones[-1]
@@ -490,12 +491,17 @@ def mean_rows(runs: list[Run]) -> list[dict]:
     """Averages every milestone that all runs have, with Student's interval, a run being the unit."""
     rows = []
     columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
-    for when, part in product(WHEN, ("milestones", "greedy")):
-        found = [row for run in runs for row in getattr(run, part) if row["when"] == when]
+    ways = ["", *dict.fromkeys(answered(row) for run in runs for row in run.greedy)]
+    for when, way in product(WHEN, ways):
+        found = [
+            row for run in runs for row in (run.greedy if way else run.milestones)
+            if row["when"] == when and way in ("", answered(row))
+        ]  # fmt: skip
         if len(found) != len(runs):
             continue
         means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
-        means |= {"temperature": found[0].get("temperature"), "is_greedy": part == "greedy"}
+        means |= {"temperature": found[0].get("temperature"), "is_greedy": bool(way)}
+        means |= {"feedback": found[0]["feedback"]} if "feedback" in found[0] else {}
         for key in columns:
             values = [row[key] for row in found if is_number(row.get(key))]
             if len(values) == len(runs):

@@ -15,6 +15,7 @@ WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after sta
         "after_training": "after training"}  # fmt: skip
 
 TELL_SECONDS = 15.0
+FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)"}
 READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
 
 
@@ -46,15 +47,17 @@ def until(seconds: float | None) -> str:
 
 
 def answered(row: dict) -> str:
-    """Describes how an evaluation was sampled: greedily, or at which temperature."""
-    temperature = row.get("temperature")
-    return "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
+    """Describes how an evaluation was answered: greedily, or at which temperature, and with which feedback."""
+    temperature, feedback = row.get("temperature"), row.get("feedback")
+    how = "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
+    return how if feedback is None else f"{how}, {FEEDBACK.get(feedback, f'{feedback} feedback')}"
 
 
 def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     """Returns a row's label in a table of `rows`: its moment, and how it was sampled if the rows differ there."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
-    return f"{label}{between}{answered(row)}" if len({answered(each) for each in rows}) > 1 else label
+    differ = len({answered(each) for each in rows}) > 1
+    return between.join([label, *answered(row).split(", ")]) if differ else label
 
 
 def fresh_draw(row: dict) -> str:
@@ -81,7 +84,7 @@ def samples_of(rows: list[dict]) -> str:
         own = [row for row in rows if answered(row) == way]
         sizes = {(row.get("n", "?"), row.get("prompts", "?")): row for row in own}
         n, prompts = (own[-1].get(key, "?") for key in ("n", "prompts"))
-        how = "by greedy decoding" if way == "greedy" else f"at {way}"
+        how = f"by greedy decoding{way.removeprefix('greedy')}" if way.startswith("greedy") else f"at {way}"
         text = f"{how}, n = {n} answers to {prompts} held-out questions"
         smaller = [f"{label_of(row, [row])}: {' to '.join(map(str, size))}" for size, row in sizes.items()]
         parts.append(text + (f" ({', '.join(smaller[:-1])})" if len(smaller) > 1 else ""))

@@ -2,6 +2,8 @@
 
 losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
 prompts       the prompts of an example, token in and token out
+feedback/     the shelf: what the user says between two attempts
+corrections   the prompts of several attempts: each continues the one before it
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
 batching      a tree as sequences that score every answer once, in micro-batches
 probe         whether sampling, scoring and a model's own forward give a token one log-prob

@@ -125,6 +125,9 @@ def _example(known: Known) -> Iterator[str]:
     else:
         yield f"[prompt 2: rendered anew with attempt 1 as history: {config.prompts.history}; masked]"
         yield decode(rest)
+    if config.prompts.feedback != "none":
+        most = config.prompts.feedback_tokens
+        yield f"[but prompts.feedback: {config.prompts.feedback} answers each attempt, by at most {most} tokens]"
     yield f">>> attempt 2, at most {new2} tokens; reward and KL, stage II: bonus too <<<"
     if config.train.corrections > 1:
         yield f"[and so on, to attempt {1 + config.train.corrections}]"
@@ -134,7 +137,8 @@ def _example(known: Known) -> Iterator[str]:
 def _plan(known: Known) -> Iterator[str]:
     config, train, tree = known.config, known.config.train, known.config.train.attempts_per_prompt
     yield told(work_of_score(config, known.ahead, known.held))
-    yield f"evaluation before training: {evaluated(config.eval, known.held)}"
+    plain = "; and all to report once more, without feedback" if config.told() else ""
+    yield f"evaluation before training: {evaluated(config.eval, known.held)}{plain}"
     for stage in known.ahead.stages:
         later = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"

@@ -158,16 +158,19 @@ class ScoreRun:
         return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
-        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
-    ) -> dict:
+        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
+        with_feedback: bool = True, **part: str,
+    ) -> dict:  # fmt: skip
         """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
+        prompts = self.task.prompts if with_feedback else self.task.prompts.without_feedback()
         answers, trees = evaluate(
-            self.policy, self.task.prompts, rows, self.task.judge,
+            self.policy, prompts, rows, self.task.judge,
             self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
             on_progress,
         )  # fmt: skip
-        self._keep_texts(when, trees, temperature=settings.temperature, **part)
-        return selected(answers) if part else summarise(answers, settings.temperature)
+        told = self.config.told(with_feedback)
+        self._keep_texts(when, trees, temperature=settings.temperature, **told, **part)
+        return selected(answers) if part else told | summarise(answers, settings.temperature)
 
     def finish(self, stage: Stage) -> None:
         """Ends a stage; the next one has a fresh optimizer unless the config says otherwise."""

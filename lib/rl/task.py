@@ -10,10 +10,13 @@ from lib.core.registry import did_you_mean
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge
+from lib.rewards.programs import check_public
 from lib.rewards.routing import judge_of_rows
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.curriculum import easy_rows
+from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
-from lib.rl.prompts import ChatRenderer, Choice, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, Choice, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
@@ -105,6 +108,9 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
     if isinstance(config, SelfPlayConfig):
         _check_templates(config, set(splits.train[0]))
+    elif config.prompts.feedback == "tests":
+        places = splits.train_places + splits.test_places
+        check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
     return splits, judge
 
 
@@ -133,7 +139,7 @@ def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correcti
     """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
-        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs)
+        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback_of(config.prompts))
     prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})

@@ -188,6 +188,10 @@ class RLConfig(RunConfig):
                 f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
             )
 
+    def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
+        """Returns the evaluations of a moment: their settings, and how else they differ from the first."""
+        return [(settings, {}) for settings in self.eval.passes(when)]
+
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of at most `examples` rows, with an evaluation and a checkpoint at each step."""
         return super().smoke_overrides(examples) | {

@@ -1,8 +1,11 @@
 """The config of train.py: two attempts or more, and SCoRe's two stages."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from lib.core.config.rl import SMOKE_TOKENS, KlKind, RLConfig, TrainedSampling, TrainLoop
+from pydantic import Field
+
+from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
+from lib.core.config.rl import SMOKE_TOKENS, Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import AtMost, smoke_batch
 
@@ -16,6 +19,14 @@ class Prompts(Section):
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
     # with the text between them; answer_only: without the think block
+    feedback: Literal["none", "verdict", "tests", "tool"] = "none"
+    # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
+    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls. Each
+    # evaluation then has another one beside it, without any feedback
+    feedback_tokens: Annotated[int, Field(ge=16)] = 128  # most tokens of a feedback; of a longer one the middle is cut
+    verdict: VerdictFeedback = VerdictFeedback()
+    tests: TestsFeedback = TestsFeedback()
+    tool: ToolFeedback = ToolFeedback()
 
 
 class Generation(TrainedSampling):
@@ -149,6 +160,17 @@ class ScoreConfig(RLConfig):
             keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
+
+    def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
+        """Returns the evaluations of a moment; where attempts get feedback, one of them is without."""
+        plain = [(self.eval, {"with_feedback": False})] if self.told() else []
+        return [*super().evaluations(when), *plain]
+
+    def told(self, with_feedback: bool = True) -> dict[str, str]:
+        """Returns what a row of an evaluation says of what stands between attempts; {} if that is the same for all."""
+        if self.prompts.feedback == "none":
+            return {}
+        return {"feedback": self.prompts.feedback if with_feedback else "none"}
 
     @property
     def budgets(self) -> tuple[int, ...]:
