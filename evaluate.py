@@ -17,7 +17,8 @@ A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answ
 Where attempts are trained with feedback between them, they are measured with it, and once more without any.
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
-correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
+correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attempts of K chats, and over as many first
+attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands beside pass@k.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
@@ -62,7 +63,7 @@ from lib.core.config import (
     obstacles_everywhere,
     parser,
 )
-from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
+from lib.core.console import READ, answered, attempts_of, fresh_draw, one_after_another, right_ones, samples_of
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
@@ -131,13 +132,15 @@ def both_attempts(
     majority: bool,
 ) -> dict:  # fmt: skip
     """Measures a task of train.py: first answers and their corrections."""
-    from lib.rl.evaluation import majority_votes, pass_at_k, summarise
+    from lib.rl.evaluation import pass_at_k, summarise
+    from lib.rl.sequential import majority_votes, success_at_k
 
     config, samples = task.config, settings.samples_per_prompt
     answers, trees = answers_to(task, rows, settings, accelerator, on_progress)
     row = summarise(answers, settings.temperature)
     if samples > 1:
         row["pass_at_k"] = pass_at_k(answers, samples)
+        row["success_at_k"] = success_at_k(answers, samples)
     if samples > 1 and majority:
         row["majority"] = majority_votes(answers, trees, samples, matchers.get(config.reward.match), accelerator)
     return row
@@ -168,7 +171,8 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
     """Samples all attempts at all rows; returns them as numbers, and this process's trees."""
     from lib.rl.evaluation import evaluate
 
-    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
+    budgets = task.config.eval_budgets
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets)
     return evaluate(task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
 
 
@@ -406,12 +410,13 @@ def samples_table(row: dict) -> list[str]:
     for part in row.get("pass_at_k", ()):
         low, high = part["pass_ci95"]
         lines.append(f"{answered(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
+    lines += [f"{answered(row)}: {text}" for text in one_after_another(row)]
     if row.get("majority"):
         keys = ["acc_parallel", "acc_sequential", "gain"]
         votes = [(f"K = {part['k']}", part, keys) for part in row["majority"]]
         lines += [
             "",
-            f"majority votes at {answered(row)}: 2K first attempts, or K first attempts and their corrections",
+            f"majority votes at {answered(row)}: the last attempts of K chats, or as many first attempts as they have",
         ]
         lines += aligned(["", "parallel", "sequential", "gain"], votes)
     return lines

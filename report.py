@@ -38,7 +38,7 @@ from lib.run.runlog import files_of, is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 FEWEST_STEPS = 10  # of which a correlation is told
-DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0
+DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh", "gain")  # these may be below 0
 
 
 def main() -> int:
@@ -232,8 +232,8 @@ def one_run(run: Run) -> str:
     body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
-    body += in_pairs([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
-    body += drifts([run])
+    body += in_pairs([run]) + one_by_one([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run])
+    body += curves([run]) + drifts([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -361,6 +361,25 @@ def counterfactuals(runs: list[Run]) -> list[str]:
     return [section("What attempt 2 makes of attempt 1", table(heads, lines), note)] if lines else []
 
 
+def one_by_one(runs: list[Run]) -> list[str]:
+    """Renders k attempts in a chat beside k first attempts, of each run's last evaluations; empty without samples."""
+    columns = {"succ": ("in a chat", "two"), "pass": ("first ones", "one"), "gain": ("gained", "muted")}
+    lines = []
+    for run in runs:
+        for row in [row for row in run.table[-2:] if moment(row) == moment(run.table[-1]) and row.get("success_at_k")]:
+            name = f"{run.name}: " if len(runs) > 1 else ""
+            title = html.escape(f"{name}{label_of(row, run.table)}, {samples_of([row])}")
+            lines.append(f"<tr class=group><th colspan={len(columns) + 1}>{title}</th></tr>")
+            for part in row["success_at_k"]:
+                cells = "".join(f"<td>{cell(part, key)}</td>" for key in columns)
+                lines.append(f"<tr><th>k = {part['k']}</th>{cells}</tr>")
+    note = (
+        "How often one of k attempts is right: of k attempts in a chat, one after another, and of k first attempts, "
+        "side by side, at no fewer samples; in brackets 95 % intervals clustered by question, of the gain in pairs."
+    )
+    return [section("One after another, or side by side", table([*columns.values()], lines), note)] if lines else []
+
+
 def alarms(runs: list[Run]) -> list[str]:
     """Renders the section of the watch's alarms (lib/rl/watch.py), in order of time; empty without any."""
     told = ""
@@ -481,7 +500,7 @@ def several_runs(runs: list[Run]) -> str:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
-    body += in_pairs(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
+    body += in_pairs(runs) + one_by_one(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
     body += drifts(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))

@@ -19,6 +19,7 @@ import report
 import train
 from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, load
 from lib.core.errors import ConfigError, run_script
+from lib.core.registry import Judged
 from lib.generators.protocol import Completion
 from lib.model.scratch import build_tokenizer
 from lib.report.sweep_tables import Figure, value_of
@@ -260,7 +261,7 @@ CONFIG = {
 
 
 def starts_low(predictions):
-    return [float(text[:1] < "5") for text in predictions]
+    return [Judged({"low": float(text[:1] < "5")}, match=text[:1] < "5") for text in predictions]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}
 
 
 def config_of(settings, **prompts):
-    return ScoreConfig(**COMMON, prompts={"self_correction": "R", **prompts}, eval=settings)
+    return ScoreConfig(**COMMON, prompts={"self_correction": "R", **prompts}, eval=settings.model_dump())
 
 
 class Time:

@@ -31,11 +31,11 @@ class CorrectionPrompts:
 
     def __init__(
         self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None,
-        feedback: Feedback | None = None,
+        feedback: Feedback | None = None, stop: str = "never",
     ):  # fmt: skip
         """Without `feedback`, all attempts after the first are asked for by `prompts.self_correction`."""
         self.tokenizer = tokenizer
-        self.feedback = feedback
+        self.feedback, self.stop = feedback, stop
         self.prompts = prompts
         self.limits = limits
         self.template_kwargs = template_kwargs or {}
@@ -62,22 +62,22 @@ class CorrectionPrompts:
     @property
     def reads_verdicts(self) -> bool:
         """Tells whether what follows an answer depends on its verdict, or is found for many answers at once."""
-        return self.feedback is not None
+        return self.feedback is not None or self.stop != "never"
 
     def without_feedback(self) -> "CorrectionPrompts":
-        """Returns the same prompts, where attempts after the first are asked for by `prompts.self_correction`."""
+        """Returns the same prompts, where every attempt is followed by `prompts.self_correction`."""
         plain = copy(self)
-        plain.feedback, plain.longest_retry = None, len(self.retry_ids)
+        plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
         return plain
 
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
-        """Returns the prompt that follows each judged answer."""
-        if self.feedback is None:
-            return [self.next_prompt(each.prompt, each.completion) for each in written]
-        messages = self.feedback.after(written)
+        """Returns the prompt that follows each judged answer; None behind one that the rule makes the last."""
+        ends = [self.stop == "verdict" and each.verdict.match for each in written]
+        left = [each for each, is_end in zip(written, ends, strict=True) if not is_end]
+        messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
         return [
-            self.next_prompt(each.prompt, each.completion, message)
-            for each, message in zip(written, messages, strict=True)
+            None if is_end else self.next_prompt(each.prompt, each.completion, next(messages))
+            for each, is_end in zip(written, ends, strict=True)
         ]
 
     def next_prompt(self, prompt: Prompt, completion: Completion, feedback: str | None = None) -> Prompt:

@@ -111,11 +111,11 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
-        second = first * train.revisions_per_attempt * train.corrections
+        second = first * train.revisions_per_attempt * (train.attempts - 1)
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
         yield Work(name, first + second, first * new1 + second * new2)
     asked = sum(answers(config, when, held) for when in left.evaluations)
-    more = train.corrections
+    more = len(config.eval_budgets) - 1
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", (1 + more) * asked, asked * (new1 + more * new2))
 
 

@@ -184,7 +184,7 @@ class Session:
         return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
 
     def _completions_of(self, when: str) -> int:
-        return len(self.config.budgets) * answers(self.config, when, self.held)
+        return len(self.config.eval_budgets) * answers(self.config, when, self.held)
 
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""

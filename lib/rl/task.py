@@ -58,16 +58,16 @@ class Task(Generic[TaskConfig]):
         return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
 
     def sampling(
-        self, temperature: float, *copies: int, max_new_tokens: int | None = None, by_base: float = 0.0
+        self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0
     ) -> Sampling:
         """Returns the settings for sampling a tree with `copies` of an answer by attempt, one of each later attempt.
 
-        `max_new_tokens` is in place of the budgets of this task's attempts.
+        `budgets`, by attempt, are in place of those of training.
         """
-        budgets: tuple[int, ...] = self.config.budgets
+        budgets = budgets or self.config.budgets
         return Sampling(
             temperature=temperature,
-            max_new_tokens=(max_new_tokens,) if max_new_tokens else budgets,
+            max_new_tokens=budgets,
             copies=(*copies, *[1] * (len(budgets) - len(copies))),
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
@@ -139,7 +139,8 @@ def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correcti
     """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
-        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback_of(config.prompts))
+        feedback, stop = feedback_of(config.prompts), config.prompts.stop
+        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback, stop)
     prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})

@@ -188,6 +188,16 @@ class RLConfig(RunConfig):
                 f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
             )
 
+    @property
+    def eval_budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens in evaluations, by attempt."""
+        return self.budgets
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens in training, by attempt."""
+        raise NotImplementedError
+
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
         """Returns the evaluations of a moment: their settings, and how else they differ from the first."""
         return [(settings, {}) for settings in self.eval.passes(when)]
