@@ -14,9 +14,11 @@
     accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
 
 A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answers, and its opponent is not asked.
+Where attempts are trained with feedback between them, they are measured with it, and once more without any.
 Data, prompts, budgets and the test of correctness are those of training; `eval.seed` decides the samples. Accuracy is
 exact match, never shaped reward. `--majority` asks whether an attempt is better spent on a new first try or on a
-correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over 2K first attempts, and over the corrections of K ones.
+correction (SCoRe, arXiv 2409.12917, section 6.2): it votes over the last attempts of K chats, and over as many first
+attempts as these chats have in all. With several samples, succ@k of k attempts in a chat stands beside pass@k.
 `--swap-attempts` asks whether attempt 2 reads attempt 1 or solves again: it is sampled after the policy's own, another
 question's, a right and a random first attempt (lib/rl/swaps.py); its rows go into the run's swaps.jsonl too.
 `--merge` measures nothing: it writes model, `model.adapter` and the adapter as one model of plain transformers, in the
@@ -39,8 +41,10 @@ import math
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +60,7 @@ from lib.core.config import (
     obstacles_everywhere,
     parser,
 )
-from lib.core.console import READ, answered, attempts_of, fresh_draw, right_ones, samples_of
+from lib.core.console import READ, answered, attempts_of, fresh_draw, one_after_another, right_ones, samples_of
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
@@ -99,13 +103,12 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    for temperature in args.temperature:
+    for temperature, how in product(args.temperature, ways_of(config, args)):
         settings = settings_for(config.eval, args, temperature)
-        row = (
-            described(config, adapter, settings)
-            | which
-            | measure(task, held_out, settings, accelerator, Telling(screen.say, f"temperature {temperature:g}"))
-        )
+        row = described(config, adapter, settings) | which | how | {"temperature": temperature}
+        prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
+        asking = replace(task, prompts=prompts)
+        row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
         rows.append(row)
         for path in outputs(args, config) if accelerator.is_main_process else ():
             append(path, row)
@@ -114,18 +117,28 @@ def main() -> int:
     return FINISHED
 
 
+def ways_of(config: RLConfig, args: argparse.Namespace) -> list[dict[str, str]]:
+    """Returns how attempts are asked for, as a row tells it: with the feedback of training, and without any."""
+    if not isinstance(config, ScoreConfig) or not config.told():
+        return [{}]
+    plain = config.told(with_feedback=False)
+    return [plain] if args.swap_attempts else [config.told(), plain]
+
+
 def both_attempts(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None],
     majority: bool,
 ) -> dict:  # fmt: skip
     """Measures a task of train.py: first answers and their corrections."""
-    from lib.rl.evaluation import majority_votes, pass_at_k, summarise
+    from lib.rl.evaluation import pass_at_k, summarise
+    from lib.rl.sequential import majority_votes, success_at_k
 
     config, samples = task.config, settings.samples_per_prompt
     answers, trees = answers_to(task, rows, settings, accelerator, on_progress)
     row = summarise(answers, settings.temperature)
     if samples > 1:
         row["pass_at_k"] = pass_at_k(answers, samples)
+        row["success_at_k"] = success_at_k(answers, samples)
     if samples > 1 and majority:
         row["majority"] = majority_votes(answers, trees, samples, matchers.get(config.reward.match), accelerator)
     return row
@@ -156,7 +169,8 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
     """Samples all attempts at all rows; returns them as numbers, and this process's trees."""
     from lib.rl.evaluation import evaluate
 
-    sampling = task.sampling(settings.temperature, settings.samples_per_prompt)
+    budgets = task.config.eval_budgets
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets)
     return evaluate(task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
 
 
@@ -394,12 +408,13 @@ def samples_table(row: dict) -> list[str]:
     for part in row.get("pass_at_k", ()):
         low, high = part["pass_ci95"]
         lines.append(f"{answered(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
+    lines += [f"{answered(row)}: {text}" for text in one_after_another(row)]
     if row.get("majority"):
         keys = ["acc_parallel", "acc_sequential", "gain"]
         votes = [(f"K = {part['k']}", part, keys) for part in row["majority"]]
         lines += [
             "",
-            f"majority votes at {answered(row)}: 2K first attempts, or K first attempts and their corrections",
+            f"majority votes at {answered(row)}: the last attempts of K chats, or as many first attempts as they have",
         ]
         lines += aligned(["", "parallel", "sequential", "gain"], votes)
     return lines
@@ -426,15 +441,16 @@ def counted(row: dict, cut: str) -> str:
 
 def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
     """Formats a table of (label, numbers, keys), each value above its interval."""
-    lines = [f"{header[0]:16}" + "".join(f"{title:>16}" for title in header[1:])]
+    wide = max([16, *(len(label) for label, *_ in rows)])
+    lines = [f"{header[0]:{wide}}" + "".join(f"{title:>16}" for title in header[1:])]
     for label, numbers, keys in rows:
         signs = ["+" if key.startswith(("delta", "gain", "minus")) else "" for key in keys]
         values = [
             "-" if numbers[key] is None else f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)
         ]
         ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"] or ()] for key, s in zip(keys, signs, strict=True)]
-        lines.append(f"{label:16}" + "".join(f"{value:>16}" for value in values))
-        lines.append(" " * 16 + "".join(f"{' '.join(pair):>16}" for pair in ends))
+        lines.append(f"{label:{wide}}" + "".join(f"{value:>16}" for value in values))
+        lines.append(" " * wide + "".join(f"{' '.join(pair):>16}" for pair in ends))
     return lines
 
 

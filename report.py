@@ -29,7 +29,7 @@ from typing import Any
 import yaml
 
 from lib.core.config import read_tree
-from lib.core.console import READ, WHEN, attempts_of, duration, label_of, right_ones, samples_of, with_best
+from lib.core.console import READ, WHEN, answered, attempts_of, duration, label_of, right_ones, samples_of, with_best
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.stats import mean_interval, pearson
 from lib.report import paired
@@ -38,7 +38,7 @@ from lib.run.runlog import files_of, is_number, read_jsonl
 
 LONGEST_TEXT = 1200  # characters of one text that are shown
 FEWEST_STEPS = 10  # of which a correlation is told
-DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh")  # these may be below 0
+DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh", "gain")  # these may be below 0
 
 
 def main() -> int:
@@ -205,6 +205,7 @@ def pick_examples(run: Run) -> tuple[list[tuple[str, dict | None, dict]], int]:
     def texts(evaluation: dict) -> list[dict]:
         own = [row for row in rows if moment(row) == moment(evaluation) and "part" not in row]
         at = evaluation.get("temperature")
+        own = [row for row in own if row.get("feedback") == evaluation.get("feedback")]
         return run.kind.pairs([row for row in own if row.get("temperature", at) == at])
 
     first, last = run.milestones[0], run.milestones[-1]
@@ -231,8 +232,8 @@ def one_run(run: Run) -> str:
     body = [heading(run.name, told), facts(facts_of(run))]
     if run.milestones:
         body.append(held_out(run.kind, [(None, run.table)]))
-    body += in_pairs([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run]) + curves([run])
-    body += drifts([run])
+    body += in_pairs([run]) + one_by_one([run]) + alarms([run]) + counterfactuals([run]) + scoreboards([run])
+    body += curves([run]) + drifts([run])
     if run.examples:
         body.append(section("Texts", "".join(example(run.kind, *each) for each in run.examples), texts_note(run)))
     if run.config:
@@ -360,6 +361,25 @@ def counterfactuals(runs: list[Run]) -> list[str]:
     return [section("What attempt 2 makes of attempt 1", table(heads, lines), note)] if lines else []
 
 
+def one_by_one(runs: list[Run]) -> list[str]:
+    """Renders k attempts in a chat beside k first attempts, of each run's last evaluations; empty without samples."""
+    columns = {"succ": ("in a chat", "two"), "pass": ("first ones", "one"), "gain": ("gained", "muted")}
+    lines = []
+    for run in runs:
+        for row in [row for row in run.table[-2:] if moment(row) == moment(run.table[-1]) and row.get("success_at_k")]:
+            name = f"{run.name}: " if len(runs) > 1 else ""
+            title = html.escape(f"{name}{label_of(row, run.table)}, {samples_of([row])}")
+            lines.append(f"<tr class=group><th colspan={len(columns) + 1}>{title}</th></tr>")
+            for part in row["success_at_k"]:
+                cells = "".join(f"<td>{cell(part, key)}</td>" for key in columns)
+                lines.append(f"<tr><th>k = {part['k']}</th>{cells}</tr>")
+    note = (
+        "How often one of k attempts is right: of k attempts in a chat, one after another, and of k first attempts, "
+        "side by side, at no fewer samples; in brackets 95 % intervals clustered by question, of the gain in pairs."
+    )
+    return [section("One after another, or side by side", table([*columns.values()], lines), note)] if lines else []
+
+
 def alarms(runs: list[Run]) -> list[str]:
     """Renders the section of the watch's alarms (lib/rl/watch.py), in order of time; empty without any."""
     told = ""
@@ -480,7 +500,7 @@ def several_runs(runs: list[Run]) -> str:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
         body.append(held_out(kind, groups))
-    body += in_pairs(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
+    body += in_pairs(runs) + one_by_one(runs) + alarms(runs) + counterfactuals(runs) + scoreboards(runs) + curves(runs)
     body += drifts(runs)
     body.append(section("What differs", differences(runs), "Keys of the configs that are not the same in all runs."))
     return page(f"{len(runs)} runs", body, sum(run.damaged for run in runs))
@@ -490,12 +510,17 @@ def mean_rows(runs: list[Run]) -> list[dict]:
     """Averages every milestone that all runs have, with Student's interval, a run being the unit."""
     rows = []
     columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
-    for when, part in product(WHEN, ("milestones", "greedy")):
-        found = [row for run in runs for row in getattr(run, part) if row["when"] == when]
+    ways = ["", *dict.fromkeys(answered(row) for run in runs for row in run.greedy)]
+    for when, way in product(WHEN, ways):
+        found = [
+            row for run in runs for row in (run.greedy if way else run.milestones)
+            if row["when"] == when and way in ("", answered(row))
+        ]  # fmt: skip
         if len(found) != len(runs):
             continue
         means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
-        means |= {"temperature": found[0].get("temperature"), "is_greedy": part == "greedy"}
+        means |= {"temperature": found[0].get("temperature"), "is_greedy": bool(way)}
+        means |= {"feedback": found[0]["feedback"]} if "feedback" in found[0] else {}
         for key in columns:
             values = [row[key] for row in found if is_number(row.get(key))]
             if len(values) == len(runs):

@@ -9,8 +9,8 @@ from helpers.leaves import rollouts_of
 
 from lib.core.config import Eval, Prompts
 from lib.core.registry import register_extractor
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import Answers, evaluate, selected, summarise
-from lib.rl.prompts import CorrectionPrompts
 from lib.rl.tree import Sampling
 
 

@@ -12,6 +12,10 @@ from sft_train import StepPace
 COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}
 
 
+def config_of(settings, **prompts):
+    return ScoreConfig(**COMMON, prompts={"self_correction": "R", **prompts}, eval=settings.model_dump())
+
+
 class Time:
     """A clock that is moved by hand."""
 
@@ -124,7 +128,7 @@ def test_it_is_right_by_a_quarter_from_a_tenth_of_a_run_on(time, pace):
     pace.start()
 
     def evaluate(when, growth):
-        asked = answers(settings, when, held)
+        asked = answers(config_of(settings), when, held)
         time.evaluation(pace, asked * 0.008 * growth, asked)
 
     evaluate("pretrain", 1.0)
@@ -135,7 +139,7 @@ def test_it_is_right_by_a_quarter_from_a_tenth_of_a_run_on(time, pace):
             time.step(pace, seconds + 0.3 * (step % 20 == 1) + 8 * (step == 33), stage=stage.number)
             due = "step" if step % 20 == 0 and step < stage.steps else None
             left = ahead(stages, settings, stage.number, step, due)
-            asked = sum(answers(settings, when, held) for when in left.evaluations)
+            asked = sum(answers(config_of(settings), when, held) for when in left.evaluations)
             moments.append((time.seconds, pace.left(left.steps, asked)))
             if due:
                 evaluate(due, growth)
@@ -191,10 +195,14 @@ def test_the_evaluations_ahead_are_those_that_a_run_makes():
 
 def test_an_evaluation_has_rows_to_choose_by_and_a_greedy_one_beside_it():
     settings = Eval(max_examples=50, step_examples=20, samples_per_prompt=4, temperature=1.0, greedy_too=True)
-    assert answers(settings, "pretrain", Held(80, 30)) == (50 + 30) * 4 + 50
-    assert answers(settings, "pretrain", Held(40, 10)) == (40 + 10) * 4 + 40
-    assert answers(settings, "step", Held(80, 30)) == (20 + 30) * 4
-    assert answers(Eval(), "end", Held(80, 0)) == 80
+    config = config_of(settings)
+    assert answers(config, "pretrain", Held(80, 30)) == (50 + 30) * 4 + 50
+    assert answers(config, "pretrain", Held(40, 10)) == (40 + 10) * 4 + 40
+    assert answers(config, "step", Held(80, 30)) == (20 + 30) * 4
+    assert answers(config_of(Eval()), "end", Held(80, 0)) == 80
+    fed_back = config_of(settings, feedback="verdict")  # one more pass, without feedback
+    assert answers(fed_back, "pretrain", Held(80, 30)) == (50 + 30) * 4 + 50 + 50 * 4
+    assert answers(fed_back, "step", Held(80, 30)) == (20 + 30) * 4 + 20 * 4
 
 
 def test_the_plan_of_both_attempts_by_hand():

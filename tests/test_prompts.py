@@ -4,7 +4,8 @@ from lib.core.config import FromScratch, Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.model.scratch import build_tokenizer
-from lib.rl.prompts import CorrectionPrompts, columns_of
+from lib.rl.corrections import CorrectionPrompts
+from lib.rl.prompts import columns_of
 
 # In the style of four families; each ends a turn with the tokenizer's own <|im_end|> where the family has its own.
 CHATML = """\

@@ -1041,7 +1041,7 @@ def test_a_sampler_goes_on_where_its_state_was_taken():
 
 def test_three_attempts_are_learned_as_the_equations_say(folder):
     """Every answer in a text of its own, with plain autograd; a correction earns alpha times what it has gained."""
-    more = ("train.corrections=2", "train.kl=exact", "train.bonus_on=reward", "generation.temperature=0.8")
+    more = ("train.attempts=3", "train.kl=exact", "train.bonus_on=reward", "generation.temperature=0.8")
     run = make_run(*more, "train.beta1=0.5", moved=0.2)
     stage = run.stages[1]
     trees = run.sample(stage)
@@ -1087,12 +1087,12 @@ def parent_of(credit, number):
 
 
 def test_a_run_of_three_attempts_shows_them_everywhere(folder, monkeypatch, capsys):
-    code, out, err = command(monkeypatch, capsys, "train.corrections=2", "--dry-run", "optimizer.learning_rate=5e-6")
+    code, out, err = command(monkeypatch, capsys, "train.attempts=3", "--dry-run", "optimizer.learning_rate=5e-6")
     assert (code, err) == (0, "")
     assert "8 + 16 + 16 completions" in out and "later attempts are paid" in out and "to attempt 3" in out
     assert "advice" in out and "5e-06 is a rate for full fine-tuning" in out
     sampled = ("eval.temperature=1", "eval.samples_per_prompt=2")
-    code, out, err = command(monkeypatch, capsys, "train.corrections=2", *sampled)
+    code, out, err = command(monkeypatch, capsys, "train.attempts=3", *sampled)
     assert (code, err) == (0, "")
     rows, evaluations = logged("metrics"), logged("evaluations")
     for row in rows:

@@ -31,8 +31,9 @@ from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
-from lib.rl.evaluation import majority_votes, pass_at_k, vote
+from lib.rl.evaluation import pass_at_k
 from lib.rl.prompts import Prompt
+from lib.rl.sequential import majority_votes, vote
 from lib.rl.task import load_data
 from lib.rl.tree import Answer, Group
 from lib.text.parsing import same_answer

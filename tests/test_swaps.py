@@ -13,8 +13,8 @@ from lib.core.registry import register_extractor
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 from lib.rl import swaps
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import evaluate
-from lib.rl.prompts import CorrectionPrompts
 from lib.rl.tree import Sampling, sample
 
 ALONE = Accelerator(cpu=True)

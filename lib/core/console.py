@@ -15,6 +15,8 @@ WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after sta
         "after_training": "after training"}  # fmt: skip
 
 TELL_SECONDS = 15.0
+STOP = {"verdict": "stop when right (by an oracle)"}
+FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)"}
 READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
 
 
@@ -46,15 +48,19 @@ def until(seconds: float | None) -> str:
 
 
 def answered(row: dict) -> str:
-    """Describes how an evaluation was sampled: greedily, or at which temperature."""
-    temperature = row.get("temperature")
-    return "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
+    """Describes how an evaluation was answered: greedily, or at which temperature, and with which feedback."""
+    temperature, feedback = row.get("temperature"), row.get("feedback")
+    how = "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature else "temperature unknown"
+    told = "" if feedback in (None, "stop") else f", {FEEDBACK.get(feedback, f'{feedback} feedback')}"
+    stop = row.get("stop")
+    return how + told + (f", {STOP.get(stop, f'stop by {stop}')}" if stop else "")
 
 
 def label_of(row: dict, rows: list[dict], between: str = ", ") -> str:
     """Returns a row's label in a table of `rows`: its moment, and how it was sampled if the rows differ there."""
     label = WHEN.get(row["when"]) or row.get("label") or f"step {row['step']}"
-    return f"{label}{between}{answered(row)}" if len({answered(each) for each in rows}) > 1 else label
+    differ = len({answered(each) for each in rows}) > 1
+    return between.join([label, *answered(row).split(", ")]) if differ else label
 
 
 def fresh_draw(row: dict) -> str:
@@ -69,6 +75,22 @@ def fresh_draw(row: dict) -> str:
     return f"after a wrong attempt 1 the revision is right {revised}, a fresh attempt 1 {fresh}: {difference}"
 
 
+def one_after_another(row: dict) -> list[str]:
+    """Tells of k attempts in a chat and of k first attempts how often one is right, for k above 1; repeated answers."""
+    lines = []
+    for part in row.get("success_at_k", ())[1:]:
+        values = []
+        for key, sign in (("succ", ""), ("pass", ""), ("gain", "+")):
+            low, high = part[f"{key}_ci95"]
+            values.append(f"{part[key]:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]")
+        succ, firsts, gain = values
+        k = part["k"]
+        lines.append(f"one of {k} attempts in a chat is right {succ}, one of {k} first ones {firsts}: {gain}")
+    if row.get("repeat_rate") is not None:
+        lines.append(f"after a wrong attempt {row['repeat_rate']:.1%} of the next ones repeat an earlier answer")
+    return lines
+
+
 def attempts_of(row: dict, key: str = "acc") -> list[int]:
     """Returns the numbers of the attempts that a row has the quantity `key` of; [] where answers are single."""
     return list(takewhile(lambda number: f"{key}_attempt{number}" in row, count(1)))
@@ -81,7 +103,7 @@ def samples_of(rows: list[dict]) -> str:
         own = [row for row in rows if answered(row) == way]
         sizes = {(row.get("n", "?"), row.get("prompts", "?")): row for row in own}
         n, prompts = (own[-1].get(key, "?") for key in ("n", "prompts"))
-        how = "by greedy decoding" if way == "greedy" else f"at {way}"
+        how = f"by greedy decoding{way.removeprefix('greedy')}" if way.startswith("greedy") else f"at {way}"
         text = f"{how}, n = {n} answers to {prompts} held-out questions"
         smaller = [f"{label_of(row, [row])}: {' to '.join(map(str, size))}" for size, row in sizes.items()]
         parts.append(text + (f" ({', '.join(smaller[:-1])})" if len(smaller) > 1 else ""))
@@ -258,7 +280,7 @@ class Screen:
                 f"attempt 1, and below it that of {' and '.join(f'attempt {number}' for number in attempts[1:])}"
             )
         for row in rows:
-            if text := fresh_draw(row):
+            for text in filter(None, [fresh_draw(row), *one_after_another(row)]):
                 self.say(f"{label_of(row, rows).strip()}: {text}")
 
 

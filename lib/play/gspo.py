@@ -86,7 +86,8 @@ class GspoRun:
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
         if opponent and opponent.snapshots:
-            sampling = task.sampling(opponent.temperature, 1, max_new_tokens=opponent.max_new_tokens)
+            budgets = (opponent.max_new_tokens,) if opponent.max_new_tokens else ()
+            sampling = task.sampling(opponent.temperature, 1, budgets=budgets)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
         for note in notes_on(config):

@@ -17,6 +17,7 @@ from lib.report.sweep_tables import (
     begun_alarms,
     last_values,
     rounded,
+    with_feedback,
 )
 from lib.run.runlog import is_number
 
@@ -129,7 +130,7 @@ def draw(by_variant: dict[str, list[dict]], key: str, temperature: float | None)
     """Returns one picture as inline SVG; "" unless some run has two points."""
 
     def points(result: dict) -> dict[int, float]:
-        rows = (row for row in result["evaluations"] if row.get("temperature") == temperature)
+        rows = [row for row in with_feedback(result["evaluations"]) if row.get("temperature") == temperature]
         return {row["global_step"]: row[key] for row in rows if is_number(row.get(key))}
 
     lines = {variant: [(row, points(row)) for row in rows] for variant, rows in by_variant.items()}

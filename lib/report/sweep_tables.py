@@ -32,10 +32,16 @@ SIGNED = ("gained", "delta")
 
 
 def moment_of(row: dict) -> str:
-    """Returns the name of the moment of an evaluation."""
+    """Returns the name of the moment of an evaluation; one without the feedback of training is a moment of its own."""
+    end = "_without_feedback" if row.get("feedback") == "none" else ""
     if row["when"] != "step":
-        return row["when"]
-    return f"step_{row['step']}" if row.get("stage", 1) == 1 else f"stage{row['stage']}_step_{row['step']}"
+        return f"{row['when']}{end}"
+    return (f"step_{row['step']}" if row.get("stage", 1) == 1 else f"stage{row['stage']}_step_{row['step']}") + end
+
+
+def with_feedback(rows: list[dict]) -> list[dict]:
+    """Returns the evaluations without those that lack the feedback of training: they are beside the others."""
+    return [row for row in rows if row.get("feedback") != "none"]
 
 
 def value_of(result: dict, figure: Figure) -> float | None:
@@ -44,7 +50,8 @@ def value_of(result: dict, figure: Figure) -> float | None:
         return of_the_run(result, figure.key)
     rows = result["evaluations"]
     if figure.moment == "last":  # greedy and sampled rows of it
-        found = [row for row in rows if moment_of(row) == moment_of(rows[-1])]
+        last = [moment_of(row) for row in with_feedback(rows)][-1:]
+        found = [row for row in rows if moment_of(row) in last]
     else:
         found = [row for row in rows if moment_of(row) == figure.moment]
     if figure.temperature is not None:
@@ -76,7 +83,7 @@ def with_level(result: dict, level: float | None) -> dict:
 
     A greedy one does not count where there are sampled ones.
     """
-    rows = [row for row in result["evaluations"] if "tokens" in row]
+    rows = [row for row in with_feedback(result["evaluations"]) if "tokens" in row]
     rows = [row for row in rows if row.get("temperature")] or rows
     for row in rows if level is not None else ():
         accuracy = row.get(f"acc_attempt{attempts_of(row)[-1]}" if attempts_of(row) else "acc")

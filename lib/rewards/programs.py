@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.core.errors import ConfigError
-from lib.core.registry import Judged, register_extractor, register_reward
+from lib.core.registry import Judged, did_you_mean, register_extractor, register_reward
 from lib.sandbox.pool import shared
-from lib.sandbox.tasks import CodeTask, read_task, static_problems
+from lib.sandbox.tasks import CodeTask, read_task, statements, static_problems
 from lib.sandbox.worker import Program, ProgramVerdict, shown
 from lib.text.parsing import last_code, well_formed_code, without_thinking
 
@@ -106,9 +106,64 @@ def _first_failure(program: Program, verdict: ProgramVerdict) -> dict[str, Any]:
     }
 
 
-def _trimmed(text: str) -> str:
-    """Returns at most MOST_SHOWN characters, without terminal control characters."""
-    return "\n".join(map(shown, text[:MOST_SHOWN].split("\n")))
+def _trimmed(text: str, most: int = MOST_SHOWN) -> str:
+    """Returns at most `most` characters, without terminal control characters."""
+    return "\n".join(map(shown, text[:most].split("\n")))
+
+
+class Failure(NamedTuple):
+    """A public test that a program failed."""
+
+    test: str  # with its input and what is expected
+    verdict: str  # one of VERDICTS in lib/sandbox/worker.py
+    why: str
+
+
+def first_failures(texts: Sequence[str], rows: Sequence[dict], field: str, most: int) -> list[Failure | None]:
+    """Returns the first public test that the program in each text fails; None if it passes all of them.
+
+    The public tests are those in the column `field`. They are run alone: of the hidden ones, which the reward runs,
+    nothing is known here. Each part of a failure has `most` characters at most.
+    """
+    programs = [public_task(row, field).program(last_code(text)) for text, row in zip(texts, rows, strict=True)]
+    return [_failure(*each, most) for each in zip(programs, shared().judge(programs), strict=True)]
+
+
+def _failure(program: Program, verdict: ProgramVerdict, most: int) -> Failure | None:
+    number = next((i for i, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
+    if number is None:
+        return None
+    if program.stdio:
+        stdin, stdout = program.stdio[number]
+        test = f"input:\n{stdin.rstrip()}\nexpected output:\n{stdout.rstrip()}"
+    else:
+        test = program.tests[number]
+    kind, why = verdict.tests[number]
+    return Failure(_trimmed(test, most), kind, _trimmed(why, most))
+
+
+def public_task(row: dict, field: str, place: object = "a row") -> CodeTask:
+    """Returns the task of a row with its public tests alone. Raises ConfigError where it has none."""
+    tests = row.get(field)
+    if not isinstance(tests, list) or not tests:
+        near = did_you_mean(field, row) or f"; it has {', '.join(row)}"
+        raise ConfigError(f"prompts.tests.public_field: no list of tests in column '{field}' of {place}{near}")
+    kind = "stdio" if isinstance(tests[0], dict) else "tests"
+    return _task({**row, "tests": None, "stdio": None, kind: tests}, f"column '{field}' of {place}")
+
+
+def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> None:
+    """Raises ConfigError where a row has no public tests, or one that the reward runs too: it would tell the answer."""
+    shared_ones = []
+    for row, place in zip(rows, places, strict=True):
+        public = public_task(row, field, place)
+        both = statements(public) & statements(_task(row, place))
+        shared_ones += [f"{sorted(both)[0][:80]!r} ({place})"] if both else []
+    if shared_ones:
+        raise ConfigError(
+            f"prompts.tests.public_field: {len(shared_ones)} of {len(rows)} rows have a public test that is a hidden "
+            f"one too: {'; '.join(shared_ones[:3])}. Remove it from one of the two columns"
+        )
 
 
 def _check(rows: Sequence[dict], places: Sequence[object]) -> None:

@@ -40,12 +40,15 @@ Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
 
 
-COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored")  # of `Answers`
+COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored", "repeated")  # of `Answers`
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All T attempts at every held-out prompt, a column per sample, as plain numbers."""
+    """All T attempts at every held-out prompt, a column per sample, as plain numbers.
+
+    Where nothing followed an attempt, it stands for those that would have; these have no tokens.
+    """
 
     group: np.ndarray  # (n,) index of the question, shared by columns with the same question
     match: np.ndarray  # (T, n) bool
@@ -56,6 +59,7 @@ class Answers:
     changed: np.ndarray  # (n,) bool, the answers extracted from the last two attempts differ
     unscored: np.ndarray  # (n,) bool, a reward could not judge one of the attempts; it counts as wrong
     components: list[dict[str, float]]  # of the last attempt
+    repeated: np.ndarray | Sequence = ()  # (T, n) bool, the answer is one that the column had before; empty: unknown
     task: Sequence[str] = ()  # (n,) of the row, "" or empty where all rows are judged alike
 
 
@@ -74,7 +78,7 @@ def evaluate(
         lambda part, *how: sample(policy, prompts, [prompts.prompt(row) for row in part], judge, sampling, *how),
         rows, seed, policy.device, accelerator, sum(accumulate(sampling.copies, mul)), on_progress,
     )  # fmt: skip
-    return answers_of(trees, accelerator), trees
+    return answers_of(trees, accelerator, len(sampling.copies)), trees
 
 
 def in_parts(
@@ -118,26 +122,34 @@ def group_of(questions: Sequence[Hashable]) -> np.ndarray:
     return np.array([known.setdefault(question, len(known)) for question in questions])
 
 
-def _numbers(path: tuple[tuple[Group, Answer], ...]) -> tuple:
-    asked, answers = path[0][0].prompt, [answer for _, answer in path]
-    verdicts, written = [answer.verdict for answer in answers], [answer.completion for answer in answers]
+def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer]:
+    """Returns the answer that stands after each of so many attempts: the last one, where nothing followed it."""
+    answers = [answer for _, answer in path]
+    return answers + answers[-1:] * (attempts - len(answers))
+
+
+def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
+    asked, answers = path[0][0].prompt, standing(path, attempts)
+    verdicts, said = [answer.verdict for answer in answers], [answer.verdict.answer for answer in answers]
+    written, unwritten = [answer.completion for _, answer in path], attempts - len(path)
     return (
         key_of(asked.messages or asked.ids),
         [verdict.match for verdict in verdicts],
         [verdict.reward for verdict in verdicts],
-        [len(completion.ids) for completion in written],
-        [not completion.finished for completion in written],
+        [len(completion.ids) for completion in written] + [0] * unwritten,
+        [not completion.finished for completion in written] + [False] * unwritten,
         [verdict.well_formed for verdict in verdicts],
-        len(verdicts) > 1 and verdicts[-1].answer != verdicts[-2].answer,
+        attempts > 1 and said[-1] != said[-2],
         not all(verdict.scored for verdict in verdicts),
+        [bool(own) and own in said[:number] for number, own in enumerate(said)],
         verdicts[-1].components,
         verdicts[-1].task,
     )
 
 
-def answers_of(trees: list[Group], accelerator: Accelerator) -> Answers:
+def answers_of(trees: list[Group], accelerator: Accelerator, attempts: int = 1) -> Answers:
     """Returns the attempts in the trees of all processes; single answers are trees of depth one."""
-    numbers = collect([_numbers(path) for tree in trees for path in paths(tree)], accelerator)
+    numbers = collect([_numbers(path, attempts) for tree in trees for path in paths(tree)], accelerator)
     questions, *columns, components, task = zip(*numbers, strict=True)
     arrays: dict[str, Any] = dict(zip(COLUMNS, (np.asarray(column).T for column in columns), strict=True))
     return Answers(group=group_of(questions), components=list(components), task=task, **arrays)
@@ -162,12 +174,22 @@ def summarise(answers: Answers, temperature: float) -> dict:
         interval = stats.rate_interval(values.astype(float).tolist(), answers.group.tolist())
         row[f"well_formed_attempt{number}_ci95"] = list(interval)
     row["answer_changed"] = float(answers.changed.mean())
+    row |= _repeats(answers) if len(answers.repeated) else {}
     row["unscored"] = float(answers.unscored.mean())
     row |= _by_task(answers)
     for name in sorted({name for parts in answers.components for name in parts}):
         values = [parts.get(name, 0.0) for parts in answers.components]
         row[f"reward/{name}_attempt{len(right)}"] = float(np.mean(values))
     return row
+
+
+def _repeats(answers: Answers) -> dict:
+    """Returns how often an attempt after a wrong one gives an answer that its chat had before; attempts per chat."""
+    written = np.asarray(answers.length) > 0
+    is_again = written[1:] & ~answers.match[:-1]  # (T - 1, n)
+    group = np.broadcast_to(answers.group, is_again.shape)[is_again]
+    repeats = rate("repeat_rate", np.asarray(answers.repeated)[1:][is_again].astype(float), group)
+    return repeats | {"attempts": float(written.sum(axis=0).mean())}
 
 
 def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:
@@ -268,74 +290,13 @@ def _games(games: list[tuple[bool | None, bool | None]], asked: np.ndarray) -> d
 def pass_at_k(answers: Answers, samples: int) -> list[dict]:
     """Estimates the chance that one of k first attempts is right, k = 1, 2, 4, ... up to `samples`, with intervals."""
     rows, right, asked = [], answers.match[0].reshape(-1, samples), answers.group[::samples]
-    for k in _doublings(samples):
+    for k in doublings(samples):
         chances = [stats.pass_at_k(samples, count, k) for count in right.sum(axis=1).astype(int).tolist()]
         interval = stats.rate_interval(chances, asked.tolist(), most=len(chances) * (samples // k))
         rows.append({"k": k, "pass": float(np.mean(chances)), "pass_ci95": list(interval)})
     return rows
 
 
-def majority_votes(
-    answers: Answers,
-    trees: list[Group],
-    samples: int,
-    same: Callable[[str, str], bool],
-    accelerator: Accelerator,
-) -> list[dict]:
-    """Compares majority votes at equal budgets, for K = 1, 2, 4, ... `samples` // 2 (SCoRe, section 6.2).
-
-    Parallel: a vote over 2K first attempts. Sequential: a vote over the second attempts that revise K first ones. Both
-    use the existing samples, in blocks; a prompt's value is the mean over its blocks.
-    """
-    verdicts = [[answer.verdict for _, answer in path] for tree in trees for path in paths(tree)]
-    verdicts = [[(verdict.answer, verdict.match) for verdict in path] for path in verdicts]
-    firsts, *_, seconds = zip(*collect(verdicts, accelerator), strict=True)
-    rows, asked = [], answers.group[::samples].tolist()
-    for k in _doublings(samples // 2):
-        used = samples // (2 * k) * 2 * k  # both sides see the same samples
-
-        def accuracy(answers: Sequence[tuple[str, bool]], block: int, used: int = used) -> np.ndarray:
-            votes = [
-                [vote(answers[start + i : start + i + block], same) for i in range(0, used, block)]
-                for start in range(0, len(answers), samples)
-            ]
-            return np.array(votes).mean(axis=1)
-
-        def interval(values: np.ndarray, block: int, used: int = used) -> list[float]:
-            return list(stats.rate_interval(values.tolist(), asked, most=len(asked) * (used // block)))
-
-        parallel, sequential = accuracy(firsts, 2 * k), accuracy(seconds, k)
-        rows.append(
-            {
-                "k": k,
-                "attempts": 2 * k,
-                "acc_parallel": float(parallel.mean()),
-                "acc_parallel_ci95": interval(parallel, 2 * k),
-                "acc_sequential": float(sequential.mean()),
-                "acc_sequential_ci95": interval(sequential, k),
-                "gain": float((sequential - parallel).mean()),
-                "gain_ci95": list(stats.paired_delta_interval(parallel.tolist(), sequential.tolist(), asked)),
-            }
-        )
-    return rows
-
-
-def vote(answers: Sequence[tuple[str, bool]], same: Callable[[str, str], bool]) -> float:
-    """Returns the chance that the most frequent of the (answer, is right) pairs is right.
-
-    Ties are broken at random; an empty answer has no vote.
-    """
-    camps: list[tuple[str, bool, list[str]]] = []
-    for answer, is_right in answers:
-        if answer.strip():
-            camp = next((camp for camp in camps if same(camp[0], answer)), None)
-            if camp is None:
-                camps.append(camp := (answer, is_right, []))
-            camp[2].append(answer)
-    most = max((len(voters) for _, _, voters in camps), default=0)
-    winners = [is_right for _, is_right, voters in camps if len(voters) == most]
-    return sum(winners) / len(winners) if winners else 0.0
-
-
-def _doublings(limit: int) -> list[int]:
+def doublings(limit: int) -> list[int]:
+    """Returns 1, 2, 4, ... up to `limit`."""
     return [2**i for i in range(limit.bit_length())]

@@ -39,8 +39,9 @@ def rows_of(tree: Group, target: Any) -> list[dict[str, Any]]:
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
         row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
-        for number, (_, answer) in enumerate(path, start=1):
+        for number, (group, answer) in enumerate(path, start=1):
             told = _text_of(answer) | {"match": answer.verdict.match}
+            told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
             row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}
         rows.append(row)
     return rows

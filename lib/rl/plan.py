@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, TrainLoop
+from lib.core.config import Eval, RLConfig, ScoreConfig, SelfPlayConfig, TrainLoop
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,11 @@ def ahead(stages: list[Stage], settings: Eval, stage: int = 1, step: int = 0, du
     return Ahead(left, whens)
 
 
-def answers(settings: Eval, when: str, held: Held) -> int:
+def answers(config: RLConfig, when: str, held: Held) -> int:
     """Counts the answers that an evaluation samples, including those that training selects by."""
-    reported = sum(min(held.reported, each.examples(when)) * each.samples_per_prompt for each in settings.passes(when))
-    return reported + held.chosen_by * settings.samples_per_prompt
+    ways = [settings for settings, _ in config.evaluations(when)]
+    reported = sum(min(held.reported, each.examples(when)) * each.samples_per_prompt for each in ways)
+    return reported + held.chosen_by * config.eval.samples_per_prompt
 
 
 def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
@@ -110,11 +111,11 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
-        second = first * train.revisions_per_attempt * train.corrections
+        second = first * train.revisions_per_attempt * (train.attempts - 1)
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
         yield Work(name, first + second, first * new1 + second * new2)
-    asked = sum(answers(config.eval, when, held) for when in left.evaluations)
-    more = train.corrections
+    asked = sum(answers(config, when, held) for when in left.evaluations)
+    more = len(config.eval_budgets) - 1
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", (1 + more) * asked, asked * (new1 + more * new2))
 
 
@@ -138,7 +139,7 @@ def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int)
         yield Work("teacher, where all fail: about", hints + solutions, said + (hints + solutions) * thinking)
         retries = hints * (hint.retries or train.group_size)
         yield Work("retries under its hints: about", retries, retries * most)
-    asked = sum(answers(config.eval, when, held) for when in left.evaluations)
+    asked = sum(answers(config, when, held) for when in left.evaluations)
     yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", asked, asked * most)
 
 

@@ -103,7 +103,8 @@ def needs_of_run(
     held_out: int, load_of: Callable[..., Load] = load_of_tree,
 ) -> Needs:  # fmt: skip
     """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
-    *_, last = longest_prompts(prompts, round(median(lengths)), config.budgets)
+    longer = max(config.budgets, config.eval_budgets, key=len)
+    *_, last = longest_prompts(prompts, round(median(lengths)), longer)
     return needs_of(skeleton, config, load_of(config, shares_prompts(skeleton), last, held_out))
 
 
@@ -125,23 +126,27 @@ def _example(known: Known) -> Iterator[str]:
     else:
         yield f"[prompt 2: rendered anew with attempt 1 as history: {config.prompts.history}; masked]"
         yield decode(rest)
+    if config.prompts.feedback != "none":
+        most = config.prompts.feedback_tokens
+        yield f"[but prompts.feedback: {config.prompts.feedback} answers each attempt, by at most {most} tokens]"
     yield f">>> attempt 2, at most {new2} tokens; reward and KL, stage II: bonus too <<<"
-    if config.train.corrections > 1:
-        yield f"[and so on, to attempt {1 + config.train.corrections}]"
+    if config.train.attempts > 2:
+        yield f"[and so on, to attempt {config.train.attempts}]"
     yield f"[target: {str(row[config.dataset.target_field])[:200]}]"
 
 
 def _plan(known: Known) -> Iterator[str]:
     config, train, tree = known.config, known.config.train, known.config.train.attempts_per_prompt
     yield told(work_of_score(config, known.ahead, known.held))
-    yield f"evaluation before training: {evaluated(config.eval, known.held)}"
+    plain = "; and all to report once more, without feedback" if config.told() else ""
+    yield f"evaluation before training: {evaluated(config.eval, known.held)}{plain}"
     for stage in known.ahead.stages:
         later = stage.batch_size * tree * train.revisions_per_attempt
         paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
-        if train.corrections > 1:
+        if train.attempts > 2:
             paid = paid.replace("attempt 2 is", "later attempts are").replace("both", "all")
         kl1, kl2 = kl_weights(train, stage.number, train.beta2)[:2]
-        completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * train.corrections)))
+        completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (train.attempts - 1))))
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
             f"{train.revisions_per_attempt} revisions = {completions} completions; "

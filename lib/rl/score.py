@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from statistics import fmean, pstdev
 from typing import Any
 
 from lib.core.clock import phase
@@ -11,16 +10,17 @@ from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.evaluation import evaluate, selected, summarise
-from lib.rl.ledger import means_of, numbers_of, rows_of, updates_in_one
+from lib.rl.ledger import rows_of, updates_in_one
 from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
+from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
+from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tree import Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 from lib.run.sampler import draw
 
@@ -28,7 +28,7 @@ from lib.run.sampler import draw
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
     """Returns the KL weights by attempt; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
     small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
-    return (small + (beta2 if stage == 1 else 0.0), *[small] * train.corrections)
+    return (small + (beta2 if stage == 1 else 0.0), *[small] * (train.attempts - 1))
 
 
 def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> list[float]:
@@ -42,13 +42,14 @@ def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> lis
     own = [rewards[number] for number in node.numbers]
     if node.before is None:
         return own if stage == 2 else [0.0] * len(own)
+    discounted = [train.discount ** (node.attempt - 1) * reward for reward in own]
     if stage == 1:
-        return own
+        return discounted
     if train.bonus_on == "match":
         gained = [float(answer.verdict.match) - float(node.before.verdict.match) for answer in node.group.answers]
     else:
         gained = [reward - rewards[node.parent] for reward in own]
-    return [reward + train.alpha * gain for reward, gain in zip(own, gained, strict=True)]
+    return [reward + train.alpha * gain for reward, gain in zip(discounted, gained, strict=True)]
 
 
 class ScoreRun:
@@ -138,11 +139,14 @@ class ScoreRun:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row = self._metrics(stage, trees, credit) | numbers | self.curriculum.numbers()
+        row = {"stage": stage.number, "step": self.progress.step, "steps": stage.steps}
+        row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
+        row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
+        row |= numbers | self.curriculum.numbers()
         row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
         self._keep_texts("train", trees)
         sampled = len(collect(credit.learned, self.accelerator))
-        row = self.session.log_step(row, sampled, lambda: self._distributions(credit))
+        row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
         return row
 
@@ -158,16 +162,23 @@ class ScoreRun:
         return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
-        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None], **part: str
-    ) -> dict:
+        self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
+        with_feedback: bool = True, **part: str,
+    ) -> dict:  # fmt: skip
         """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
+        prompts = self.task.prompts if with_feedback else self.task.prompts.without_feedback()
         answers, trees = evaluate(
-            self.policy, self.task.prompts, rows, self.task.judge,
-            self.task.sampling(settings.temperature, settings.samples_per_prompt), settings.seed, self.accelerator,
-            on_progress,
+            self.policy, prompts, rows, self.task.judge,
+            self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=self.config.eval_budgets),
+            settings.seed, self.accelerator, on_progress,
         )  # fmt: skip
-        self._keep_texts(when, trees, temperature=settings.temperature, **part)
-        return selected(answers) if part else summarise(answers, settings.temperature)
+        told = self.config.told(with_feedback)
+        self._keep_texts(when, trees, temperature=settings.temperature, **told, **part)
+        if part:
+            return selected(answers)
+        row = told | summarise(answers, settings.temperature)
+        samples = settings.samples_per_prompt
+        return row | ({"success_at_k": success_at_k(answers, samples)} if samples > 1 else {})
 
     def finish(self, stage: Stage) -> None:
         """Ends a stage; the next one has a fresh optimizer unless the config says otherwise."""
@@ -208,77 +219,6 @@ class ScoreRun:
             for number, value in own.items():
                 advantage[number] = value
         return advantage, counts
-
-    def _metrics(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
-        """Returns the metrics of a step's answers, averaged over all processes."""
-        rows: list[tuple[int, dict]] = []
-        fresh: list[tuple[int, float | None]] = []  # without revisions of a replayed attempt
-        earned: dict[int, float] = {}
-        is_all_replayed = all(tree.prompt.choice.first for tree in trees)
-        for node in credit.nodes:
-            if node.attempt == 1 and node.group.prompt.choice.first and not is_all_replayed:
-                continue  # an earlier step's
-            format = self.task.judge.format_of(node.group.prompt.row)
-            for number, answer in zip(node.numbers, node.group.answers, strict=True):
-                form = form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
-                own = numbers_of(answer) | form
-                if node.before:
-                    changed = answer.verdict.answer != node.before.verdict.answer
-                    own |= {"changed": float(changed), "cut": float(node.group.prompt.cut)}
-                    own["idle"] = float(credit.advantage[number] == 0)
-                rows.append((node.attempt, own))
-                if not node.group.prompt.choice.first:
-                    fresh.append((node.attempt, own["acc"]))
-                if answer.verdict.scored:
-                    earned[number] = answer.verdict.reward
-        rows, fresh = collect(rows, self.accelerator), collect(fresh, self.accelerator)
-        spreads = [
-            (attempt, {"reward_std": pstdev(rewards)})
-            for attempt, sets in compared(credit.nodes).items()
-            for numbers in sets
-            if (rewards := [earned[number] for number in numbers if number in earned])
-        ]
-        spreads = collect(spreads, self.accelerator)
-        attempts = range(1, len(self.config.budgets) + 1)
-        means = [
-            means_of(own for attempt, own in rows if attempt == number)
-            | means_of(own for attempt, own in spreads if attempt == number)
-            for number in attempts
-        ]
-        fresh_means = [means_of({"acc": acc} for attempt, acc in fresh if attempt == number) for number in attempts]
-        last = means[-1]
-        both = {name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")}
-        shown = ("changed", "cut", "idle", "unscored")
-        return {
-            "stage": stage.number,
-            "step": self.progress.step,
-            "steps": stage.steps,
-            "global_step": self.session.global_step,
-            "prompts": sum(collect([len(trees)], self.accelerator)),
-            **{f"{name}_attempt{number}": value for number, each in enumerate(means, start=1)
-               for name, value in each.items() if name not in shown},
-            "answer_changed": last["changed"],
-            "context_cut": last["cut"],
-            "zero_advantage": last["idle"],
-            **both,
-            "gap": fresh_means[-1].get("acc", 0.0) - fresh_means[0].get("acc", 0.0),
-            "learned": sum(collect(credit.learned, self.accelerator)),
-            "tokens": int(sum(own["length"] for _, own in rows)),
-            "epoch": self.curriculum.epochs,
-            "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
-        }  # fmt: skip
-
-    def _distributions(self, credit: Credit) -> dict[str, list[float]]:
-        """Returns lists of values by answer, for histograms."""
-        values: dict[str, list[float]] = {}
-        for node in credit.nodes:
-            name = f"attempt{node.attempt}"
-            values.setdefault(f"advantage_{name}", []).extend(credit.advantage[list(node.numbers)].tolist())
-            for answer in node.group.answers:
-                values.setdefault(f"lengths_{name}", []).append(float(len(answer.completion.ids)))
-                if answer.verdict.scored:
-                    values.setdefault(f"rewards_{name}", []).append(answer.verdict.reward)
-        return values
 
     def _keep_texts(self, when: str, trees: list[Group], **how: float | str) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""

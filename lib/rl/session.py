@@ -51,7 +51,7 @@ def score_of(evaluation: dict) -> float:
 class Session:
     """A run around its algorithm: run directory, progress, optimizer, clock, screen, signals, evaluations, saving.
 
-    The algorithm owns it, and gives it `stages` and `measure(when, settings, rows, on_progress, **part)`, which answers
+    The algorithm owns it, and gives it `stages` and `measure(when, settings, rows, on_progress, **how)`, which answers
     held-out rows and returns their row of evaluations.jsonl, or with `part` the numbers that training selects by.
     """
 
@@ -189,7 +189,7 @@ class Session:
         return self.pace.left(left.steps, sum(map(self._completions_of, left.evaluations)))
 
     def _completions_of(self, when: str) -> int:
-        return len(self.config.budgets) * answers(self.config.eval, when, self.held)
+        return len(self.config.eval_budgets) * answers(self.config, when, self.held)
 
     def heed(self, alarms: list[Alarm]) -> None:
         """Writes and prints alarms of the watch. Those that call for action wait for `act`."""
@@ -237,7 +237,7 @@ class Session:
         progress, drawn = self.progress.state_dict(), random_states()
         try:
             with self.signals.leavable():
-                rows = [self._evaluation(when, settings) for settings in self.config.eval.passes(when)]
+                rows = [self._evaluation(when, *each) for each in self.config.evaluations(when)]
             if self.interrupted():  # after its last token; the step that follows may take long
                 raise Left
             return rows
@@ -249,7 +249,7 @@ class Session:
             self.leave("before this evaluation")
             raise
 
-    def _evaluation(self, when: str, settings: Eval) -> dict:
+    def _evaluation(self, when: str, settings: Eval, how: dict[str, Any]) -> dict:
         task, chosen_by = self.task, self.task.selection
         row = {"when": when, "stage": self.progress.stage, "step": self.progress.step}
         row["rows"] = list(settings.within(len(task.splits.test)))
@@ -257,15 +257,16 @@ class Session:
         rows = task.test[: settings.examples(when)]
         row["questions"] = digest_of(rows)
         telling = Telling(self.screen.say, f"eval {when}, {answered(row | {'temperature': settings.temperature})}")
-        row |= self._measure(when, settings, rows, telling)
+        row |= self._measure(when, settings, rows, telling, **how)
         texts = self._written
-        if settings is self.config.eval:  # not the additional greedy pass, which is only reported
+        if settings is self.config.eval and not how:  # not the additional passes, which are only reported
             telling = Telling(self.screen.say, f"eval {when}, questions to choose by")
             chosen = self._measure(when, settings, chosen_by, telling, part="selection") if chosen_by else None
             row["selection"] = chosen
         row |= self.restored("evaluations")
         self.log.write("evaluations", row)
-        self.tracker.log("eval" if "selection" in row else "eval_greedy", row, self.global_step, texts=texts)
+        name = "eval" if "selection" in row else "eval_without_feedback" if how else "eval_greedy"
+        self.tracker.log(name, row, self.global_step, texts=texts)
         self.screen.evaluation(row)
         return row
 

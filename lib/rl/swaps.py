@@ -30,8 +30,8 @@ from lib.generators.protocol import Completion
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
-from lib.rl.prompts import CorrectionPrompts
 from lib.rl.tree import Answer, Group, Sampling, judged, sample
 from lib.run.distributed import collect
 

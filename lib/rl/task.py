@@ -10,10 +10,13 @@ from lib.core.registry import did_you_mean
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge
+from lib.rewards.programs import check_public
 from lib.rewards.routing import judge_of_rows
+from lib.rl.corrections import CorrectionPrompts
 from lib.rl.curriculum import easy_rows
+from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
-from lib.rl.prompts import ChatRenderer, Choice, CorrectionPrompts, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, Choice, Prompt, chat_columns, chat_of, columns_of, filled
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
@@ -55,16 +58,16 @@ class Task(Generic[TaskConfig]):
         return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
 
     def sampling(
-        self, temperature: float, *copies: int, max_new_tokens: int | None = None, by_base: float = 0.0
+        self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0
     ) -> Sampling:
         """Returns the settings for sampling a tree with `copies` of an answer by attempt, one of each later attempt.
 
-        `max_new_tokens` is in place of the budgets of this task's attempts.
+        `budgets`, by attempt, are in place of those of training.
         """
-        budgets: tuple[int, ...] = self.config.budgets
+        budgets = budgets or self.config.budgets
         return Sampling(
             temperature=temperature,
-            max_new_tokens=(max_new_tokens,) if max_new_tokens else budgets,
+            max_new_tokens=budgets,
             copies=(*copies, *[1] * (len(budgets) - len(copies))),
             stop_ids=stop_ids(self.policy.language_model, self.tokenizer),
             pad_id=self.tokenizer.pad_token_id,
@@ -105,6 +108,9 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
     judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
     if isinstance(config, SelfPlayConfig):
         _check_templates(config, set(splits.train[0]))
+    elif config.prompts.feedback == "tests":
+        places = splits.train_places + splits.test_places
+        check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
     return splits, judge
 
 
@@ -133,7 +139,8 @@ def prompts_of(config: ScoreConfig | SelfPlayConfig, tokenizer: Any) -> Correcti
     """Returns what renders the rows of a config as prompts. Raises ConfigError where they cannot work."""
     kwargs = config.model.chat_template_kwargs
     if isinstance(config, ScoreConfig):
-        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs)
+        feedback, stop = feedback_of(config.prompts), config.prompts.stop
+        return CorrectionPrompts(tokenizer, config.prompts, config.generation, kwargs, feedback, stop)
     prompts = ChatRenderer(tokenizer, dict(kwargs), config.prompts)
     written = {name: getattr(config.prompts, name) for name in ("system", "user", "hinted")}
     prompts.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})

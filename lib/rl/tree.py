@@ -1,7 +1,8 @@
 """A tree of answers: the policy answers a prompt several times, and what follows an answer is asked in its turn.
 
 A group holds the answers to one prompt. Self-play has groups alone; in SCoRe each first attempt is followed by a group
-of revisions, whose prompt continues it. A renderer's `next_prompt` says what follows an answer, or that nothing does.
+of revisions, whose prompt continues it. A renderer's `next_prompt` says what follows an answer, or that nothing does;
+where that needs the verdict, the tree grows level by level, and `after` says it of all answers of a level.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from lib.generators import native
 from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
+from lib.rl.feedback.contract import Written
 from lib.rl.prompts import Prompt
 
 
@@ -102,8 +104,15 @@ class Renderer(Protocol):
     def text(self, completion: Completion) -> str:
         """Returns the text of a completion for rewards and logs."""
 
+    @property
+    def reads_verdicts(self) -> bool:
+        """Tells whether what follows an answer depends on its verdict, or is found for many answers at once."""
+
     def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt | None:
         """Returns the prompt that follows an answer, or None."""
+
+    def after(self, written: Sequence[Written]) -> list[Prompt | None]:
+        """Returns the same for judged answers: what follows each of them."""
 
     def longest_next(self, tokens: int, attempt: int) -> int:
         """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
@@ -162,16 +171,19 @@ def sample(
         attempt = len(path)
         return Turn(asked[path].ids, sampling.max_new_tokens[attempt - 1], sampling.copies[attempt - 1])
 
+    def next_turn(path: TreePath, following: Prompt | None) -> Turn | None:
+        if following is None:
+            return None
+        asked[path] = following
+        return turn(path)
+
     def follow(path: TreePath, completion: Completion) -> Turn | None:
         prompt = asked[path[:-1]]
         on_written()
         if judge.begin is not None:
             judge.begin(renderer.text(completion), prompt.row)
-        following = renderer.next_prompt(prompt, completion) if len(path) <= len(sampling.copies) else None
-        if following is None:
-            return None
-        asked[path] = following
-        return turn(path)
+        is_last = len(path) > len(sampling.copies)
+        return None if is_last or renderer.reads_verdicts else next_turn(path, renderer.next_prompt(prompt, completion))
 
     written: dict[TreePath, Completion] = {
         (i, 0): _replayed(first, sampling) for i, prompt in enumerate(prompts) if (first := prompt.choice.first)
@@ -185,7 +197,20 @@ def sample(
         turns = {path: follow(path, completion) for path, completion in written.items()}
         turns |= {path: turn(path) for path in others[len(by_base) :]}
         written |= native.generate(policy, {path: asked for path, asked in turns.items() if asked}, decoding, follow)
-    groups = _judged(renderer, judge, asked, written)
+    verdicts: dict[TreePath, tuple[str, Verdict]] = {}
+    for length in count(2):
+        level = sorted(path for path in written if len(path) == length)
+        if not level:
+            break
+        texts = [renderer.text(written[path]) for path in level]
+        verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
+        if renderer.reads_verdicts and length <= len(sampling.copies):
+            answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in level]
+            nexts = {path: next_turn(path, prompt) for path, prompt in zip(level, renderer.after(answers), strict=True)}
+            with memory_explained(decoding):
+                following = {path: asked for path, asked in nexts.items() if asked}
+                written |= native.generate(policy, following, decoding, follow)
+    groups = _groups(asked, written, verdicts)
     return [Group(groups[(i,)].prompt, groups[(i,)].answers, (i,) not in turns) for i in range(len(prompts))]
 
 
@@ -194,15 +219,12 @@ def _replayed(ids: Sequence[int], sampling: Sampling) -> Completion:
     return Completion(list(ids), [0.0] * len(ids), finished=ids[-1] in sampling.stop_ids)
 
 
-def _judged(
-    renderer: Renderer, judge: Judge, asked: dict[TreePath, Prompt], written: dict[TreePath, Completion]
+def _groups(
+    asked: dict[TreePath, Prompt],
+    written: dict[TreePath, Completion],
+    verdicts: dict[TreePath, tuple[str, Verdict]],
 ) -> dict[TreePath, Group]:
-    """Returns the group that answers each prompt, by its path; the judge is asked once for each attempt."""
-    verdicts: dict[TreePath, tuple[str, Verdict]] = {}
-    for length in sorted({len(path) for path in written}):
-        level = sorted(path for path in written if len(path) == length)
-        texts = [renderer.text(written[path]) for path in level]
-        verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
+    """Returns the group that answers each prompt, by its path."""
     groups: dict[TreePath, Group] = {}
     for path in sorted(asked, key=lambda path: (-len(path), path)):  # what follows an answer comes before it
         own = takewhile(written.__contains__, ((*path, copy) for copy in count()))

@@ -172,6 +172,14 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
     return tuple(names) if len(names) == 1 else ()
 
 
+def statements(task: CodeTask) -> set[str]:
+    """Returns what the tests of a task ask, spelled alike: the assert statements, or the inputs of whole programs."""
+    trees = [tree for tree in map(_tree, task.tests) if tree]
+    return {ast.unparse(each) for tree in trees for each in _asserts(tree)} | {
+        case.stdin.strip() for case in task.stdio
+    }
+
+
 def static_problems(task: CodeTask) -> list[str]:
     """Returns the problems of a task that can be found without running programs, one sentence each."""
     texts = {"prompt": task.prompt, "setup_code": task.setup_code, "solution": task.solution}

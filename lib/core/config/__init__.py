@@ -13,6 +13,7 @@ shared        what the configs of several scripts have
 curriculum    which prompts a step draws, and at which temperature
 rl            what those of both RL scripts have
 chat          what those of scripts that ask chats have
+feedback      what is said between two attempts
 score         train.py
 selfplay      rl_train_gspo_selfplay.py
 collect       collect_rollouts.py
@@ -67,6 +68,7 @@ from lib.core.config.curriculum import (
     TemperatureSchedule,
     Weighting,
 )
+from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainLoop, command_after

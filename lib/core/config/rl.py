@@ -198,6 +198,20 @@ class RLConfig(RunConfig):
                 f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
             )
 
+    @property
+    def eval_budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens in evaluations, by attempt."""
+        return self.budgets
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens in training, by attempt."""
+        raise NotImplementedError
+
+    def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
+        """Returns the evaluations of a moment: their settings, and how else they differ from the first."""
+        return [(settings, {}) for settings in self.eval.passes(when)]
+
     def smoke_overrides(self, examples: int) -> dict[str, Any]:
         """Returns what makes a run of at most `examples` rows, with an evaluation and a checkpoint at each step."""
         return super().smoke_overrides(examples) | {

@@ -1,8 +1,11 @@
 """The config of train.py: two attempts or more, and SCoRe's two stages."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from lib.core.config.rl import SMOKE_TOKENS, KlKind, RLConfig, TrainedSampling, TrainLoop
+from pydantic import Field
+
+from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
+from lib.core.config.rl import SMOKE_TOKENS, Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import AtMost, smoke_batch
 
@@ -16,6 +19,17 @@ class Prompts(Section):
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
     # with the text between them; answer_only: without the think block
+    feedback: Literal["none", "verdict", "tests", "tool"] = "none"
+    # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
+    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls. Each
+    # evaluation then has another one beside it, without any feedback
+    stop: Literal["never", "verdict"] = "never"
+    # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
+    # which takes an oracle at evaluation: beside each there is then one that neither stops nor has feedback
+    feedback_tokens: Annotated[int, Field(ge=16)] = 128  # most tokens of a feedback; of a longer one the middle is cut
+    verdict: VerdictFeedback = VerdictFeedback()
+    tests: TestsFeedback = TestsFeedback()
+    tool: ToolFeedback = ToolFeedback()
 
 
 class Generation(TrainedSampling):
@@ -55,9 +69,10 @@ class ScoreTrain(TrainLoop):
     stage2_batch_size: Count = 16  # prompts per optimizer step, over all processes
     attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
     revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
-    corrections: Count = 1
-    # attempts after the first, each asked to correct the one before it; with 2 there are three attempts in a chat. One
-    # further attempt follows each revision, within the budgets of attempt 2
+    attempts: Annotated[int, Field(ge=2)] = 2
+    # attempts in a chat, each asked to correct the one before it. Of those after the second, one follows each revision,
+    # within the budgets of attempt 2
+    discount: Share = 1.0  # what attempt t earns by its reward is multiplied by this to the power of t - 1
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
     # comparing several revisions cancels r1, so that the bonus only adds alpha times what attempt 2 earns in bonus_on
@@ -122,12 +137,19 @@ class ScoreTrain(TrainLoop):
             yield keys, "with base_first_attempts = 1 no first attempt is the policy's: beta2 has nothing to adapt to"
 
 
+class ScoreEval(Eval):
+    """Held-out accuracy of several attempts. Questions that are reported and questions to choose by never mix."""
+
+    attempts: Annotated[int, Field(ge=2)] | None = None  # attempts in a chat; null: train.attempts
+
+
 class ScoreConfig(RLConfig):
     """train.py"""
 
     prompts: Prompts
     generation: Generation = Generation()
     train: ScoreTrain = ScoreTrain()
+    eval: ScoreEval = ScoreEval()
 
     def _conflicts(self) -> Conflicts:
         gen, limit = self.generation, self.model.max_seq_length
@@ -135,7 +157,7 @@ class ScoreConfig(RLConfig):
         if replay and replay.contexts and self.train.revisions_per_attempt == 1:
             keys = ("curriculum.replay.contexts", "train.revisions_per_attempt")
             yield keys, "a single revision of a first attempt has nobody to be compared with: raise the latter"
-        for attempt, times in ((1, 1), (2, self.train.corrections)):
+        for attempt, times in ((1, 1), (2, max(len(self.budgets), len(self.eval_budgets)) - 1)):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
             need = getattr(gen, prompt_key) + times * getattr(gen, new_key)
             if need > limit:
@@ -150,11 +172,33 @@ class ScoreConfig(RLConfig):
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
         yield from super()._conflicts()
 
+    def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
+        """Returns the evaluations of a moment; where attempts get feedback, one of them is without."""
+        plain = [(self.eval, {"with_feedback": False})] if self.told() else []
+        return [*super().evaluations(when), *plain]
+
+    def told(self, with_feedback: bool = True) -> dict[str, str]:
+        """Returns what a row of an evaluation says of what stands between attempts; {} if that is the same for all."""
+        feedback, stop = self.prompts.feedback, self.prompts.stop
+        if feedback == "none" and stop == "never":
+            return {}
+        if not with_feedback:
+            return {"feedback": "none"}
+        return {"feedback": feedback if feedback != "none" else "stop"} | ({} if stop == "never" else {"stop": stop})
+
     @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens, by attempt."""
-        budgets = self.generation
-        return (budgets.max_new_tokens_attempt1, *[budgets.max_new_tokens_attempt2] * self.train.corrections)
+        """Returns the most new tokens in training, by attempt."""
+        return self._budgets_of(self.train.attempts)
+
+    @property
+    def eval_budgets(self) -> tuple[int, ...]:
+        """Returns the most new tokens in evaluations, by attempt."""
+        return self._budgets_of(self.eval.attempts or self.train.attempts)
+
+    def _budgets_of(self, attempts: int) -> tuple[int, ...]:
+        first, later = self.generation.max_new_tokens_attempt1, self.generation.max_new_tokens_attempt2
+        return (first, *[later] * (attempts - 1))
 
     @property
     def prompt_limit(self) -> tuple[str, int]:

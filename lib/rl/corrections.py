@@ -1,0 +1,212 @@
+"""The prompts of several attempts: attempt 2 continues the very ids that attempt 1 sampled.
+
+Rendering the chat again would change them: Qwen3-style templates, for one, silently delete earlier <think> blocks. So
+the template is asked only for what comes between the attempts: the end of the assistant's turn, the instruction or a
+feedback, and the start of the next turn.
+"""
+
+import re
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from lib.core.config import Generation, Prompts
+from lib.core.errors import ConfigError
+from lib.core.registry import did_you_mean
+from lib.generators.protocol import Completion
+from lib.rl.feedback.contract import Feedback, Written
+from lib.rl.prompts import Prompt, columns_of, render
+from lib.text.chats import with_system
+from lib.text.outside import Outside
+
+# where the prompt already opens the block, an answer starts within it
+THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
+PLACEHOLDER = "REMATCH ATTEMPT ONE"  # stands for attempt 1, to find what the template writes around it
+CUT = " ... "  # stands for the middle of a feedback that is too long
+
+
+class CorrectionPrompts:
+    """Renders rows with one tokenizer. Raises ConfigError at construction when the two prompts cannot work."""
+
+    def __init__(
+        self, tokenizer: Any, prompts: Prompts, limits: Generation, template_kwargs: dict | None = None,
+        feedback: Feedback | None = None, stop: str = "never",
+    ):  # fmt: skip
+        """Without `feedback`, all attempts after the first are asked for by `prompts.self_correction`."""
+        self.tokenizer = tokenizer
+        self.feedback, self.stop = feedback, stop
+        self.prompts = prompts
+        self.limits = limits
+        self.template_kwargs = template_kwargs or {}
+        self.outside = Outside(tokenizer, self.template_kwargs)
+        written = {name: getattr(prompts, name) for name in ("system", "user", "self_correction")}
+        self.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
+        self.retry_ids = self._after_attempt(prompts.self_correction)
+        self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
+        if feedback is not None:
+            self.longest_retry = max(len(self.retry_ids), len(self._after_attempt("")) + prompts.feedback_tokens)
+        room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
+        if room < 1:
+            raise ConfigError(
+                f"generation.max_prompt_length_attempt2 = {limits.max_prompt_length_attempt2} leaves no room for "
+                f"attempt 1 beside a first prompt of {limits.max_prompt_length_attempt1} and an instruction of "
+                f"{self.longest_retry} tokens: raise it to at least "
+                f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
+            )
+
+    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index."""
+        return Prompt(row, self._encode(self._render(self._first_messages(row))), self.question(row), number=number)
+
+    @property
+    def reads_verdicts(self) -> bool:
+        """Tells whether what follows an answer depends on its verdict, or is found for many answers at once."""
+        return self.feedback is not None or self.stop != "never"
+
+    def without_feedback(self) -> "CorrectionPrompts":
+        """Returns the same prompts, where every attempt is followed by `prompts.self_correction`."""
+        plain = copy(self)
+        plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
+        return plain
+
+    def after(self, written: Sequence[Written]) -> list[Prompt | None]:
+        """Returns the prompt that follows each judged answer; None behind one that the rule makes the last."""
+        ends = [self.stop == "verdict" and each.verdict.match for each in written]
+        left = [each for each, is_end in zip(written, ends, strict=True) if not is_end]
+        messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
+        return [
+            None if is_end else self.next_prompt(each.prompt, each.completion, next(messages))
+            for each, is_end in zip(written, ends, strict=True)
+        ]
+
+    def next_prompt(self, prompt: Prompt, completion: Completion, feedback: str | None = None) -> Prompt:
+        """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction.
+
+        `feedback` is the user's message in place of `prompts.self_correction`.
+        """
+        attempt, told = prompt.attempt + 1, ""
+        retry = self.retry_ids
+        if feedback is not None:
+            told = self._fitting(feedback)
+            retry = self._after_attempt(told)
+        prompt = replace(prompt, attempt=attempt, feedback=told)
+        if self.prompts.history != "full":
+            ids, cut = self._rendered_anew(prompt.row, completion, told or self.prompts.self_correction)
+            return replace(prompt, ids=ids, continues=False, cut=cut)
+        room = self._most(attempt) - len(prompt.ids) - len(retry)
+        if len(completion.ids) > room:
+            ids = prompt.ids + _without_middle(completion.text_ids(), room) + retry
+            return replace(prompt, ids=ids, continues=False, cut=True)
+        if completion.finished and completion.ids[-1] == retry[0]:  # the sampled end token closes the turn already
+            retry = retry[1:]
+        ids = prompt.ids + completion.ids + retry
+        return replace(prompt, ids=ids, continues=True, cut=False)
+
+    def longest_next(self, tokens: int, attempt: int) -> int:
+        """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
+        most = self._most(attempt)
+        return min(most, tokens + self.longest_retry) if self.prompts.history == "full" else most
+
+    def _most(self, attempt: int) -> int:
+        """Returns the most tokens of the prompt of `attempt`; each adds an answer and an instruction."""
+        limits = self.limits
+        more = limits.max_new_tokens_attempt2 + self.longest_retry
+        return limits.max_prompt_length_attempt2 + (attempt - 2) * more
+
+    def _after_attempt(self, message: str) -> list[int]:
+        """Returns the ids between an answer and the next one, if the user says `message`."""
+        return self._encode(self._around_attempt1(self._turns("QUESTION"), message)[1])
+
+    def _fitting(self, feedback: str) -> str:
+        """Returns a feedback without control tokens, its middle left out where it has too many tokens."""
+        # the mark of attempt 1 must stand in one place, and a program may print what it likes
+        text = self.outside.harmless(feedback.replace(PLACEHOLDER, PLACEHOLDER.lower()))
+        ids, most = self._encode(text), self.prompts.feedback_tokens
+        while len(self._after_attempt(text)) > self.longest_retry and most:
+            most -= 1  # what is put together anew may have more tokens than its parts
+            head, tail = most - most // 2, most // 2
+            text = self.tokenizer.decode(ids[:head]) + CUT + self.tokenizer.decode(ids[len(ids) - tail :])
+            text = self.outside.harmless(text)
+        return text
+
+    def question(self, row: dict) -> str:
+        """Returns the text of the user's first turn."""
+        return self.prompts.user.format_map(row)
+
+    def text(self, completion: Completion) -> str:
+        """Decodes a completion without its end token; other special tokens stay visible to the judge."""
+        return self.tokenizer.decode(completion.text_ids(), skip_special_tokens=False)
+
+    def messages(self, row: dict) -> list[dict]:
+        """Returns what of a row is read."""
+        return [{"role": "user", "content": self.question(row)}]
+
+    def notes(self, rows: list[dict]) -> list[str]:
+        """Returns []: all chats have the system message of the config."""
+        return []
+
+    def history_note(self) -> str:
+        """Describes what attempt 2 sees of attempt 1, and whether the template alone would drop the reasoning."""
+        reasoning = "<think>\nREASON\n</think>\n\nANSWER"
+        correction = {"role": "user", "content": self.prompts.self_correction}
+        messages = [*self._turns("QUESTION"), {"role": "assistant", "content": reasoning}, correction]
+        template_keeps = "REASON" in self._render(messages)
+        kept = {
+            "full": "attempt 2 continues the sampled tokens of attempt 1, its reasoning included",
+            "plain_text": "attempt 2 sees attempt 1 as text, without its think tags",
+            "answer_only": "attempt 2 sees attempt 1 without its think block",
+        }[self.prompts.history]
+        return kept + ("" if template_keeps else "; the chat template by itself would drop the reasoning")
+
+    def _first_messages(self, row: dict) -> list[dict]:
+        known = set(row)
+        for name in columns_of(self.prompts.user):
+            if name not in known:
+                raise ConfigError(
+                    f"prompts.user: the data has no column '{name}'{did_you_mean(name, known)} "
+                    f"Columns: {', '.join(sorted(known))}"
+                )
+        return self._turns(self.question(row))
+
+    def _turns(self, user: str) -> list[dict]:
+        return with_system([{"role": "user", "content": self.outside.harmless(user)}], self.prompts.system)
+
+    def _around_attempt1(self, first: list[dict], message: str) -> tuple[str, str]:
+        """Returns what the template writes before and after attempt 1 in a chat that goes on with `message`."""
+        correction = {"role": "user", "content": message}
+        rendered = self._render([*first, {"role": "assistant", "content": PLACEHOLDER}, correction])
+        before, found, after = rendered.rpartition(PLACEHOLDER)
+        if not found:
+            raise ConfigError(
+                "model.chat_template: it drops earlier assistant turns, so attempt 2 would not see attempt 1; "
+                "give another template"
+            )
+        return before, after
+
+    def _rendered_anew(self, row: dict, answer: Completion, message: str) -> tuple[list[int], bool]:
+        """Returns the chat with an answer as the history mode leaves it, and whether its middle was cut out."""
+        text = self.tokenizer.decode(answer.text_ids(), skip_special_tokens=True)  # or one might end a turn in there
+        if self.prompts.history == "answer_only":
+            text = THINK_BLOCK.sub("", text)
+        else:
+            text = text.replace("<think>", "").replace("</think>", "")
+        before, after = self._around_attempt1(self._first_messages(row), message)
+        text = self.outside.harmless(text.strip())  # it may have spelled a control token, letter by letter
+        head, middle, tail = self._encode(before), self._encode(text), self._encode(after)
+        room = self.limits.max_prompt_length_attempt2 - len(head) - len(tail)
+        cut = len(middle) > room
+        return head + (_without_middle(middle, room) if cut else middle) + tail, cut
+
+    def _render(self, messages: list[dict]) -> str:
+        return render(self.tokenizer, messages, self.template_kwargs)
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def _without_middle(ids: list[int], room: int) -> list[int]:
+    """Returns the first and the last part of `ids`, `room` ids in all: a start and an end tell the most."""
+    room = max(room, 0)
+    head = room // 2
+    return ids[:head] + (ids[len(ids) - (room - head) :] if room > head else [])

@@ -1,0 +1,26 @@
+"""What every kind of feedback is."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from lib.generators.protocol import Completion
+from lib.rewards.judge import Verdict
+from lib.rl.prompts import Prompt
+
+MOST_SHOWN = 2000  # characters of a test or an output that are read; `prompts.feedback_tokens` decides what is kept
+
+
+class Written(NamedTuple):
+    """An answer that was judged, and its prompt."""
+
+    prompt: Prompt
+    completion: Completion
+    text: str
+    verdict: Verdict
+
+
+class Feedback(Protocol):
+    """Says what the user answers to attempts."""
+
+    def after(self, written: Sequence[Written]) -> list[str]:
+        """Returns the user's message after each answer; control tokens and length are the renderer's concern."""

@@ -1,0 +1,73 @@
+"""`prompts.feedback: tool`: the user shows what `python.run` printed for the calls in the attempt.
+
+The calls are run as they stand, in the sandbox, which knows nothing of the row.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from lib.core.config import Prompts, Tools
+from lib.rl.feedback.contract import MOST_SHOWN, Written
+from lib.rl.prompts import filled
+from lib.sandbox.worker import shown
+from lib.text.parsing import last_json_object, native_calls, read_json
+from lib.tools.toolbox import Toolbox, wire_name
+
+TOOL = "python.run"
+SETTINGS = Tools(names=[TOOL], max_calls_per_turn=4)
+
+
+class TellOutput:
+    """Tells the output of an attempt's calls."""
+
+    def __init__(self, prompts: Prompts):
+        self.settings, self.self_correction = prompts.tool, prompts.self_correction
+        Toolbox(SETTINGS, None).prepare()
+
+    def after(self, written: Sequence[Written]) -> list[str]:
+        """Returns the user's message after each answer."""
+        return [self._told(outputs) for outputs in asyncio.run(self._called([calls_in(each.text) for each in written]))]
+
+    async def _called(self, calls: list[list[Any]]) -> list[list[str]]:
+        toolbox = Toolbox(SETTINGS, None)  # its turns are those of one loop
+
+        async def output(arguments: Any) -> str:
+            return _output(await toolbox.call(TOOL, arguments, SETTINGS.call_timeout_s))
+
+        return [await asyncio.gather(*map(output, own)) for own in calls]
+
+    def _told(self, outputs: list[str]) -> str:
+        said = {"self_correction": self.self_correction, "output": "\n".join(outputs)}
+        key = "printed" if outputs else "nothing"
+        return filled(getattr(self.settings, key), said, f"prompts.tool.{key}")
+
+
+def calls_in(text: str) -> list[Any]:
+    """Returns the arguments of each call of `python.run` in a text, native or as `{"tool_call": ...}`."""
+    found = [arguments for name, arguments in native_calls(text)[1] if name in (TOOL, wire_name(TOOL))]
+    whole = {} if found else last_json_object(text)[0] or {}
+    call = whole.get("tool_call")
+    if isinstance(call, dict) and call.get("name") in (TOOL, wire_name(TOOL)):
+        return [call.get("arguments", {})]
+    return [_read(arguments) for arguments in found[: SETTINGS.max_calls_per_turn]]
+
+
+def _read(arguments: str) -> Any:
+    try:
+        return read_json(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+def _output(answer: dict[str, Any]) -> str:
+    """Returns what a call printed, or why it did not run, without unprintable characters."""
+    result = answer.get("result")
+    if not isinstance(result, dict) or "stdout" not in result:
+        text = str(answer.get("error") or json.dumps(result))
+    else:
+        errors = result["stderr"][-MOST_SHOWN // 2 :]  # the end of a traceback is what matters
+        parts = [result["stdout"][: MOST_SHOWN // 2], errors, result.get("ended_by", "")]
+        text = "\n".join(part.strip("\n") for part in parts if part.strip())
+    return "\n".join(map(shown, text[:MOST_SHOWN].split("\n")))

@@ -1,0 +1,27 @@
+"""`prompts.feedback: verdict`: the user tells whether the attempt is right, which at evaluation takes an oracle.
+
+It is the one bit that a reward has (Liu et al. 2025, "try again", arXiv 2507.14295), and nothing of the right answer.
+"""
+
+from collections.abc import Sequence
+
+from lib.core.config import Prompts
+from lib.rl.feedback.contract import Written
+from lib.rl.prompts import filled
+
+
+class TellVerdict:
+    """Tells right from wrong. An attempt that could not be judged is answered as without feedback."""
+
+    def __init__(self, prompts: Prompts):
+        said = {"self_correction": prompts.self_correction}
+        self.right = filled(prompts.verdict.right, said, "prompts.verdict.right")
+        self.wrong = filled(prompts.verdict.wrong, said, "prompts.verdict.wrong")
+        self.unknown = prompts.self_correction
+
+    def after(self, written: Sequence[Written]) -> list[str]:
+        """Returns the user's message after each answer."""
+        verdicts = [each.verdict for each in written]
+        return [
+            self.unknown if not verdict.scored else self.right if verdict.match else self.wrong for verdict in verdicts
+        ]
