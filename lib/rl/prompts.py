@@ -126,6 +126,10 @@ class ChatRenderer:
         """Returns the prompt of another chat about a row."""
         return Prompt(row, self.ids(messages), question_of(messages), messages, number)
 
+    def reworded(self, prompt: Prompt, text: str) -> list[int]:
+        """Returns the ids of a prompt whose last message says `text` instead."""
+        return self.ids(with_last_said(prompt.messages, text))
+
     def next_prompt(self, prompt: Prompt, completion: Completion) -> None:
         """Returns None: there is one attempt."""
 
@@ -187,6 +191,10 @@ class CorrectionPrompts:
     def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
         """Returns the first prompt of a row; `number`: the row's index."""
         return Prompt(row, self._encode(self._render(self._first_messages(row))), self.question(row), number=number)
+
+    def reworded(self, prompt: Prompt, text: str) -> list[int]:
+        """Returns the ids of a first prompt whose user says `text`."""
+        return self._encode(self._render(self._turns(text)))
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> Prompt:
         """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction."""

@@ -11,8 +11,9 @@ adapters      what is trained beside a frozen base
 combinations  which adapters work with what
 shared        what the configs of several scripts have
 curriculum    which prompts a step draws, and at which temperature
-rl            what those of both RL scripts have
 chat          what those of scripts that ask chats have
+distill       a teacher of every token
+rl            what those of both RL scripts have
 score         train.py
 selfplay      rl_train_gspo_selfplay.py
 collect       collect_rollouts.py
@@ -67,6 +68,7 @@ from lib.core.config.curriculum import (
     TemperatureSchedule,
     Weighting,
 )
+from lib.core.config.distill import Distill, Itself
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
 from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainLoop, command_after
