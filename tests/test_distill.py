@@ -1,5 +1,6 @@
 """On-policy distillation in both RL scripts: gradients against plain autograd, contexts, teachers that cannot teach."""
 
+import contextlib
 import copy
 import json
 from pathlib import Path
@@ -9,15 +10,18 @@ import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
 from helpers.leaves import accumulate
+from helpers.server import serve
 from test_selfplay import CONFIG, Says, folder, move, opened, step  # noqa: F401  (folder is a fixture)
 
-from lib.core.config import FromScratch, ScoreConfig, SelfPlayConfig, load
-from lib.core.errors import ConfigError
+from lib.core.config import Distill, Endpoint, FromScratch, ScoreConfig, SelfPlayConfig, load
+from lib.core.errors import ApiError, ConfigError
+from lib.generators.protocol import Scores, Scoring
+from lib.generators.scoring import scores_in
 from lib.model.scratch import build
 from lib.rl.losses import clipped_kl
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
-from lib.rl.teachers import refuse_other_tokens
+from lib.rl.teachers import ServedTeacher, refuse_other_tokens
 from lib.rl.tree import nodes
 
 PURE = "distill.reward_weight=0"
@@ -33,14 +37,18 @@ SCORE = {
 
 @pytest.fixture
 def teacher(tiny, tmp_path):
-    """A base that differs from the policy's in every weight; the tokenizer is the same."""
+    return saved_teacher(tiny, tmp_path)
+
+
+def saved_teacher(tiny, place):
+    """A base that differs from the policy's in every weight, with the same tokenizer; saved as `teacher`."""
     model = copy.deepcopy(tiny[0])
     draw = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
     for part in (model, tiny[1]):
-        part.save_pretrained(tmp_path / "teacher")
+        part.save_pretrained(place / "teacher")
     return model
 
 
@@ -249,6 +257,67 @@ def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noq
         row = run.update(played, credit)
         assert row["distill_kl"] > 0 and row["grad_norm"] > 0 and row["total/hints_used"] == 4
         assert not run.distiller.hinted  # they hold for this step alone
+
+
+# -- a server
+
+
+@pytest.fixture(scope="module")
+def served(tiny, tmp_path_factory):
+    """The same teacher as `teacher`, behind a server, and in a folder."""
+    place = tmp_path_factory.mktemp("served")
+    saved_teacher(tiny, place)
+    with serve(place / "teacher", "--name", "far") as address:
+        yield address
+
+
+@pytest.mark.parametrize("offers", ["prompt_logprobs", "echo"])
+def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teacher, served, offers):  # noqa: F811
+    far = (f"distill.endpoint={json.dumps({'base_url': str(served), 'model': 'far'})}", f"distill.offers={offers}")
+    found = {}
+    for name, more in (("local", ["distill.model.name=teacher"]), ("all", [*far, "distill.top_k=37"]),
+                       ("few", [*far, "distill.top_k=3"])):  # fmt: skip
+        with opened(*more, PURE, "train.minibatches=1", moved=0.2) as run:
+            played = run.play()
+            credit = run.credit(played, [])
+            run.step.optimizer.zero_grad()
+            numbers = run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+            found[name] = flat_gradient(run), numbers["distill_kl"]
+    near(found["all"][0], found["local"][0], most=1e-4)
+    assert 0 < found["few"][1] < found["all"][1] == pytest.approx(found["local"][1], rel=1e-4)
+
+
+def test_what_a_server_that_is_gone_does_not_answer_is_not_distilled(folder, tiny, tmp_path):  # noqa: F811
+    saved_teacher(tiny, tmp_path)
+    with contextlib.ExitStack() as stack:
+        with serve(tmp_path / "teacher", "--name", "far") as address:
+            far = {"base_url": str(address), "model": "far", "max_retries": 0, "deadline_s": 20}
+            run = stack.enter_context(opened(f"distill.endpoint={json.dumps(far)}", PURE))
+            rows = [step(run)]
+        rows += [step(run) for _ in range(2)]
+    assert [row["distilled"] for row in rows] == [1, 0, 0] and [row["learned"] for row in rows] == [16, 0, 0]
+
+
+def test_a_server_that_scores_no_texts_ends_the_run():
+    for offers, choice in (("prompt_logprobs", {"text": "x"}), ("echo", {"text": "x", "logprobs": None}),
+                           ("echo", {"logprobs": {"tokens": ["a", "b"], "top_logprobs": [None, {}]}})):  # fmt: skip
+        with pytest.raises(ApiError, match=r"load the teacher by distill\.model"):
+            scores_in({"choices": [choice]}, Scoring([1, 2, 3], 1, 2, offers))
+    with pytest.raises(KeyError):  # it has read another text
+        scores_in({"choices": [{"prompt_logprobs": [None, {"7": {"logprob": -1}}]}]}, Scoring([1, 2], 1, 2))
+
+
+def test_a_server_with_other_tokens_is_refused(tokenizer):
+    class Other:
+        def ask(self, requests):
+            return requests
+
+        def answers(self, asked):
+            return [Scores([[9]], [[-0.1]], ["8"]) for _ in asked]
+
+    settings = Distill(endpoint=Endpoint(model="far"))
+    with pytest.raises(ConfigError, match=r"token \d+ is '8' to far and '7' to the policy"):
+        ServedTeacher(settings, Other(), tokenizer).scores([([3, *tokenizer("7")["input_ids"]], 1)])
 
 
 # -- who cannot teach
