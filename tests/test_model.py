@@ -86,7 +86,7 @@ def test_the_first_kl_is_exactly_zero(make_policy):
     policy = make_policy(temperature=0.9)
     inputs = inputs_of(ROWS)
     ref_logp, ref_hidden = policy.reference(inputs)
-    logp, _, exact = policy(inputs, ref_hidden)
+    logp, _, exact, _ = policy(inputs, ref_hidden)
     assert torch.equal(logp, ref_logp)
     for kind in ("k3", "k2", "k1_in_reward", "exact"):
         assert (kl_per_token(kind, logp, ref_logp, exact) == 0).all()
@@ -103,7 +103,7 @@ def test_k3_and_the_exact_kl_agree_in_the_mean_over_samples(make_policy):
         tokens = torch.multinomial(log_p[0].exp(), count, replacement=True, generator=draw).tolist()
         inputs = inputs_of([[*prompt, token] for token in tokens], [range(3, 4)] * count)
         ref_logp, ref_hidden = policy.reference(inputs)
-        logp, _, exact = policy(inputs, ref_hidden)
+        logp, _, exact, _ = policy(inputs, ref_hidden)
     k3 = kl_per_token("k3", logp, ref_logp)
     assert exact[0] > 0.02
     torch.testing.assert_close(exact, exact[:1].expand(count))

@@ -1,9 +1,11 @@
 """Whoever writes text, and what becomes of it.
 
 `native` takes token ids, a `Turn`, and gives a `Completion`, because what is trained must be scored token by token.
-`openai`, and a model of this process in `local`, take a chat, a `Request`, and give a `Reply`.
+`openai`, and a model of this process in `local`, take a chat, a `Request`, and give a `Reply`;
+`openai` also takes token ids to score, a `Scoring`, and gives `Scores`.
 
 protocol          what generators are given and give
+scoring           the most likely tokens at the places of a text, on the wire
 native, openai    the two kinds: mates do not know each other
 local             a model in this process that answers chats
 reply_cache       replies and pages on disk: a resumed run asks nothing twice

@@ -10,7 +10,7 @@ elementwise multiply. Two head matmuls in all, as many as autograd needs, at a f
 follow. benchmarks/head.py measures it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch.nn.functional import pad
@@ -78,6 +78,14 @@ class Head:
         size = max(1, BLOCK_ELEMENTS // self.weight.shape[1])
         return [slice(start, start + size) for start in range(0, len(self.weight), size)]
 
+    def first(self, rows: int) -> "Head":
+        """Returns the layer of the first `rows` logits alone, on the same weights."""
+        return (
+            self
+            if rows == len(self.weight)
+            else replace(self, weight=self.weight[:rows], bias=None if self.bias is None else self.bias[:rows])
+        )
+
     @property
     def chunk(self) -> int:
         """Returns the number of tokens whose logits are held at once."""
@@ -128,14 +136,14 @@ class _TokenScores(torch.autograd.Function):
             chosen = targets[rows, None]
             log_p, p, *log_q = (each[: rows.stop - start] for each in work)
             if ref_hidden is not None:
-                _log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)
+                log_softmax_(head.logits(ref_hidden[rows], out=log_q[0]), p)
             logits, slope = head.logits_and_slope(hidden[rows], out=log_p)
-            _log_softmax_(logits, p)
+            log_softmax_(logits, p)
             logp[rows] = log_p.gather(1, chosen)[:, 0]
-            entropy[rows] = -_dot(p, log_p)
+            entropy[rows] = -dot(p, log_p)
             if ref_hidden is not None:
                 log_ratio = log_p.sub_(log_q[0])
-                kl[rows] = _dot(p, log_ratio)
+                kl[rows] = dot(p, log_ratio)
                 if needed:
                     kl_vjp[rows] = head.vjp(log_ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
             if needed:
@@ -158,7 +166,7 @@ class _TokenScores(torch.autograd.Function):
         return grad.to(ctx.dtype), None, None, None
 
 
-def _log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
+def log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
     """Turns logits (n, V) into their log-softmax in place, and writes their softmax to `p`."""
     logits.sub_(logits.amax(-1, keepdim=True))
     torch.exp(logits, out=p)
@@ -167,6 +175,6 @@ def _log_softmax_(logits: torch.Tensor, p: torch.Tensor) -> None:
     p.div_(total)
 
 
-def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Computes the dot product of each row, (n, V) x (n, V) -> (n,), without a third tensor of that size."""
     return torch.bmm(a[:, None], b[:, :, None])[:, 0, 0]

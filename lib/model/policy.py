@@ -12,6 +12,7 @@ from torch import nn
 
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import shelf_of
+from lib.model.divergence import AnyTeacher, teacher_kl
 from lib.model.head import Head, token_scores
 from lib.model.llama import Llama, attend_within
 from lib.model.logits import backbone_of, measure
@@ -212,13 +213,16 @@ class Policy(nn.Module):
         return bool((padded - bare).abs().mean() <= tolerance)
 
     def forward(
-        self, inputs: Inputs, ref_hidden: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Returns log-prob, entropy and exact KL, each (N,), of the scored tokens.
+        self, inputs: Inputs, ref_hidden: torch.Tensor | None = None, teacher: AnyTeacher | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Returns log-prob, entropy, exact KL to the reference and KL to a teacher, each (N,), of the scored tokens.
 
-        Prompt, retry and pad positions are dropped before the head. `ref_hidden` (N, d) switches the KL on.
+        Prompt, retry and pad positions are dropped before the head. `ref_hidden` (N, d) switches the first KL on,
+        `teacher` the second, which is None without one.
         """
-        return token_scores(self.hidden_states(inputs), self.head, inputs.targets, ref_hidden)
+        hidden = self.hidden_states(inputs)
+        scores = token_scores(hidden, self.head, inputs.targets, ref_hidden)
+        return *scores, None if teacher is None else teacher_kl(hidden, self.head, teacher)
 
     @torch.no_grad()
     def reference(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:

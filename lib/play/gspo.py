@@ -32,6 +32,7 @@ from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.curriculum import Curriculum, outcomes_of
+from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import overlong_penalty
@@ -90,6 +91,7 @@ class GspoRun:
             sampling = task.sampling(opponent.temperature, 1, budgets=budgets)
             self.opponent = SnapshotOpponent(config, self.policy, task.prompts, sampling, self.task.judge)
         self.teacher: Teacher | None = None
+        self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         for note in notes_on(config):
             session.screen.say(note)
 
@@ -100,6 +102,8 @@ class GspoRun:
         moving = {"scoreboard": self.scoreboard, "frontier": self.frontier, "sampler": self.curriculum}
         if isinstance(self.opponent, SnapshotOpponent):
             moving["opponent"] = self.opponent
+        if self.distiller:
+            moving |= self.distiller.moving
         with contextlib.ExitStack() as stack:
             work = partial(work_of_selfplay, config, rows=len(self.task.train))
             session = stack.enter_context(self.session.open(work, FILES, **moving))
@@ -111,6 +115,8 @@ class GspoRun:
                 self.teacher = Teacher(config, remote, self.task.judge, self.task.prompts)
             if config.opponent:
                 session.screen.say(describe(config.opponent))
+            if self.distiller:
+                stack.enter_context(self.distiller.open(session.screen))
             yield session
 
     def unfinished(self) -> bool:
@@ -148,6 +154,9 @@ class GspoRun:
             return []
         settings = self.config.teacher.hint
         found = self.teacher.help([game for game in games if game.outcome], self.progress.step)
+        if self.distiller and settings.train == "distill":
+            self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
+            found.hinted = []  # it reads them beside the answers that are there
         sampling = self.task.sampling(self._sampled_at, settings.retries or self.config.train.group_size)
         task, generator = self.task, self.session.generator
         retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
@@ -171,8 +180,12 @@ class GspoRun:
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
         sets = compared(found).get(1, [])
         advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
+        earned, taught = [advantage[number] for number in range(len(rewards))], None
+        if self.distiller:
+            taught = self.distiller.begin(found, counts)
+            earned = [config.distill.reward_weight * value for value in earned]
         return credit_of(
-            found, [advantage[number] for number in range(len(rewards))], counts, (train.beta * (not in_reward),),
+            found, earned, counts, (train.beta * (not in_reward),), taught,
             length_norm=self.recipe.length_norm, budgets=config.budgets,
             accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
             others_drawn=train.resample_rounds > 0,
@@ -197,6 +210,7 @@ class GspoRun:
             self._learn_what_to_draw(games, credit)
         self.session.count_step()
         row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
+        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
         self._write_scoreboard()
         return self.session.log_step(row, row["prompts"] * train.group_size, lambda: self._distributions(games, credit))
 
@@ -208,7 +222,9 @@ class GspoRun:
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
                 known = None if is_first else old_logp[places]
-                loss, own, logp = loss_of(self.policy, batch, credit, self.objective, known, self.session.wrapped)
+                loss, own, logp = loss_of(
+                    self.policy, batch, credit, self.objective, known, self.session.wrapped, self.distiller
+                )
                 self.accelerator.backward(loss / credit.divisor)
             if is_first:
                 old_logp[places] = logp
@@ -236,9 +252,10 @@ class GspoRun:
         self.curriculum.note(collect(outcomes, self.accelerator))
 
     def refresh(self) -> None:
-        """Updates the opponent's pool of snapshots if due, and acts on alarms."""
-        if self.opponent:
-            self.opponent.refresh(self.progress.step)
+        """Updates the opponent's pool of snapshots and a teacher that is the policy, if due, and acts on alarms."""
+        for helper in (self.opponent, self.distiller):
+            if helper:
+                helper.refresh(self.progress.step)
         self.session.act()  # now that all of the step has been done
 
     def measure(
@@ -374,7 +391,7 @@ class GspoRun:
             "tokens": int(sum(each["length"] for each in answers)),
             "learned": sum(collect(credit.learned, self.accelerator)),
             "epoch": self.curriculum.epochs,
-            "idle": float(not anywhere((credit.advantage != 0).any(), self.accelerator)),
+            "idle": float(not anywhere(credit.is_taught.any(), self.accelerator)),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }

@@ -8,7 +8,7 @@ from lib.play.opponents import describe
 from lib.play.recipe import notes_on, recipe_of
 from lib.rl.estimate import load_of_groups
 from lib.rl.plan import stage_of, told, work_of_selfplay
-from lib.rl.preview import Known, evaluated, show
+from lib.rl.preview import Known, evaluated, show, taught
 from lib.rl.prompts import filled, with_last_said
 
 
@@ -44,6 +44,8 @@ def _plan(known: Known) -> Iterator[str]:
         f"{train.loss}: ratio by {recipe.ratio.replace('_', ' ')}, clip -{recipe.clip[0]:g} +{recipe.clip[1]:g}, "
         f"advantage {recipe.advantage}, length norm {recipe.length_norm}, KL weight {train.beta:g}"
     )
+    prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
+    yield from taught(known, prompts * train.group_size * train.passes)
     if config.opponent:
         yield describe(config.opponent)
     if config.teacher:

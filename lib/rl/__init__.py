@@ -6,6 +6,8 @@ feedback/     the shelf: what the user says between two attempts
 corrections   the prompts of several attempts: each continues the one before it
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
 batching      a tree as sequences that score every answer once, in micro-batches
+teachers      who teaches tokens, and whether it can
+distill       what a teacher says of the tokens that the policy wrote
 probe         whether sampling, scoring and a model's own forward give a token one log-prob
 credit        advantages of the answers of a step, and what they do to their tokens
 update        the loss of a micro-batch, and the numbers that a step tells of it

@@ -80,6 +80,10 @@ class CorrectionPrompts:
             for each, is_end in zip(written, ends, strict=True)
         ]
 
+    def reworded(self, prompt: Prompt, text: str) -> list[int]:
+        """Returns the ids of a first prompt whose user says `text`."""
+        return self._encode(self._render(self._turns(text)))
+
     def next_prompt(self, prompt: Prompt, completion: Completion, feedback: str | None = None) -> Prompt:
         """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction.
 

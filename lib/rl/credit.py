@@ -23,6 +23,7 @@ class Credit:
     advantage: torch.Tensor
     weight: torch.Tensor  # length normalisation, times the number of last answers that follow, times `importance`
     kl_weight: torch.Tensor  # of the KL in the loss
+    teacher_weight: torch.Tensor  # of the KL to a teacher in the loss
     importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped
     learned: list[bool]  # has a gradient; the others need no forward
     off_policy: torch.Tensor  # bool: sampled under a different prompt from the one it is trained under
@@ -30,6 +31,11 @@ class Credit:
     sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
     parts: list[list[Node]]  # the groups of each minibatch
     divisor: float  # last answers per optimizer step, over all processes
+
+    @property
+    def is_taught(self) -> torch.Tensor:
+        """Tells of each answer whether it has an advantage or a teacher, (n,) bool; others have a KL at most."""
+        return (self.advantage != 0) | (self.teacher_weight != 0)
 
     def is_learned(self, answer: int) -> bool:
         """Tells whether an answer has a gradient."""
@@ -97,6 +103,7 @@ def credit_of(
     advantage: list[float],
     trained: list[bool],
     kl_weights: tuple[float, ...],
+    teacher_weights: list[float] | None = None,
     *,
     length_norm: str,
     budgets: tuple[int, ...],
@@ -108,11 +115,11 @@ def credit_of(
 ) -> Credit:
     """Selects what is learned, in which minibatch, and how much each token weighs.
 
-    `advantage` and `trained`, not masked and by the policy, are by number of the answer; `kl_weights` and `budgets`, in
-    tokens, by attempt. With `others_drawn`, trees without a gradient are left out of all means, since others were drawn
-    in their place. A first answer without an advantage, in itself and in what follows it, has only a KL term: it is
-    kept with probability `kl_sample` and weighted by its inverse (Horvitz and Thompson 1952), so that the expected
-    gradient is unchanged.
+    `advantage`, `trained`, not masked and by the policy, and `teacher_weights` of a KL to a teacher, if there is one,
+    are by number of the answer; `kl_weights` and `budgets`, in tokens, by attempt. With `others_drawn`, trees without a
+    gradient are left out of all means, since others were drawn in their place. A first answer without an advantage or a
+    teacher, in itself and in what follows it, has only a KL term: it is kept with probability `kl_sample` and weighted
+    by its inverse (Horvitz and Thompson 1952), so that the expected gradient is unchanged.
     """
     device = accelerator.device
     completions = [answer.completion for node in found for answer in node.group.answers]
@@ -124,11 +131,13 @@ def credit_of(
     attempt = by_answer(node.attempt for node in found for _ in node.numbers)
     advantages, kept = by_answer(advantage, torch.float32), by_answer(trained, torch.bool)
     kl_weight = torch.tensor((0.0, *kl_weights), device=device)[attempt]
-    pulls = kept & ((advantages != 0) | (kl_weight != 0))
+    teacher_weight = by_answer(teacher_weights or [0.0] * len(advantage), torch.float32)
+    is_taught = (advantages != 0) | (teacher_weight != 0)
+    pulls = kept & (is_taught | (kl_weight != 0))
     importance = torch.ones_like(advantages)
     if kl_sample < 1:
         branch = by_answer(_branches(found))
-        is_paid = _any(advantages != 0, branch)
+        is_paid = _any(is_taught, branch)
         drawn = torch.rand(len(is_paid), generator=generator, device=device) < kl_sample
         importance = torch.where(is_paid, 1.0, drawn / kl_sample)[branch]
     learned = pulls & (importance > 0)
@@ -150,6 +159,7 @@ def credit_of(
         advantage=advantages,
         weight=weight * kept * leaves * importance,
         kl_weight=kl_weight,
+        teacher_weight=teacher_weight,
         importance=importance,
         learned=learned.tolist(),
         off_policy=by_answer((node.group.prompt.trained_ids is not None for node in found for _ in node.numbers),

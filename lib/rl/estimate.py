@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lib.core.config import ScoreConfig, SelfPlayConfig
+from lib.core.config import Model, ScoreConfig, SelfPlayConfig
 from lib.core.memory import container_room
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import outputs_of
@@ -106,12 +106,17 @@ class Needs:
         return [f"{size / GIB:9.3f} GiB  {name}" for name, size in parts]
 
 
-def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, load: Load) -> Needs:
-    """Estimates what a run with the architecture of `skeleton` needs: GPU memory on a machine with a GPU, else RAM."""
+def needs_of(
+    skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, load: Load, teacher: torch.nn.Module | None = None
+) -> Needs:
+    """Estimates what a run with the architecture of `skeleton` needs: GPU memory on a machine with a GPU, else RAM.
+
+    `teacher`: the architecture of a second model, for a distillation.
+    """
     on_gpu = torch.cuda.is_available()
-    is_narrow = config.model.dtype == "bfloat16" or (on_gpu and config.model.dtype == "auto")
-    each = 2 if is_narrow else 4
-    weights = sum(p.numel() for p in skeleton.parameters()) * (FOUR_BITS if config.model.load_in_4bit else each)
+    each = _bytes_of_number(config.model)
+    is_narrow = each == 2
+    weights = _weights(skeleton, config.model)
     tuner = config.model.adapters.tuner
     adapted = list(adapted_layers(skeleton, tuner).values()) if tuner else []
     rank = getattr(tuner, "r", 1)  # of others than LoRA an upper bound
@@ -124,6 +129,8 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
         "weights": weights,
         f"adapter ({trained / 1e6:.2f} M parameters, with gradient and optimizer)": trained * OPTIMIZER,
     }
+    if teacher:
+        always["weights of the teacher"] = _weights(teacher, config.distill.model)
     if not on_gpu:
         always = {"Python and its packages": PYTHON, **always}
     cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
@@ -144,7 +151,33 @@ def needs_of(skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, lo
         update={
             f"activations of {load.tokens} tokens": activations,
             f"logits of {load.scored} tokens, by chunks": _logits(skeleton, load.scored),
+            **_of_distillation(skeleton, teacher, config, load.scored),
         },
+    )
+
+
+def _of_distillation(
+    skeleton: torch.nn.Module, teacher: torch.nn.Module | None, config: ScoreConfig | SelfPlayConfig, scored: int
+) -> dict[str, float]:
+    """Returns what is kept of a micro-batch's tokens for the KL to a teacher: its hidden states, and a derivative."""
+    if config.distill is None:
+        return {}
+    width, size = skeleton.config.hidden_size, 4.0 * config.distill.top_k * 3  # ids of 8 bytes, log-probs of 4
+    if not config.distill.endpoint:
+        model = config.distill.model or config.model
+        size = (teacher or skeleton).config.hidden_size * _bytes_of_number(model)
+    return {f"what the teacher says of {scored} tokens": scored * (size + 4 * width)}
+
+
+def _bytes_of_number(model: Model) -> int:
+    is_narrow = model.dtype == "bfloat16" or (torch.cuda.is_available() and model.dtype == "auto")
+    return 2 if is_narrow else 4
+
+
+def _weights(skeleton: torch.nn.Module, model: Model) -> float:
+    """Returns the bytes of a frozen model."""
+    return sum(p.numel() for p in skeleton.parameters()) * (
+        FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
     )
 
 

@@ -49,6 +49,18 @@ def kl_per_token(
     raise ValueError(f"unknown KL estimator '{kind}'")
 
 
+def clipped_kl(kl: torch.Tensor, most: float | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the KL of tokens (N,), at most `most` nats each, and which were limited, bool (N,).
+
+    Limited is the length of a token's gradient, not its direction: the gradient of min(KL, most) is zero just where
+    policy and teacher differ most.
+    """
+    if most is None:
+        return kl, torch.zeros_like(kl, dtype=torch.bool)
+    size = kl.detach()
+    return kl * (most / size.clamp(min=most)), size > most
+
+
 def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
     """Returns token weights per sample, (B,), that turn a sum over samples and tokens into a mean over samples.
 

@@ -75,7 +75,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         "gap": gap,
         "learned": sum(collect(credit.learned, accelerator)),
         "tokens": int(sum(own["length"] for _, own in rows)),
-        "idle": float(not anywhere((credit.advantage != 0).any(), accelerator)),
+        "idle": float(not anywhere(credit.is_taught.any(), accelerator)),
     }  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from lib.core.stats import percentiles
 from lib.generators.protocol import Completion
 from lib.model.loading import adapted_layers, load_skeleton
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
-from lib.rl.plan import Ahead, Held, Stage, ahead, stages_of, told, work_of_score
+from lib.rl.plan import Ahead, Held, Stage, ahead, amount, stages_of, told, work_of_score
 from lib.rl.score import kl_weights
 from lib.rl.task import fitting, load_data, prompts_of
+from lib.rl.teachers import check_teacher, describe_teacher
 from lib.rl.tree import Renderer, longest_prompts
 
 LENGTHS = 1000  # rows whose prompts are measured
@@ -34,6 +35,7 @@ class Known:
     lengths: list[int]  # tokens of their first prompts
     ahead: Ahead
     held: Held
+    teacher_size: float = 1.0  # parameters of a teacher of tokens in this process, in those of the policy
 
 
 def preview(config: ScoreConfig) -> None:
@@ -53,17 +55,20 @@ def show(
     `stages` of a config over a number of rows; `load_of` as in `needs_of_run`.
     """
     splits, _ = load_data(config)
+    check_teacher(config)
     skeleton, tokenizer = load_skeleton(config.model)
+    teacher = load_skeleton(config.distill.model)[0] if config.distill and config.distill.model else None
     prompts = prompts_of(config, tokenizer)
     train, test, selection, notes = fitting(splits, prompts, config)
     lengths = [len(prompts.prompt(row).ids) for row in train[:LENGTHS]]
     left, held = ahead(stages(config, len(train)), config.eval), Held(len(test), len(selection))
-    known = Known(config, prompts, train, lengths, left, held)
+    size = _parameters(teacher or skeleton) / _parameters(skeleton)
+    known = Known(config, prompts, train, lengths, left, held, size)
     texts: dict[str, Iterable[str]] = {
         "config, resolved": [dump(config).rstrip()],
         "data": [splits.source, *notes, *more_notes],
         **{title: lines(known) for title, lines in parts.items()},
-        "memory, estimated": needs_of_run(skeleton, config, prompts, lengths, len(test), load_of).lines(),
+        "memory, estimated": needs_of_run(skeleton, config, prompts, lengths, len(test), load_of, teacher).lines(),
     }
     if advised := list(advice(config, skeleton)):
         texts["advice"] = advised
@@ -100,12 +105,30 @@ def advice(config: RLConfig, skeleton: torch.nn.Module) -> Iterator[str]:
 
 def needs_of_run(
     skeleton: torch.nn.Module, config: ScoreConfig | SelfPlayConfig, prompts: Renderer, lengths: list[int],
-    held_out: int, load_of: Callable[..., Load] = load_of_tree,
+    held_out: int, load_of: Callable[..., Load] = load_of_tree, teacher: torch.nn.Module | None = None,
 ) -> Needs:  # fmt: skip
     """Estimates the memory that all attempts need, if first prompts have the median of `lengths` tokens."""
     longer = max(config.budgets, config.eval_budgets, key=len)
     *_, last = longest_prompts(prompts, round(median(lengths)), longer)
-    return needs_of(skeleton, config, load_of(config, shares_prompts(skeleton), last, held_out))
+    return needs_of(skeleton, config, load_of(config, shares_prompts(skeleton), last, held_out), teacher)
+
+
+def _parameters(skeleton: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in skeleton.parameters())
+
+
+def taught(known: Known, sequences: int) -> Iterator[str]:
+    """Yields who teaches tokens, if anybody, and what reading that many sequences to their last answers costs."""
+    config = known.config
+    if config.distill is None:
+        return
+    *_, last = longest_prompts(known.prompts, round(median(known.lengths)), config.budgets)
+    tokens = sequences * (last + config.budgets[-1])
+    cost = f"its forward costs {known.teacher_size:.2g} of the policy's"
+    if config.distill.endpoint:
+        price = config.distill.endpoint.cost(tokens, sequences)
+        cost = f"cost {price:.2f} at most" if price else "by the server"
+    yield f"{describe_teacher(config.distill)}; it reads at most {amount(tokens)} tokens, prompts included, {cost}"
 
 
 def _example(known: Known) -> Iterator[str]:
@@ -152,6 +175,8 @@ def _plan(known: Known) -> Iterator[str]:
             f"{train.revisions_per_attempt} revisions = {completions} completions; "
             f"{paid}; KL weights {kl1:g} and {kl2:g}"
         )
+    prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
+    yield from taught(known, prompts * tree * train.revisions_per_attempt)
     yield f"run directory {config.run_dir}"
 
 

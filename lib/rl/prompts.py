@@ -95,6 +95,8 @@ def with_last_said(messages: list[dict[str, Any]], text: str) -> list[dict[str, 
 class ChatRenderer:
     """Renders chats as the token ids that a model reads before it answers, once."""
 
+    reads_verdicts = False  # nothing follows an answer
+
     def __init__(self, tokenizer: Any, template_kwargs: dict[str, Any], prompts: ChatPrompts | None = None):
         self.tokenizer, self.template_kwargs, self.prompts = tokenizer, template_kwargs, prompts or ChatPrompts()
         self.outside = Outside(tokenizer, template_kwargs)
@@ -117,6 +119,10 @@ class ChatRenderer:
         return Prompt(row, self.ids(messages), question_of(messages), messages, number)
 
     reads_verdicts = False
+
+    def reworded(self, prompt: Prompt, text: str) -> list[int]:
+        """Returns the ids of a prompt whose last message says `text` instead."""
+        return self.ids(with_last_said(prompt.messages, text))
 
     def next_prompt(self, prompt: Prompt, completion: Completion) -> None:
         """Returns None: there is one attempt."""

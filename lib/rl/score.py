@@ -1,14 +1,16 @@
 """The steps of SCoRe (Kumar et al., arXiv 2409.12917): sample a tree of attempts, give credit, update, evaluate."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from operator import and_
 from typing import Any
 
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
 from lib.rl.curriculum import Curriculum, outcomes_of
+from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import rows_of, updates_in_one
 from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
@@ -65,14 +67,19 @@ class ScoreRun:
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self._sampled_at = self.policy.temperature
         self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
+        self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
             self.progress.due = "after_stage1"
         self.progress.beta2 = train.beta2
 
-    def open(self) -> contextlib.AbstractContextManager[Session]:
-        """Opens the run directory, with signal handlers, until the context ends."""
-        return self.session.open(partial(work_of_score, self.config), sampler=self.curriculum)
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Session]:
+        """Opens the run directory, with signal handlers, and a teacher's server, until the context ends."""
+        moving = self.distiller.moving if self.distiller else {}
+        opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
+        with opened as session, self.distiller.open(session.screen) if self.distiller else contextlib.nullcontext():
+            yield session
 
     def sample(self, stage: Stage) -> list[Group]:
         """Samples this process's trees of the next batch of prompts: K1 first attempts, K2 revisions of each.
@@ -108,9 +115,13 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets = self.config.budgets
+        budgets, taught = self.config.budgets, None
+        if self.distiller:  # attempt 1 is held in place in stage I
+            wanted = [stage.number == 2 or node.attempt > 1 for node in found for _ in node.numbers]
+            taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
+            advantage = [self.config.distill.reward_weight * value for value in advantage]
         return credit_of(
-            found, advantage, counts, (0.0,) * len(betas) if in_reward else betas,
+            found, advantage, counts, (0.0,) * len(betas) if in_reward else betas, taught,
             length_norm=train.length_norm,
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
             accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
@@ -139,11 +150,14 @@ class ScoreRun:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row = {"stage": stage.number, "step": self.progress.step, "steps": stage.steps}
+        row: dict[str, Any] = {"stage": stage.number, "step": self.progress.step, "steps": stage.steps}
         row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
         row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
         row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
+        if self.distiller:
+            row |= self.distiller.numbers(self.accelerator)
+            self.distiller.refresh(self.session.global_step)
         self._keep_texts("train", trees)
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
@@ -156,7 +170,9 @@ class ScoreRun:
         for batch in self.step.batches(part, credit.is_learned):
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                loss, own, _ = loss_of(self.policy, batch, credit, self.objective, forward=self.session.wrapped)
+                loss, own, _ = loss_of(
+                    self.policy, batch, credit, self.objective, None, self.session.wrapped, self.distiller
+                )
                 self.accelerator.backward(loss / credit.divisor)
             numbers += own
         return numbers.means(self.objective, credit.divisor, self.accelerator)

@@ -17,6 +17,7 @@ from lib.rl.curriculum import easy_rows
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
 from lib.rl.prompts import ChatRenderer, Choice, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.teachers import check_teacher
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
 from lib.text.data import Splits, load_splits, parted
@@ -79,6 +80,7 @@ class Task(Generic[TaskConfig]):
 def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[TaskConfig]:
     """Loads data, judge, tokenizer, prompts, and a policy whose adapter changes nothing yet. Raises ConfigError."""
     splits, judge = load_data(config)
+    check_teacher(config)
     backend = start_backend(config.model)
     say(f"model {config.model.full_name} through {backend}, data {splits.source}")
     base, tokenizer = load_base(config.model, backend)
@@ -106,27 +108,29 @@ def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:
         lambda row: text_of(chat_of(row, prompts)) if is_chat else filled(prompts.user, row, "prompts.user"),
     )
     judge, splits = judge_of_rows(config.reward, splits, target, compares=not is_chat)
-    if isinstance(config, SelfPlayConfig):
-        _check_templates(config, set(splits.train[0]))
-    elif config.prompts.feedback == "tests":
+    _check_templates(config, set(splits.train[0]))
+    if isinstance(config, ScoreConfig) and config.prompts.feedback == "tests":
         places = splits.train_places + splits.test_places
         check_public(splits.train + splits.test, config.prompts.tests.public_field, places)
     return splits, judge
 
 
-def _check_templates(config: SelfPlayConfig, columns: set[str]) -> None:
-    """Raises ConfigError for a `{name}` that nothing fills in the prompts to and from a teacher."""
-    if config.teacher is None:
-        return
-    hint, solve = config.teacher.hint, config.teacher.solve
-    if "hint" not in columns_of(config.prompts.hinted, "prompts.hinted"):
-        raise ConfigError("prompts.hinted: it does not show the hint: write {hint} where it belongs")
-    for key, template, given in (
-        ("prompts.hinted", config.prompts.hinted, {"question", "hint"}),
-        ("teacher.hint.hint_request", hint.hint_request, {"question", "attempt"}),
-        ("teacher.hint.critique_request", hint.critique_request, {"question", "attempt"}),
-        ("teacher.solve.request", solve.request, {"question", "attempt"}),
-    ):
+def _check_templates(config: ScoreConfig | SelfPlayConfig, columns: set[str]) -> None:
+    """Raises ConfigError for a `{name}` that nothing fills in the prompts to and from teachers."""
+    templates: list[tuple[str, str, set[str]]] = []
+    if config.distill and config.distill.shown:
+        templates.append(("distill.shown", config.distill.shown, {"question", "sibling", "feedback"}))
+    if isinstance(config, SelfPlayConfig) and config.teacher:
+        hint, solve = config.teacher.hint, config.teacher.solve
+        if "hint" not in columns_of(config.prompts.hinted, "prompts.hinted"):
+            raise ConfigError("prompts.hinted: it does not show the hint: write {hint} where it belongs")
+        templates += [
+            ("prompts.hinted", config.prompts.hinted, {"question", "hint"}),
+            ("teacher.hint.hint_request", hint.hint_request, {"question", "attempt"}),
+            ("teacher.hint.critique_request", hint.critique_request, {"question", "attempt"}),
+            ("teacher.solve.request", solve.request, {"question", "attempt"}),
+        ]
+    for key, template, given in templates:
         for name in columns_of(template, key):
             if name not in given | columns:
                 raise ConfigError(

@@ -11,11 +11,15 @@ from lib.core.config import SamplerCorrection
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch
 from lib.rl.credit import Credit
-from lib.rl.losses import Recipe, kl_per_token, per_answer, policy_loss, sampler_weights
+from lib.rl.distill import Distiller
+from lib.rl.losses import Recipe, clipped_kl, kl_per_token, per_answer, policy_loss, sampler_weights
 from lib.rl.tree import Node
 from lib.run.distributed import collect, total
 
-SUMS = ("loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens")  # then KL by attempt
+SUMS = (
+    "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
+    "distill_kl", "distill_clipped", "taught",
+)  # then KL by attempt  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Numbers:
         means = {
             "entropy": (summed["entropy"], summed["tokens"]),
             "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
+            "distill_kl": (summed["distill_kl"], summed["taught"]),
+            "distill_clipped": (summed["distill_clipped"], summed["taught"]),
         }
         if objective.recipe.ratio != "none":
             means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
@@ -60,38 +66,48 @@ class Numbers:
 
 def loss_of(
     policy: Policy, batch: MicroBatch, credit: Credit, objective: Objective, old_logp: torch.Tensor | None = None,
-    forward: torch.nn.Module | None = None,
+    forward: torch.nn.Module | None = None, distiller: Distiller | None = None,
 ) -> tuple[torch.Tensor, Numbers, torch.Tensor]:  # fmt: skip
     """Returns the loss of a micro-batch, a sum over its N tokens; numbers for the log; and log-probs, detached (N,).
 
     The loss is weight * (policy loss + KL weight * KL), token by token: eq. 3 and 4 of SCoRe (arXiv 2409.12917), eq. 5
-    of GSPO (arXiv 2507.18071). `old_logp` (N,) are the log-probs before the first optimizer step on these answers, None
-    in that step. `forward`: the policy wrapped for several processes.
+    of GSPO (arXiv 2507.18071); with a `distiller`, plus teacher weight * KL to its teacher. `old_logp` (N,) are the
+    log-probs before the first optimizer step on these answers, None in that step. `forward`: the policy wrapped for
+    several processes.
     """
     recipe, answer, kl = objective.recipe, batch.answer, 0.0
     ref_logp = ref_hidden = None
     if objective.reads_reference:
         with phase("reference"):
             ref_logp, ref_hidden = policy.reference(batch.inputs)
-    logp, entropy, exact = (forward or policy)(batch.inputs, ref_hidden if objective.kl == "exact" else None)
+    places = credit.tokens_of(batch)
+    teacher = distiller.says(batch, places) if distiller else None
+    needed = ref_hidden if objective.kl == "exact" else None
+    logp, entropy, exact, teacher_kl = (forward or policy)(batch.inputs, needed, teacher)
     old = logp.detach() if old_logp is None else old_logp
-    advantage, sampled = credit.advantage[answer], credit.sampled_logp[credit.tokens_of(batch)]
+    advantage, sampled = credit.advantage[answer], credit.sampled_logp[places]
     values, stopped = policy_loss(recipe, logp, old, advantage, answer)
     values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
     if ref_logp is not None:
         kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
     loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
+    taught = None
+    if teacher_kl is not None:
+        limited, is_limited = clipped_kl(teacher_kl, distiller.settings.clip)
+        loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(limited).sum()
+        taught = teacher_kl.detach(), is_limited
     with torch.no_grad():
         shown = None if ref_logp is None else kl if exact is not None else kl_per_token("k3", logp, ref_logp, None, old)
-        numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped)
+        numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped, taught)
     return loss, numbers, logp.detach()
 
 
 def _numbers(
     batch: MicroBatch, credit: Credit, objective: Objective, loss: torch.Tensor, entropy: torch.Tensor,
     kl: torch.Tensor | None, log_ratio: torch.Tensor, gap: torch.Tensor, stopped: torch.Tensor,
+    taught: tuple[torch.Tensor, torch.Tensor] | None,
 ) -> Numbers:  # fmt: skip
-    """Returns the sums of a micro-batch; all but `loss` are by token, (N,)."""
+    """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher, if clipped."""
     answer = batch.answer
     importance, attempt, ours = credit.importance[answer], credit.attempt[answer], ~credit.off_policy[answer]
     above = (credit.advantage[answer] > 0) | (objective.recipe.ratio == "weight")  # a weight is clipped only from above
@@ -99,6 +115,8 @@ def _numbers(
         loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
     ]  # fmt: skip
+    by_teacher = importance * (credit.teacher_weight[answer] != 0)
+    sums += [*((by_teacher * each).sum() for each in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
     for number in range(1, objective.attempts + 1):
         own = attempt == number
         of = importance[own]

@@ -11,8 +11,9 @@ adapters      what is trained beside a frozen base
 combinations  which adapters work with what
 shared        what the configs of several scripts have
 curriculum    which prompts a step draws, and at which temperature
-rl            what those of both RL scripts have
 chat          what those of scripts that ask chats have
+distill       a teacher of every token
+rl            what those of both RL scripts have
 feedback      what is said between two attempts
 score         train.py
 selfplay      rl_train_gspo_selfplay.py
@@ -68,6 +69,7 @@ from lib.core.config.curriculum import (
     TemperatureSchedule,
     Weighting,
 )
+from lib.core.config.distill import Distill, Itself
 from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, load
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser

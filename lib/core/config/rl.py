@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from lib.core.config.curriculum import CurriculumSettings, TemperatureSchedule
+from lib.core.config.distill import Distill
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
 from lib.core.config.shared import (
     AtMost,
@@ -178,6 +179,7 @@ class RLConfig(RunConfig):
     optimizer: Optimizer = Optimizer()
     curriculum: CurriculumSettings = CurriculumSettings()
     train: TrainLoop
+    distill: Distill | None = None  # null: rewards alone
     eval: Eval = Eval()
     hub: HubSettings | None = None  # where trained weights are pushed; null: nowhere
 
@@ -188,6 +190,8 @@ class RLConfig(RunConfig):
         if schedule and schedule.end > self.generation.temperature:
             keys = ("generation.temperature", "generation.temperature_schedule.end")
             yield keys, f"{schedule.end:g} is above {self.generation.temperature:g}, where it begins: lower the latter"
+        if self.distill:
+            yield from self._conflicts_of_distillation(self.distill)
         first, end = self.eval.rows or (0, 1)
         held, keys = self.dataset.test_split_size, ("eval.rows", "dataset.test_split_size")
         if first >= end:
@@ -197,6 +201,25 @@ class RLConfig(RunConfig):
                 keys,
                 f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
             )
+
+    def _conflicts_of_distillation(self, distill: Distill) -> Conflicts:
+        gen, replay = self.generation, self.curriculum.replay
+        if distill.itself and not distill.shown and not self.shows_hints:
+            keys = ("distill.itself", "distill.shown")
+            yield keys, "it would see what the policy sees, and teach nothing: say in distill.shown what it sees beyond"
+        if distill.endpoint and (gen.temperature != 1 or gen.temperature_schedule):
+            keys = ("distill.endpoint", "generation.temperature")
+            yield keys, "a server tells log-probs at temperature 1, and so must be sampled: set 1, without a schedule"
+        if distill.reward_weight == 0 and self.train.resample_rounds:
+            keys = ("distill.reward_weight", "train.resample_rounds")
+            yield keys, "rewards train nothing, so that no prompt is worth less by them: set resample_rounds: 0"
+        if distill.reward_weight == 0 and replay and replay.value == "advantage":
+            yield ("distill.reward_weight", "curriculum.replay.value"), "every advantage is 0: set another value"
+
+    @property
+    def shows_hints(self) -> bool:
+        """Tells whether the teacher of `distill` sees hints."""
+        return False
 
     @property
     def eval_budgets(self) -> tuple[int, ...]:

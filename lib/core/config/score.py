@@ -166,6 +166,9 @@ class ScoreConfig(RLConfig):
                     f"{prompt_key} + {f'{times} * ' if times > 1 else ''}{new_key} = {need} exceeds "
                     f"model.max_seq_length = {limit}: lower one of the first two or raise the last",
                 )
+        if self.distill and self.distill.shown and self.prompts.history != "full":
+            keys = ("distill.shown", "prompts.history")
+            yield keys, "a teacher that sees more reads earlier attempts as they were sampled: set history: full"
         buffer, shorter = self.train.overlong_buffer, min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2)
         if buffer >= shorter:
             keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
@@ -184,7 +187,8 @@ class ScoreConfig(RLConfig):
             return {}
         if not with_feedback:
             return {"feedback": "none"}
-        return {"feedback": feedback if feedback != "none" else "stop"} | ({} if stop == "never" else {"stop": stop})
+        told: dict[str, str] = {"feedback": feedback if feedback != "none" else "stop"}
+        return told if stop == "never" else told | {"stop": stop}
 
     @property
     def budgets(self) -> tuple[int, ...]:

@@ -103,9 +103,10 @@ class Hint(Section):
     neither: Fraction = 0.15
     # probability of asking for a hint if the whole group failed and so did the opponent, or the request to it
     opponent_only: Fraction = 0.1  # the same probability if the whole group failed but the opponent did not
-    train: Literal["on_policy", "off_policy", "collect"] = "collect"
+    train: Literal["on_policy", "off_policy", "collect", "distill"] = "collect"
     # what becomes of the retries. on_policy: trained as a group of their own, under the hinted prompt; off_policy:
-    # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl
+    # trained under the plain prompt, with a truncated importance weight; collect: right ones are saved to sft.jsonl.
+    # distill: there are none; the teacher of `distill` reads the hint and teaches the policy its first, failed answers
     modes: list[Literal["hint", "critique"]] = Field(default=["hint"], min_length=1)
     # which requests are used (hint_request, critique_request); one mode is drawn for each prompt
     hint_request: str = HINT_REQUEST  # what the teacher is asked for a hint
@@ -114,7 +115,7 @@ class Hint(Section):
     max_characters: Count = 300  # maximum length of a hint; a longer one is cut at a space
 
     def _conflicts(self) -> Conflicts:
-        if self.train != "collect" and self.retries == 1:
+        if self.train in ("on_policy", "off_policy") and self.retries == 1:
             keys = ("retries", "train")
             yield keys, "one retry has nobody to be compared with: raise retries, or set train: collect"
 
@@ -188,10 +189,18 @@ class SelfPlayConfig(RLConfig):
         if self.eval.temperature == 0 and self.eval.samples_per_prompt > 1:
             keys = ("eval.temperature", "eval.samples_per_prompt")
             yield keys, "greedy samples of a prompt are all alike: raise temperature, or take one"
+        if self.shows_hints and not self.distill:
+            keys = ("teacher.hint.train", "distill")
+            yield keys, "nobody would read the hints: add distill: {itself: {}}, or another teacher of tokens"
         for name, helper in (("opponent", self.opponent), ("teacher", self.teacher)):
             if helper:
                 yield from switch_conflicts(f"{name}.endpoint", helper.endpoint, f"{name}.thinking", helper.thinking)
         yield from super()._conflicts()
+
+    @property
+    def shows_hints(self) -> bool:
+        """Tells whether the teacher of `distill` sees hints."""
+        return self.teacher is not None and self.teacher.hint.train == "distill"
 
     def _conflicts_of_budgets(self) -> Conflicts:
         gen, limit, buffer = self.generation, self.model.max_seq_length, self.train.overlong_buffer

@@ -1,0 +1,201 @@
+"""On-policy distillation: KL(policy || teacher) at each token of what the policy itself wrote.
+
+The policy samples, and a teacher reads the same tokens, behind the policy's prompt or behind one that shows it more
+(`distill.shown`, a teacher's hint). At each place the loss is the KL between the two next-token distributions, which
+tells every token something, where a reward is one number for all of them: on-policy distillation (Agarwal et al. 2024,
+arXiv 2306.13649), and with the policy as its own teacher OPSD (2601.18734) and SDPO (2601.20802).
+
+Departures: the KL is over the whole vocabulary, not log p - log q of the sampled token, which estimates it; and a token
+beyond `clip` keeps the direction of its gradient, where a clipped loss would have none.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from lib.core.clock import phase
+from lib.core.config import RLConfig, Thinking
+from lib.core.console import Screen
+from lib.generators.protocol import Scores
+from lib.generators.remote import Remote
+from lib.model.divergence import AnyTeacher, TopTeacher, WholeTeacher
+from lib.model.policy import Policy
+from lib.rewards.judge import MOST_EXPLAINED, Judge
+from lib.rl.batching import MicroBatch, PackedSequence, Span, micro_batches
+from lib.rl.prompts import columns_of, filled
+from lib.rl.teachers import PastTeacher, ServedTeacher, describe_teacher, local_teacher
+from lib.rl.tree import Answer, Node
+from lib.run.distributed import collect
+
+
+class Distiller:
+    """The teacher of a run. `begin` prepares it for the answers of a step, `says` is what it says of a micro-batch."""
+
+    def __init__(self, config: RLConfig, policy: Policy, renderer: Any, judge: Judge):
+        self.settings, self.most = config.distill, config.model.max_seq_length
+        self.policy, self.renderer, self.judge = policy, renderer, judge
+        self.local = local_teacher(self.settings, policy)
+        self.served: ServedTeacher | None = None
+        shown = columns_of(self.settings.shown or "", "distill.shown")
+        self._shows_sibling, self._shows_feedback = "sibling" in shown, "feedback" in shown
+        self.hinted: dict[int, list[int]] = {}  # by number of a prompt: its ids with a hint, for the step to come
+        self.wanted = self.distilled = 0  # answers of the step
+        self._answers: dict[int, list[int]] = {}  # by number of an answer: its tokens,
+        self._before: dict[int, list[int]] = {}  # and what the teacher reads before them,
+        self._differ: set[int] = set()  # which is not what the policy reads before these
+        self._top: TopTeacher | None = None  # of all tokens of the step
+
+    @contextlib.contextmanager
+    def open(self, screen: Screen) -> Iterator[None]:
+        """Says who teaches, and connects to the server, if it is one, until the context ends."""
+        settings = self.settings
+        screen.say(describe_teacher(settings))
+        with contextlib.ExitStack() as stack:
+            if settings.endpoint:
+                stop = settings.outage == "stop"
+                remote = stack.enter_context(Remote("distill", settings.endpoint, Thinking(), None, stop, screen.warn))
+                self.served = ServedTeacher(settings, remote, self.renderer.tokenizer)
+            yield
+
+    @property
+    def moving(self) -> dict[str, Any]:
+        """Returns what of it a checkpoint saves."""
+        return {"distill": self.local} if isinstance(self.local, PastTeacher) else {}
+
+    def numbers(self, accelerator: Accelerator) -> dict[str, float]:
+        """Returns the share of a step's answers that are distilled, of those that might be, over all processes."""
+        wanted, distilled = (sum(collect([number], accelerator)) for number in (self.wanted, self.distilled))
+        return {"distilled": distilled / max(1, wanted)}
+
+    def refresh(self, step: int) -> None:
+        """Renews the teacher, after `step` steps, if it is the policy as it was and that is due."""
+        if isinstance(self.local, PastTeacher):
+            self.local.refresh(step)
+
+    # -- a step
+
+    def begin(self, found: list[Node], wanted: list[bool]) -> list[float]:
+        """Prepares the reading of a step's answers; returns the weight of each one's KL, by number.
+
+        It is 0 where an answer is not `wanted`, where what the teacher is to be shown is missing, where it would read
+        more than model.max_seq_length tokens, and where a server did not answer.
+        """
+        answers = [(node, number, answer) for node in found
+                   for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
+        asked = [each for each in answers if wanted[each[1]]]
+        roots = {node.tree: node for node in found if node.parent is None}
+        told = self._feedback(asked)
+        self._answers, self._before, self._differ = {}, {}, set()
+        for node, number, answer in asked:
+            own = node.group.trained_ids
+            before = self._context(node, answer, roots[node.tree], found, told.get(number, ""))
+            if before is None or len(before) + len(answer.completion.ids) > self.most:
+                continue
+            self._answers[number], self._before[number] = answer.completion.ids, before
+            if before != own:
+                self._differ.add(number)
+        self.hinted = {}
+        if self.served:
+            self._ask([len(answer.completion.ids) for _, _, answer in answers])
+        self.wanted, self.distilled = len(asked), len(self._before)
+        return [self.settings.weight * (number in self._before) for _, number, _ in answers]
+
+    def _feedback(self, asked: list[tuple[Node, int, Answer]]) -> dict[int, str]:
+        """Returns what the reward explains of each answer, by number, if that is shown."""
+        if not self._shows_feedback:
+            return {}
+        told: dict[int, str] = {}
+        for start in range(0, len(asked), MOST_EXPLAINED):
+            some = asked[start : start + MOST_EXPLAINED]
+            texts, rows = [answer.text for *_, answer in some], [node.group.prompt.row for node, *_ in some]
+            with phase("reward"):
+                explained = self.judge.explain(texts, rows)
+            for (_, number, _), about in zip(some, explained, strict=True):
+                told[number] = "\n".join(f"{name}: {value}" for name, value in about.items())
+        return told
+
+    def _context(self, node: Node, answer: Answer, root: Node, found: list[Node], feedback: str) -> list[int] | None:
+        """Returns the ids that the teacher reads before an answer; None where something to show is missing.
+
+        In place of the tree's first prompt it reads another one; what follows in the policy's prompt, such as an
+        earlier attempt, it reads as the policy did.
+        """
+        own, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
+        if own[: len(first)] != first:
+            return None  # the middle of an earlier attempt was left out, or it was rendered anew
+        if prompt.number in self.hinted and not prompt.hint:
+            return self.hinted[prompt.number] + own[len(first) :]
+        if self.settings.shown is None:
+            return None if self.settings.itself else own
+        values = {**prompt.row, "question": prompt.question, "feedback": feedback}
+        if self._shows_sibling:
+            values["sibling"] = _sibling(node, answer, found)
+        if (self._shows_sibling and not values["sibling"]) or (self._shows_feedback and not feedback):
+            return None
+        return self.renderer.reworded(prompt, filled(self.settings.shown, values, "distill.shown")) + own[len(first) :]
+
+    def _ask(self, lengths: list[int]) -> None:
+        """Asks the server about all answers that have a context; those that it does not answer lose theirs.
+
+        `lengths`: tokens of every answer of the step, by number.
+        """
+        numbers = list(self._before)
+        texts = [(self._before[number] + self._answers[number], len(self._before[number])) for number in numbers]
+        found = dict(zip(numbers, self.served.scores(texts), strict=True))
+        self._before = {number: before for number, before in self._before.items() if found[number]}
+        known = [found.get(number) or Scores([[]] * length, [[]] * length, []) for number, length in enumerate(lengths)]
+        width = max((len(each) for scores in known for each in scores.ids), default=1) or 1
+        ids = [each + [-1] * (width - len(each)) for scores in known for each in scores.ids]
+        logps = [each + [0.0] * (width - len(each)) for scores in known for each in scores.logps]
+        device = self.policy.device
+        self._top = TopTeacher(
+            torch.tensor(ids, dtype=torch.long, device=device).reshape(-1, width),
+            torch.tensor(logps, dtype=torch.float32, device=device).reshape(-1, width),
+        )
+
+    @torch.no_grad()
+    def says(self, batch: MicroBatch, places: torch.Tensor) -> AnyTeacher | None:
+        """Returns the teacher's distributions at the N tokens of a micro-batch; None if it teaches none of them.
+
+        `places`: their indices among all tokens of the step. What it says where it does not teach has no meaning.
+        """
+        numbers = [number for number in batch.answer.unique().tolist() if number in self._before]
+        if not numbers:
+            return None
+        if self._top is not None:
+            return TopTeacher(self._top.ids[places], self._top.logp[places])
+        with phase("reference"):
+            if self._differ.isdisjoint(numbers) and (batch.inputs.branch is None or self.local.takes_branches):
+                return self.local.reads(batch.inputs)
+            return self._reads_apart(batch, numbers)
+
+    def _reads_apart(self, batch: MicroBatch, numbers: list[int]) -> WholeTeacher:
+        """Reads answers in sequences of their own, and returns what it says in the order of a micro-batch."""
+        items, pad_id = [], self.renderer.tokenizer.pad_token_id
+        for number in numbers:
+            before, ids = self._before[number], self._answers[number]
+            whole = before + ids[:-1]
+            items.append(PackedSequence(whole, len(whole), (), (Span(ids, len(before) - 1, len(before), number),)))
+        begins = (batch.token == 0).nonzero()[:, 0]
+        begin = dict(zip(batch.answer[begins].tolist(), begins.tolist(), strict=True))
+        parts, at = [], []
+        for part in micro_batches(items, batch.inputs.ids.numel(), pad_id, batch.answer.device):
+            said = self.local.reads(part.inputs)
+            parts.append(said.hidden)
+            first = torch.tensor([begin[number] for number in part.answer.tolist()], device=part.token.device)
+            at.append(first + part.token)
+        hidden = parts[0].new_zeros(len(batch.answer), parts[0].shape[1])
+        hidden[torch.cat(at)] = torch.cat(parts)
+        return WholeTeacher(hidden, said.head)
+
+
+def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:
+    """Returns another answer in the tree that is right, one to the same prompt if there is one; else ""."""
+    nearby = [each for each in found if each.tree == node.tree]
+    nearby.sort(key=lambda each: each is not node)
+    right = [other.text for each in nearby for other, match in zip(each.group.answers, each.group.matches, strict=True)
+             if match and other is not answer]  # fmt: skip
+    return right[0] if right else ""

@@ -1,0 +1,356 @@
+"""On-policy distillation in both RL scripts: gradients against plain autograd, contexts, teachers that cannot teach."""
+
+import contextlib
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from conftest import SCRATCH, TEMPLATE
+from helpers.leaves import accumulate
+from helpers.server import serve
+from test_selfplay import CONFIG, Says, folder, move, opened, step  # noqa: F401  (folder is a fixture)
+
+from lib.core.config import Distill, Endpoint, FromScratch, ScoreConfig, SelfPlayConfig, load
+from lib.core.errors import ApiError, ConfigError
+from lib.generators.protocol import Scores, Scoring
+from lib.generators.scoring import scores_in
+from lib.model.scratch import build
+from lib.rl.losses import clipped_kl
+from lib.rl.score import ScoreRun
+from lib.rl.task import load_task
+from lib.rl.teachers import ServedTeacher, refuse_other_tokens
+from lib.rl.tree import nodes
+
+PURE = "distill.reward_weight=0"
+SCORE = {
+    **CONFIG,
+    "prompts": {"user": "{question}", "self_correction": "again"},
+    "generation": {"max_prompt_length_attempt1": 8, "max_prompt_length_attempt2": 40, "max_new_tokens_attempt1": 6,
+                   "max_new_tokens_attempt2": 6},
+    "train": {"stage1_steps": 1, "stage2_steps": 1, "stage1_batch_size": 3, "stage2_batch_size": 3,
+              "attempts_per_prompt": 2, "revisions_per_attempt": 2, "beta1": 0.0, "beta2": 0.0},
+}  # fmt: skip
+
+
+@pytest.fixture
+def teacher(tiny, tmp_path):
+    return saved_teacher(tiny, tmp_path)
+
+
+def saved_teacher(tiny, place):
+    """A base that differs from the policy's in every weight, with the same tokenizer; saved as `teacher`."""
+    model = copy.deepcopy(tiny[0])
+    draw = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    for part in (model, tiny[1]):
+        part.save_pretrained(place / "teacher")
+    return model
+
+
+def log_p(model, before, ids, temperature=1.0):
+    logits = model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1]
+    return (logits.float() / temperature).log_softmax(-1)
+
+
+def kl_of(policy, teacher, own, theirs, ids):
+    """KL(policy || teacher) at each of an answer's tokens, each behind its own prompt."""
+    p = log_p(policy, own, ids)
+    with torch.no_grad():
+        q = log_p(teacher, theirs, ids)
+    return (p.exp() * (p - q)).sum(-1)
+
+
+def gradient(run, loss):
+    run.step.optimizer.zero_grad()
+    loss.backward()
+    return flat_gradient(run)
+
+
+def flat_gradient(run):
+    return torch.cat([parameter.grad.flatten() for parameter in run.policy.trainable])
+
+
+def near(actual, expected, most=1e-5):
+    assert expected.norm() > 1e-4
+    assert (actual - expected).norm() <= most * expected.norm()
+
+
+def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher):  # noqa: F811
+    """GSPO with a local teacher, nothing else: 1/|y| sum_t KL of each answer, a mean over the step's answers."""
+    with opened("distill.model.name=teacher", PURE, "train.minibatches=1", moved=0.2) as run:
+        played = run.play()
+        credit = run.credit(played, [])
+        run.step.optimizer.zero_grad()
+        numbers = run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+        ours = flat_gradient(run)
+        answers = [(game.group.prompt.ids, answer.completion.ids) for game in played for answer in game.group.answers]
+        kls = [kl_of(run.policy.model, teacher, prompt, prompt, ids) for prompt, ids in answers]
+        near(ours, gradient(run, torch.stack([kl.mean() for kl in kls]).mean()))
+        assert numbers["distill_kl"] == pytest.approx(torch.cat(kls).mean().item(), rel=1e-4)
+        assert numbers["distill_clipped"] == 0 and run.distiller.numbers(run.accelerator) == {"distilled": 1.0}
+
+
+def test_a_reward_beside_it_adds_its_own_gradient(folder, teacher):  # noqa: F811
+    """weight times the teacher's gradient plus reward_weight times that of the rewards, on the same answers."""
+    found = {}
+    both = ("distill.weight=0.5", "distill.reward_weight=2")
+    for name, more in (("both", both), ("teacher", (PURE,)), ("reward", ("distill=null",))):
+        with opened("distill.model.name=teacher", *more, "train.minibatches=1", moved=0.2) as run:
+            played = run.play()
+            credit = run.credit(played, [])
+            run.step.optimizer.zero_grad()
+            run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+            found[name] = flat_gradient(run)
+    near(found["both"], 0.5 * found["teacher"] + 2 * found["reward"])
+
+
+def test_clip_keeps_the_direction_of_a_token_and_limits_its_size(folder, teacher):  # noqa: F811
+    kl = torch.tensor([0.01, 0.05, 0.2], requires_grad=True)
+    limited, over = clipped_kl(kl, 0.05)
+    limited.sum().backward()
+    assert over.tolist() == [False, False, True] and limited.tolist() == pytest.approx([0.01, 0.05, 0.05])
+    assert kl.grad.tolist() == pytest.approx([1, 1, 0.25])
+    with opened("distill.model.name=teacher", PURE, "distill.clip=0.05") as run:
+        row = step(run)
+    assert 0 < row["distill_clipped"] <= 1 and row["distill_kl"] > 0.05 and row["distilled"] == 1 and row["idle"] == 0
+
+
+# -- SCoRe
+
+
+def score_run(*overrides):
+    config = load(ScoreConfig, Path("score.yaml"), list(overrides))
+    run = ScoreRun(load_task(config, say=lambda text: None))
+    move(run.policy, 0.2)
+    return run
+
+
+@pytest.fixture
+def score_folder(folder, tiny_folder):  # noqa: F811
+    config = {**SCORE, "model": {**SCORE["model"], "name": str(tiny_folder)}}
+    Path("score.yaml").write_text(yaml.safe_dump(config))
+    return folder
+
+
+@pytest.mark.parametrize("shown", [None, "{question}={answer}"])
+def test_both_attempts_of_a_tree_are_distilled_in_stage_two_and_the_second_alone_in_stage_one(
+    score_folder, teacher, shown
+):
+    """A teacher that sees more reads it in the first prompt, and the first attempt as it was sampled."""
+    run = score_run("distill.model.name=teacher", PURE, f"distill.shown={json.dumps(shown)}")
+    with run.open():
+        for stage in run.stages:
+            trees = run.sample(stage)
+            credit = run.credit(stage, trees)
+            run.step.optimizer.zero_grad()
+            accumulate(run, credit)
+            ours, losses, leaves = flat_gradient(run), [], 0
+            for node in nodes(trees):
+                prompt, root = node.group.prompt, trees[node.tree].prompt
+                seen = root.ids
+                if shown:
+                    asked = run.task.prompts.question(prompt.row) + "=" + prompt.row["answer"]
+                    seen = run.task.prompts.prompt({**prompt.row, "question": asked}).ids
+                    assert seen != root.ids
+                theirs = seen + prompt.ids[len(root.ids) :]
+                leaves += len(node.group.answers) * (node.attempt == 2)
+                for answer in node.group.answers:
+                    times = 2 if node.attempt == 1 else 1  # revisions that follow it
+                    kl = kl_of(run.policy.model, teacher, prompt.ids, theirs, answer.completion.ids).mean()
+                    losses += [times * kl] if stage.number == 2 or node.attempt == 2 else []
+            near(ours, gradient(run, torch.stack(losses).sum() / leaves))
+
+
+# -- the policy itself, which sees more
+
+
+def test_the_policy_as_it_was_reads_the_right_answer(folder):  # noqa: F811
+    with opened("distill.itself={}", 'distill.shown="{question}={answer}"', PURE, "train.minibatches=1",
+                moved=0.2) as run:  # fmt: skip
+        base = copy.deepcopy(run.policy)
+        with torch.no_grad():  # the teacher is the policy before it was moved
+            for parameter, before in zip(base.trainable, run.distiller.local.weights, strict=True):
+                parameter.copy_(before)
+        played = run.play()
+        credit = run.credit(played, [])
+        run.step.optimizer.zero_grad()
+        run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+        ours, losses = flat_gradient(run), []
+        for game in played:
+            prompt = game.group.prompt
+            seen = run.task.prompts.ids([{"role": "user", "content": f"{prompt.question}={prompt.row['answer']}"}])
+            losses += [kl_of(run.policy.model, base.model, prompt.ids, seen, answer.completion.ids).mean()
+                       for answer in game.group.answers]  # fmt: skip
+        near(ours, gradient(run, torch.stack(losses).mean()))
+
+
+def test_a_sibling_that_is_right_is_shown_and_never_the_answer_itself(folder):  # noqa: F811
+    with opened("distill.itself={}", 'distill.shown="{question} {sibling}"', PURE, "train.batch_size=6") as run:
+        played = run.play()
+        found = nodes([game.group for game in played])
+        weights = run.distiller.begin(found, [True] * found[-1].numbers.stop)
+        before, decode = run.distiller._before, run.task.tokenizer.decode
+        seen = 0
+        for node in found:
+            for number, answer in zip(node.numbers, node.group.answers, strict=True):
+                right = [other.text for other, match in zip(node.group.answers, node.group.matches, strict=True)
+                         if match and other is not answer]  # fmt: skip
+                assert (weights[number] > 0) == (number in before) == bool(right)
+                if right:
+                    seen += 1
+                    assert f"{node.group.prompt.question} {right[0]}" in decode(before[number])
+        assert 0 < seen < len(weights)
+
+
+def test_feedback_is_what_the_reward_explains_of_this_answer(folder):  # noqa: F811
+    with opened("reward.fn=told_of", "distill.itself={}", 'distill.shown="{question}!{feedback}"', PURE) as run:
+        played = run.play()
+        found = nodes([game.group for game in played])
+        run.distiller.begin(found, [True] * found[-1].numbers.stop)
+        assert run.distiller.distilled == 16  # more than a log explains
+        for node in found:
+            for number, answer in zip(node.numbers, node.group.answers, strict=True):
+                asked = node.group.prompt
+                told = f"{asked.question}!said: {asked.question} {answer.text}"
+                assert run.distiller._before[number] == run.task.prompts.reworded(asked, told)
+
+
+def test_a_context_that_is_too_long_is_left_out(folder):  # noqa: F811
+    with opened("distill.itself={}", f'distill.shown="{{question}}{"0" * 130}"', PURE) as run:
+        row = step(run)
+    assert row["distilled"] == 0 and row["learned"] == 0 and row["idle"] == 1 and "distill_kl" not in row
+
+
+def test_the_policy_becomes_its_teacher_every_few_steps(folder):  # noqa: F811
+    with opened("distill.itself.every_steps=2", 'distill.shown="{question}={answer}"', PURE) as run:
+        first = [each.clone() for each in run.distiller.local.weights]
+        for number in (1, 2):
+            step(run)
+            run.refresh()
+            same = all(map(torch.equal, run.distiller.local.weights, first))
+            assert same == (number == 1)
+        assert all(map(torch.equal, run.distiller.local.weights, run.policy.snapshot()))
+
+
+# -- a teacher's hints
+
+
+def test_hints_are_read_by_the_teacher_beside_the_failed_answers(folder):  # noqa: F811
+    teacher = f"teacher.endpoint={json.dumps({'base_url': 'http://127.0.0.1:9/v1', 'model': 'nobody'})}"
+    always = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "reward.fn=test_selfplay.nothing")
+    with opened(teacher, *always, "teacher.hint.train=distill", "distill.itself={}", PURE, moved=0.2) as run:
+        run.teacher.remote = Says("add them")
+        played = run.play()
+        assert run.assist(played) == []
+        assert not [each for each in played if not each.outcome]
+        credit = run.credit(played, [])
+        assert credit.teacher_weight.tolist() == [1.0] * 16 and credit.advantage.abs().sum() == 0
+        for number, before in run.distiller._before.items():
+            prompt = played[number // 4].group.prompt
+            hinted = {"role": "user", "content": f"{prompt.question} add them"}
+            assert before == run.task.prompts.ids([hinted]) != prompt.ids
+        row = run.update(played, credit)
+        assert row["distill_kl"] > 0 and row["grad_norm"] > 0 and row["total/hints_used"] == 4
+        assert not run.distiller.hinted  # they hold for this step alone
+
+
+# -- a server
+
+
+@pytest.fixture(scope="module")
+def served(tiny, tmp_path_factory):
+    """The same teacher as `teacher`, behind a server, and in a folder."""
+    place = tmp_path_factory.mktemp("served")
+    saved_teacher(tiny, place)
+    with serve(place / "teacher", "--name", "far") as address:
+        yield address
+
+
+@pytest.mark.parametrize("offers", ["prompt_logprobs", "echo"])
+def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teacher, served, offers):  # noqa: F811
+    far = (f"distill.endpoint={json.dumps({'base_url': str(served), 'model': 'far'})}", f"distill.offers={offers}")
+    found = {}
+    for name, more in (("local", ["distill.model.name=teacher"]), ("all", [*far, "distill.top_k=37"]),
+                       ("few", [*far, "distill.top_k=3"])):  # fmt: skip
+        with opened(*more, PURE, "train.minibatches=1", moved=0.2) as run:
+            played = run.play()
+            credit = run.credit(played, [])
+            run.step.optimizer.zero_grad()
+            numbers = run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+            found[name] = flat_gradient(run), numbers["distill_kl"]
+    near(found["all"][0], found["local"][0], most=1e-4)
+    assert 0 < found["few"][1] < found["all"][1] == pytest.approx(found["local"][1], rel=1e-4)
+
+
+def test_what_a_server_that_is_gone_does_not_answer_is_not_distilled(folder, tiny, tmp_path):  # noqa: F811
+    saved_teacher(tiny, tmp_path)
+    with contextlib.ExitStack() as stack:
+        with serve(tmp_path / "teacher", "--name", "far") as address:
+            far = {"base_url": str(address), "model": "far", "max_retries": 0, "deadline_s": 20}
+            run = stack.enter_context(opened(f"distill.endpoint={json.dumps(far)}", PURE))
+            rows = [step(run)]
+        rows += [step(run) for _ in range(2)]
+    assert [row["distilled"] for row in rows] == [1, 0, 0] and [row["learned"] for row in rows] == [16, 0, 0]
+
+
+def test_a_server_that_scores_no_texts_ends_the_run():
+    for offers, choice in (("prompt_logprobs", {"text": "x"}), ("echo", {"text": "x", "logprobs": None}),
+                           ("echo", {"logprobs": {"tokens": ["a", "b"], "top_logprobs": [None, {}]}})):  # fmt: skip
+        with pytest.raises(ApiError, match=r"load the teacher by distill\.model"):
+            scores_in({"choices": [choice]}, Scoring([1, 2, 3], 1, 2, offers))
+    with pytest.raises(KeyError):  # it has read another text
+        scores_in({"choices": [{"prompt_logprobs": [None, {"7": {"logprob": -1}}]}]}, Scoring([1, 2], 1, 2))
+
+
+def test_a_server_with_other_tokens_is_refused(tokenizer):
+    class Other:
+        def ask(self, requests):
+            return requests
+
+        def answers(self, asked):
+            return [Scores([[9]], [[-0.1]], ["8"]) for _ in asked]
+
+    settings = Distill(endpoint=Endpoint(model="far"))
+    with pytest.raises(ConfigError, match=r"token \d+ is '8' to far and '7' to the policy"):
+        ServedTeacher(settings, Other(), tokenizer).scores([([3, *tokenizer("7")["input_ids"]], 1)])
+
+
+# -- who cannot teach
+
+
+def test_other_tokens_are_refused_before_any_weights(folder, tiny, teacher, monkeypatch):  # noqa: F811
+    scratch = FromScratch(**{**SCRATCH, "characters": SCRATCH["characters"][::-1]})
+    for part in build(scratch, TEMPLATE, seed=0):
+        part.save_pretrained("other")
+    config = load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=other"])
+    monkeypatch.setattr("lib.rl.task.load_base", lambda *_: pytest.fail("weights were loaded"))
+    with pytest.raises(ConfigError, match=r"distill.model: 'other' has another tokenizer: .* of the policy's .* token"):
+        load_task(config, say=lambda text: None)
+    refuse_other_tokens(tiny[1], tiny[1], "the same")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    {
+        ("distill={}",): "one teacher",
+        ("distill.itself={}",): "say in distill.shown what it sees beyond",
+        ("distill.itself={}", "distill.model.name=teacher"): "one teacher",
+        ("distill.model.name=teacher", PURE, "train.resample_rounds=1"): "set resample_rounds: 0",
+        ("distill.endpoint.model=far", "generation.temperature=0.9"): "at temperature 1",
+        ("teacher.endpoint.model=far", "teacher.hint.train=distill"): "add distill: {itself: {}}",
+    }.items(),
+)
+def test_mistakes_are_told(folder, overrides, told):  # noqa: F811
+    with pytest.raises(ConfigError, match=told):
+        load(SelfPlayConfig, Path("tiny.yaml"), list(overrides))
+
+
+def test_a_column_that_is_not_there(folder):  # noqa: F811
+    config = load(SelfPlayConfig, Path("tiny.yaml"), ["distill.itself={}", "distill.shown={question} {anser}"])
+    with pytest.raises(ConfigError, match=r"distill.shown: nothing fills '\{anser\}'; did you mean 'answer'"):
+        load_task(config, say=lambda text: None)
