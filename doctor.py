@@ -43,6 +43,7 @@ IMPORTED = (
     "pydantic",
 )
 IMPORT_SECONDS = 180.0  # a first import on a cold disk
+SLOW = f"no end after {IMPORT_SECONDS:.0f} s"
 PROBE_SECONDS = 5.0
 GB = 1e9
 LEAST_MEMORY, LEAST_DISK = 4 * GB, 10 * GB  # the tests and demos; a language model's cache and checkpoints
@@ -181,6 +182,11 @@ def imports_and_devices() -> Iterator[Finding]:
             raise OSError(f"{sys.executable} does not start: {ending}")
         left = [name for name in left if name not in done]
     for name, error in broken.items():
+        if error == SLOW:
+            yield Finding(
+                "imports", WARN, f"{name}: {error}", "is the machine busy, or its disk slow? Run doctor.py again"
+            )
+            continue
         fix = f"{sys.executable} -m pip install --force-reinstall --no-deps {name}=={_version(name)}"
         yield Finding("imports", FAIL, f"{name}: {error}", f"{fix}; then doctor.py again")
     if not broken:
@@ -198,7 +204,7 @@ def _imported(names: list[str]) -> tuple[list[dict[str, Any]], str]:
         ending = f"the process ended with {result.returncode}{f' ({lines[-1]})' if lines else ''}"
     except subprocess.TimeoutExpired as error:
         said = (error.stdout or b"").decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-        ending = f"no end after {IMPORT_SECONDS:.0f} s"
+        ending = SLOW
     return [json.loads(line) for line in said.splitlines() if line.startswith("{")], ending
 
 
