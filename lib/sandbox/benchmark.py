@@ -212,7 +212,7 @@ def _cage(home: str) -> list[str]:
     """Returns the command in front of one that runs it in the cage. Raises SandboxError."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     spaces = ["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--net", "--ipc"]
-    command = ["unshare", *user, *spaces, "sh", "-c", _CAGE, str(Path.cwd())]
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", *user, *spaces, "sh", "-c", _CAGE, str(Path.cwd())]
     tried = None
     if shutil.which("unshare") and shutil.which("setpriv"):
         tried = subprocess.run([*command, "true"], env=_environment(home), capture_output=True, text=True, timeout=60)
