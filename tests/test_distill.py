@@ -18,6 +18,7 @@ from lib.core.errors import ApiError, ConfigError
 from lib.generators.protocol import Scores, Scoring
 from lib.generators.scoring import scores_in
 from lib.model.scratch import build
+from lib.play.preview import preview_selfplay
 from lib.rl.losses import clipped_kl
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
@@ -354,3 +355,12 @@ def test_a_column_that_is_not_there(folder):  # noqa: F811
     config = load(SelfPlayConfig, Path("tiny.yaml"), ["distill.itself={}", "distill.shown={question} {anser}"])
     with pytest.raises(ConfigError, match=r"distill.shown: nothing fills '\{anser\}'; did you mean 'answer'"):
         load_task(config, say=lambda text: None)
+
+
+def test_a_dry_run_says_who_teaches_and_what_it_costs(folder, teacher, capsys):  # noqa: F811
+    """3 steps of 4 prompts x 4 answers of at most 8 tokens, behind prompts of 6."""
+    preview_selfplay(load(SelfPlayConfig, Path("tiny.yaml"), ["distill.model.name=teacher", PURE, "distill.clip=0.5"]))
+    said = capsys.readouterr().out
+    told = "distillation: KL to teacher, weight 1, at most 0.5 nats per token, beside no reward; it reads at most 672"
+    assert f"{told} tokens, prompts included, its forward costs 1 of the policy's" in said
+    assert "weights of the teacher" in said

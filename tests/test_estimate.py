@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, inputs_of
 
-from lib.core.config import FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
+from lib.core.config import Distill, FromScratch, Lora, Model, ScoreConfig, SelfPlayConfig, TrainedModel
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers, attach_tuner
 from lib.model.policy import Policy
@@ -110,3 +110,19 @@ def test_checkpointing_and_narrow_weights_need_less(tiny):
         layer.weight.numel() for layer in adapted_layers(tiny[0], Lora()).values()
     )
     assert wide.lines()[-1] == f"{wide.peak / GIB:9.3f} GiB  peak, at full length"
+
+
+def test_a_teacher_of_tokens_needs_its_weights_and_what_it_says(tiny):
+    load, width = Load(rows=8, columns=64, tokens=4096, scored=2048), SCRATCH["architecture"]["hidden_size"]
+
+    def needs(teacher, **distill):
+        return needs_of(tiny[0], score().model_copy(update={"distill": Distill(**distill)}), load, teacher)
+
+    plain, itself = needs_of(tiny[0], score(), load), needs(None, itself={}, shown="{question}")
+    second = needs(tiny[0], model={"name": "y", "dtype": "bfloat16"})
+    assert itself.always == plain.always
+    added = sum(itself.update.values()) - sum(plain.update.values())
+    assert added == 2048 * 2 * width * 4  # hidden states, and the derivative by the policy's, in float32
+    weights = second.always["weights of the teacher"]
+    assert weights == 2 * sum(parameter.numel() for parameter in tiny[0].parameters())
+    assert sum(second.update.values()) - sum(plain.update.values()) == 2048 * width * (2 + 4)
