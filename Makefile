@@ -28,11 +28,12 @@ RUSH_DATA := data/generated/tiny-rush$(SUFFIX)
 SMOLLM2 := data/generated/smollm2
 REAL_BASE = outputs/smollm2-base$(SUFFIX)
 REAL_DATA := data/generated/bags$(SUFFIX)
+SHIPPED := data
 RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep test setup smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep data test setup smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +117,11 @@ demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush 
 
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
+
+data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED=DIR puts them elsewhere
+	@$(RUN_PYTHON) data/build_arithmetic.py --out $(SHIPPED)/arithmetic
+	@$(RUN_PYTHON) data/build_crossword.py --out $(SHIPPED)/crossword
+	@$(RUN_PYTHON) data/build_code_tasks.py --out $(SHIPPED)/code_tasks.jsonl
 
 test: setup ## run the tests
 	@$(VENV)/bin/python -m pytest -n logical

@@ -1,6 +1,7 @@
 """The programming tasks that come with Rematch: what builds them, and what passes them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,10 +61,14 @@ def test_there_are_enough_of_each_topic():
 
 
 @long
-def test_the_builder_makes_the_same_file_again(tmp_path):
-    command = [sys.executable, ROOT / "data/build_code_tasks.py", "--out", tmp_path / "again.jsonl", "--seed", "0"]
-    subprocess.run(command, check=True, capture_output=True, env={"PYTHONHASHSEED": "7"})
-    assert (tmp_path / "again.jsonl").read_bytes() == FILE.read_bytes()
+def test_make_data_builds_every_shipped_file_again(tmp_path):
+    command = ["make", "-o", "setup", "data", f"SHIPPED={tmp_path}", f"RUN_PYTHON={sys.executable}"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    made, shipped = (
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.jsonl")}
+        for folder in (tmp_path, ROOT / "data")
+    )
+    assert made == {name: text for name, text in shipped.items() if not name.startswith("generated/")}
 
 
 def test_solutions_pass_and_wrong_programs_do_not(sandbox, tmp_path):

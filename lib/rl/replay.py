@@ -7,6 +7,7 @@ because the policy changes (Garivier and Moulines 2008).
 
 import heapq
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ class ReplayBuffer:
         self._known: dict[str, int] = {}  # uid by key
         self._mean, self._variance = np.zeros((2, settings.capacity))
         self._draws, self._outcomes = np.zeros((2, settings.capacity), int)
-        self._cheapest: list[tuple[float, int]] = []  # heap of (mean, uid); out of date where a mean has moved since
+        self._rank_all()
 
     def __len__(self) -> int:
         return len(self._items)
@@ -69,7 +70,7 @@ class ReplayBuffer:
         self._uids.append(uid)
         self._slots[uid], self._known[key] = slot, uid
         self._mean[slot], self._variance[slot], self._draws[slot], self._outcomes[slot] = value, 0.0, 0, 1
-        heapq.heappush(self._cheapest, (value, uid))
+        self._rank(slot)
         return uid
 
     def credit(self, uid: int, value: float) -> None:
@@ -86,10 +87,7 @@ class ReplayBuffer:
         mean += step * off
         self._mean[slot], self._outcomes[slot] = mean, outcomes
         self._variance[slot] = (1 - step) * (variance + step * off * off)
-        heapq.heappush(self._cheapest, (mean, uid))
-        if len(self._cheapest) > 4 * len(self) + 64:
-            self._cheapest = [(float(self._mean[at]), each) for at, each in enumerate(self._uids)]
-            heapq.heapify(self._cheapest)
+        self._rank(slot)
 
     def sample(self, count: int) -> list[Replayed]:
         """Draws up to `count` different entries. A draw counts at once, before its outcome is known."""
@@ -100,21 +98,14 @@ class ReplayBuffer:
         dice = np.random.default_rng([self._seed, self._calls])
         self._calls += 1
         by_rule = int((dice.random(count) < self.settings.exploit).sum()) if self.settings.draw == "ucb" else 0
-        drawn = self._highest(by_rule, dice)
-        others = dice.choice(size, count, replace=False)  # as many as could be needed
-        others = others[~np.isin(others, drawn)][: count - by_rule]
-        drawn = np.concatenate([drawn, others])
-        self._draws[drawn] += 1
-        return [Replayed(self._uids[slot], self._items[slot]) for slot in drawn.tolist()]
-
-    def scores(self) -> np.ndarray:
-        """Returns mean + C sqrt(ln(N + 1) / n) by slot, (entries,); infinite for an entry that was never drawn."""
-        draws = self._draws[: len(self)]
-        scores = np.full(len(self), math.inf)
-        tried = draws > 0
-        bonus = np.sqrt(math.log(draws.sum() + 1) / draws[tried])
-        scores[tried] = self._mean[: len(self)][tried] + self.settings.coefficient * bonus
-        return scores
+        drawn = self._highest(by_rule)
+        taken, others = set(drawn), dice.choice(size, count, replace=False)  # as many as could be needed
+        others = [slot for slot in others.tolist() if slot not in taken][: count - by_rule]
+        self._draws[others] += 1
+        drawn += others
+        for slot in drawn:
+            self._rank(slot)
+        return [Replayed(self._uids[slot], self._items[slot]) for slot in drawn]
 
     def numbers(self) -> dict[str, float]:
         """Returns how many entries there are, how often one was drawn, and the mean of their means and deviations."""
@@ -148,8 +139,7 @@ class ReplayBuffer:
             grown = np.zeros(max(size, self.settings.capacity), self._columns[name].dtype)
             grown[:size] = state[name]
             setattr(self, f"_{name}", grown)
-        self._cheapest = [(float(self._mean[slot]), uid) for slot, uid in enumerate(self._uids)]
-        heapq.heapify(self._cheapest)
+        self._rank_all()
         while len(self) > self.settings.capacity:
             self._drop(self._lowest()[1])
 
@@ -157,14 +147,59 @@ class ReplayBuffer:
     def _columns(self) -> dict[str, np.ndarray]:
         return {"mean": self._mean, "variance": self._variance, "draws": self._draws, "outcomes": self._outcomes}
 
-    def _highest(self, count: int, dice: np.random.Generator) -> np.ndarray:
-        """Returns the slots of the highest scores, ties by lot."""
-        if not count:
-            return np.zeros(0, int)
-        scores = self.scores()
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        above, level = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
-        return np.concatenate([above, dice.choice(level, count - len(above), replace=False)])
+    def _highest(self, count: int) -> list[int]:
+        """Takes the slots of the highest mean + C sqrt(ln(N + 1) / n), and counts their draws.
+
+        An entry that was never drawn comes before all others. Of equal scores the lot decides.
+        """
+        logarithm = math.log(int(self._draws[: len(self)].sum()) + 1)
+        bonus = {n: self.settings.coefficient * math.sqrt(logarithm / n) if n else math.inf for n in self._best}
+        tops = [top for n in list(self._best) if (top := self._top(n, bonus[n]))]
+        heapq.heapify(tops)
+        slots: list[int] = []
+        while len(slots) < count:
+            *_, slot, n = tops[0]
+            slots.append(slot)
+            self._draws[slot] += 1  # with that, it is out of date in its heap
+            if top := self._top(n, bonus[n]):
+                heapq.heapreplace(tops, top)
+            else:
+                heapq.heappop(tops)
+        return slots
+
+    def _top(self, draws: int, bonus: float) -> tuple[float, float, int, int, int] | None:
+        """Returns the best entry of so many draws as (-score, -mean, lot, slot, draws); None if there is none."""
+        heap = self._best[draws]
+        while heap:
+            negative, lot, uid = heap[0]
+            slot = self._slots.get(uid)
+            if slot is not None and self._draws[slot] == draws and self._mean[slot] == -negative:
+                return negative - bonus, negative, lot, slot, draws
+            heapq.heappop(heap)
+        del self._best[draws]
+        return None
+
+    def _rank(self, slot: int) -> None:
+        """Puts an entry into the heaps anew, since its mean or its draws have changed."""
+        uid, mean, draws = self._uids[slot], float(self._mean[slot]), int(self._draws[slot])
+        heapq.heappush(self._cheapest, (mean, uid))
+        heapq.heappush(self._best[draws], (-mean, hash((self._seed, uid, draws)), uid))
+        self._ranked += 1
+        if self._ranked > 4 * len(self) + 64:
+            self._rank_all()
+
+    def _rank_all(self) -> None:
+        """Makes the heaps anew, without what is out of date in them."""
+        means, draws = self._mean.tolist(), self._draws.tolist()
+        self._ranked = len(self)  # entries in a heap, about
+        self._cheapest = [(means[slot], uid) for slot, uid in enumerate(self._uids)]
+        # entries with equally many draws have the same bonus, so that the best of them is on top of a heap of means
+        self._best: defaultdict[int, list[tuple[float, int, int]]] = defaultdict(list)
+        for slot, uid in enumerate(self._uids):
+            n = draws[slot]
+            self._best[n].append((-means[slot], hash((self._seed, uid, n)), uid))  # the hash is the lot
+        for heap in (self._cheapest, *self._best.values()):
+            heapq.heapify(heap)
 
     def _lowest(self) -> tuple[float, int]:
         """Returns the lowest mean, and the uid of the entry that has it, the oldest of several."""
