@@ -19,7 +19,8 @@ from lib.rl.losses import (
     policy_loss,
 )
 from lib.rl.prompts import Prompt
-from lib.rl.score import paid
+from lib.rl.recipes.contract import StepAnswers
+from lib.rl.recipes.score import Score
 from lib.rl.tree import Answer, Group, nodes
 from lib.rl.update import Objective, loss_of
 
@@ -171,7 +172,8 @@ def advantages(stage, r1, r2, alpha=10.0, baseline="leave_one_out", **given):
     found = nodes(trees_of(r1, r2))
     train = ScoreTrain(alpha=alpha, baseline=baseline, bonus_on="reward")
     rewards = [answer.verdict.reward for node in found for answer in node.group.answers]
-    earned = [reward for node in found for reward in paid(node, rewards, stage, train)]
+    step = StepAnswers(found, rewards)
+    earned = [reward for node in found for reward in Score(train).paid(node, step, stage)]
     attempt = torch.tensor([node.attempt for node in found for _ in node.numbers])
 
     def by_number(one, two):

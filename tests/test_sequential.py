@@ -6,24 +6,18 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-import torch
 from accelerate import Accelerator
-from helpers import naive
-from helpers.leaves import accumulate
 from test_feedback import folder as folder
 from test_feedback import run as script
 
 import evaluate
 import report
 import train
-from lib.core.config import ScoreConfig, load
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.evaluation import answers_of, summarise
 from lib.rl.prompts import Prompt
-from lib.rl.score import ScoreRun
 from lib.rl.sequential import majority_votes, success_at_k
-from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group
 from lib.text.parsing import same_answer
 
@@ -79,51 +73,6 @@ def test_votes_over_the_last_of_three_attempts_cost_three_first_ones():
     assert (one["k"], one["attempts"]) == (1, 3)
     assert one["acc_parallel"] == 0.0  # votes 221 and 212
     assert one["acc_sequential"] == fmean([1, 1 / 3])  # each last attempt alone
-
-
-def test_a_chat_that_stops_is_learned_as_the_equations_say(folder):
-    """Every answer in a text of its own, with plain autograd; right attempts have nothing behind them."""
-    more = ("train.kl=exact", "generation.temperature=0.8", "train.beta1=0.5", "train.discount=0.5", "train.alpha=0")
-    config = load(ScoreConfig, Path("tiny.yaml"), [*STOPPING, *more, "train.attempts_per_prompt=4"])
-    run = ScoreRun(load_task(config, say=lambda text: None))
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in run.policy.trainable:
-            parameter += 0.2 * torch.randn(parameter.shape, generator=draw)
-    stage = run.stages[1]
-    trees = run.sample(stage)
-    credit = run.credit(stage, trees)
-    answers = {n: (node, a) for node in credit.nodes for n, a in zip(node.numbers, node.group.answers, strict=True)}
-    ends = [answer for _, answer in answers.values() if answer.following is None]
-    stopped = [node.attempt for node, answer in answers.values() if answer.verdict.match]
-    assert {1, 2} <= set(stopped) and all(answer.following is None for _, answer in answers.values() if
-                                          answer.verdict.match)  # fmt: skip
-    assert all(answer.following for node, answer in answers.values() if not answer.verdict.match and node.attempt < 3)
-    assert credit.divisor == len(ends)
-
-    def leaves(answer):
-        return sum(map(leaves, answer.following.answers)) if answer.following else 1
-
-    def earned(node, answer):
-        return 0.5 ** (node.attempt - 1) * answer.verdict.reward
-
-    for node in credit.nodes:
-        if len(node.numbers) > 1:
-            values = [earned(node, answer) for answer in node.group.answers]
-            others = [(sum(values) - own) / (len(values) - 1) for own in values]
-            by_hand = [own - other for own, other in zip(values, others, strict=True)]
-            assert credit.advantage[list(node.numbers)].tolist() == pytest.approx(by_hand, abs=1e-6)
-    run.policy.zero_grad()
-    expected = 0
-    for number, (node, answer) in answers.items():
-        logp, _, kl = naive.per_token(run.policy, node.group.prompt.ids, answer.completion.ids, 0.8)
-        expected += leaves(answer) * (0.5 * kl - credit.advantage[number] * logp).mean() / len(ends)
-    expected.backward()
-    by_hand = torch.cat([parameter.grad.flatten().clone() for parameter in run.policy.trainable])
-    run.policy.zero_grad()
-    assert accumulate(run, credit)["loss"] == pytest.approx(expected.item(), abs=1e-5)
-    found = torch.cat([parameter.grad.flatten() for parameter in run.policy.trainable])
-    torch.testing.assert_close(found, by_hand, rtol=1e-4, atol=1e-5)
 
 
 def test_a_run_that_stops_tells_of_it_everywhere(folder, monkeypatch, capsys):

@@ -18,6 +18,7 @@ replay        a buffer of prompts worth another look, drawn by an upper confiden
 curriculum    which prompts a step draws, and what became of them
 ledger        groups in the books: rows of texts, rows of numbers
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
+recipes/      the shelf: what attempts earn
 measures      what a step of several attempts tells of its answers
 plan          what a run has before it: steps, evaluations, completions, tokens at most
 task          a config made real: data, judge, tokenizer, prompts, policy

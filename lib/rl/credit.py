@@ -21,7 +21,7 @@ class Credit:
     nodes: list[Node]
     attempt: torch.Tensor  # from 1
     advantage: torch.Tensor
-    weight: torch.Tensor  # length normalisation, times the number of last answers that follow, times `importance`
+    weight: torch.Tensor  # length normalisation, times the last answers below it in a full tree, times `importance`
     kl_weight: torch.Tensor  # of the KL in the loss
     teacher_weight: torch.Tensor  # of the KL to a teacher in the loss
     importance: torch.Tensor  # 1 over the probability with which an answer was drawn for the KL; 0 if it was dropped
@@ -30,7 +30,7 @@ class Credit:
     start: torch.Tensor  # offset of an answer's tokens in `sampled_logp`
     sampled_logp: torch.Tensor  # (tokens of all answers,) log-probs from the sampler
     parts: list[list[Node]]  # the groups of each minibatch
-    divisor: float  # last answers per optimizer step, over all processes
+    divisor: float  # last answers of full trees per optimizer step, over all processes
 
     @property
     def is_taught(self) -> torch.Tensor:
@@ -112,8 +112,14 @@ def credit_of(
     kl_sample: float = 1.0,
     minibatches: int = 1,
     others_drawn: bool = False,
+    below: tuple[int, ...] = (1,),
+    followed: int | None = None,
 ) -> Credit:
     """Selects what is learned, in which minibatch, and how much each token weighs.
+
+    `below` counts, by attempt, the last answers below an answer of a full tree. An answer weighs as much where nothing
+    follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient would be biased. Where
+    no more than `followed` first answers of a tree are followed, what follows these stands for what would the others.
 
     `advantage`, `trained`, not masked and by the policy, and `teacher_weights` of a KL to a teacher, if there is one,
     are by number of the answer; `kl_weights` and `budgets`, in tokens, by attempt. With `others_drawn`, trees without a
@@ -148,9 +154,8 @@ def credit_of(
         own = attempt == number
         every_length = torch.tensor(collect((lengths * kept)[counted & own].tolist(), accelerator), device=device)
         weight[own] = length_weights(length_norm, lengths[own], budget, every_length)
-    leaves = by_answer(_leaves(found))
-    parents = {node.parent for node in found}
-    is_last = by_answer((n not in parents for node in found for n in node.numbers), torch.bool)
+    leaves = by_answer(_leaves(found, below, followed), torch.float32)
+    roots = counted & (attempt == 1)
     used = _any(learned, tree).nonzero()[:, 0].tolist()
     parts = [used[part::minibatches] for part in range(minibatches)]  # a stride: what was added later stands last
     return Credit(
@@ -167,7 +172,7 @@ def credit_of(
         start=lengths.long().cumsum(0) - lengths.long(),
         sampled_logp=by_answer(flat([completion.logps for completion in completions]), torch.float32),
         parts=[[node for node in found if node.tree in part] for part in map(set, parts)],
-        divisor=max(1, sum(collect([int((counted & is_last).sum())], accelerator))) / minibatches,
+        divisor=max(1, below[0] * sum(collect([int(roots.sum())], accelerator))) / minibatches,
     )  # fmt: skip
 
 
@@ -180,12 +185,14 @@ def _branches(found: list[Node]) -> list[int]:
     return branch
 
 
-def _leaves(found: list[Node]) -> list[int]:
-    """Returns for each answer the number of last answers below it; 1 for one that nothing follows."""
-    leaves = [1] * sum(len(node.numbers) for node in found)
-    for node in reversed(found):
-        if node.parent is not None:
-            leaves[node.parent] = sum(leaves[n] for n in node.numbers)
+def _leaves(found: list[Node], below: tuple[int, ...], followed: int | None) -> list[float]:
+    """Returns for each answer the number of last answers below it in a full tree, of which it is the share it is."""
+    leaves: list[float] = []
+    share = 1.0
+    for node in found:
+        if node.parent is None:
+            share = 1.0 if followed is None else len(node.numbers) / min(followed, max(1, len(node.numbers)))
+        leaves += [below[node.attempt - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
     return leaves
 
 

@@ -66,7 +66,7 @@ def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
     """Returns the stages that have steps; epochs are converted to steps over `rows` training rows."""
     train = config.train
     stages = []
-    for number in (1, 2):
+    for number in filter(train.has_steps, (1, 2)):
         batch = getattr(train, f"stage{number}_batch_size")
         steps = getattr(train, f"stage{number}_steps")
         if steps is None:
@@ -111,7 +111,8 @@ def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work
     new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
-        second = first * train.revisions_per_attempt * (train.attempts - 1)
+        followed = stage.steps * stage.batch_size * train.followed
+        second = followed * train.revisions_per_attempt * (train.attempts - 1)
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
         yield Work(name, first + second, first * new1 + second * new2)
     asked = sum(answers(config, when, held) for when in left.evaluations)

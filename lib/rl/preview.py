@@ -164,10 +164,11 @@ def _plan(known: Known) -> Iterator[str]:
     plain = "; and all to report once more, without feedback" if config.told() else ""
     yield f"evaluation before training: {evaluated(config.eval, known.held)}{plain}"
     for stage in known.ahead.stages:
-        later = stage.batch_size * tree * train.revisions_per_attempt
-        paid = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
+        later = stage.batch_size * train.followed * train.revisions_per_attempt
+        of_score = "attempt 2 is paid" if stage.number == 1 else f"both are paid, bonus alpha {train.alpha:g}"
         if train.attempts > 2:
-            paid = paid.replace("attempt 2 is", "later attempts are").replace("both", "all")
+            of_score = of_score.replace("attempt 2 is", "later attempts are").replace("both", "all")
+        paid = of_score if train.recipe == "score" else f"paid as {train.recipe} says"
         kl1, kl2 = kl_weights(train, stage.number, train.beta2)[:2]
         completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (train.attempts - 1))))
         yield (

@@ -17,11 +17,13 @@ from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
+from lib.rl.recipes.choice import recipe_of
+from lib.rl.recipes.contract import StepAnswers
 from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
-from lib.rl.tree import Group, Node, nodes, paths, sample
+from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.run.distributed import anywhere, collect
 from lib.run.sampler import draw
@@ -31,27 +33,6 @@ def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]
     """Returns the KL weights by attempt; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
     small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
     return (small + (beta2 if stage == 1 else 0.0), *[small] * (train.attempts - 1))
-
-
-def paid(node: Node, rewards: list[float], stage: int, train: ScoreTrain) -> list[float]:
-    """Returns what the answers of a group earn (SCoRe, arXiv 2409.12917, eq. 3 and 4); `rewards` are by number.
-
-    Stage I rewards attempt 2 alone. Stage II rewards both, each by its own reward (gamma = 0), and credits the bonus,
-    alpha times what attempt 2 has gained, to attempt 2 only: credited to attempt 1 it would reward failing first. The
-    baseline of attempt 2 is over other revisions of the same attempt 1, which removes r1 from the bonus exactly. A
-    further attempt is to the one before it as attempt 2 is to attempt 1.
-    """
-    own = [rewards[number] for number in node.numbers]
-    if node.before is None:
-        return own if stage == 2 else [0.0] * len(own)
-    discounted = [train.discount ** (node.attempt - 1) * reward for reward in own]
-    if stage == 1:
-        return discounted
-    if train.bonus_on == "match":
-        gained = [float(answer.verdict.match) - float(node.before.verdict.match) for answer in node.group.answers]
-    else:
-        gained = [reward - rewards[node.parent] for reward in own]
-    return [reward + train.alpha * gain for reward, gain in zip(discounted, gained, strict=True)]
 
 
 class ScoreRun:
@@ -66,6 +47,7 @@ class ScoreRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self._sampled_at = self.policy.temperature
+        self.recipe = recipe_of(train)
         self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
@@ -91,7 +73,7 @@ class ScoreRun:
         self._sampled_at = self.policy.temperature
         sampling = task.sampling(
             self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            by_base=train.base_first_attempts,
+            by_base=train.base_first_attempts, followed=train.followed_attempts,
         )  # fmt: skip
 
         def grow(drawn: list[Choice]) -> list[Group]:
@@ -126,6 +108,7 @@ class ScoreRun:
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
             accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
             others_drawn=train.resample_rounds > 0,
+            below=(train.revisions_per_attempt, *[1] * (train.attempts - 1)), followed=train.followed_attempts,
         )  # fmt: skip
 
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
@@ -218,16 +201,17 @@ class ScoreRun:
         context, which the policy did not write now.
         """
         train = self.config.train
-        rewards, counts, earned = [], [], []
-        needs_both = train.alpha > 0 and stage.number == 2  # the bonus compares two attempts
+        rewards = [
+            answer.verdict.reward + self._overlong(node, answer) for node in found for answer in node.group.answers
+        ]
+        step, counts, earned = StepAnswers(found, rewards), [], []
         for node in found:
-            budget = self.config.budgets[node.attempt - 1]
-            knows = not node.group.is_context and (node.before is None or node.before.verdict.scored or not needs_both)
-            for answer in node.group.answers:
-                overlong = overlong_penalty(len(answer.completion.ids), budget, train.overlong_buffer)
-                rewards.append(answer.verdict.reward + overlong)
-                counts.append(knows and is_whole(answer, train.mask_truncated))
-            earned += paid(node, rewards, stage.number, train)
+            values = self.recipe.paid(node, step, stage.number)
+            earned += [value or 0.0 for value in values]
+            counts += [
+                value is not None and not node.group.is_context and is_whole(answer, train.mask_truncated)
+                for value, answer in zip(values, node.group.answers, strict=True)
+            ]
         sets, advantage = compared(found), [0.0] * len(earned)
         for attempt in range(1, len(self.config.budgets) + 1):
             counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
@@ -235,6 +219,10 @@ class ScoreRun:
             for number, value in own.items():
                 advantage[number] = value
         return advantage, counts
+
+    def _overlong(self, node: Node, answer: Answer) -> float:
+        budget = self.config.budgets[node.attempt - 1]
+        return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(self, when: str, trees: list[Group], **how: float | str) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""

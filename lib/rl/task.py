@@ -59,8 +59,9 @@ class Task(Generic[TaskConfig]):
         return len(self.prompt_ids(row)) <= self.config.prompt_limit[1]
 
     def sampling(
-        self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0
-    ) -> Sampling:
+        self, temperature: float, *copies: int, budgets: tuple[int, ...] = (), by_base: float = 0.0,
+        followed: int | None = None,
+    ) -> Sampling:  # fmt: skip
         """Returns the settings for sampling a tree with `copies` of an answer by attempt, one of each later attempt.
 
         `budgets`, by attempt, are in place of those of training.
@@ -74,6 +75,7 @@ class Task(Generic[TaskConfig]):
             pad_id=self.tokenizer.pad_token_id,
             batch_size=self.config.generation.batch_size,
             by_base=by_base,
+            followed=followed,
         )
 
 

@@ -136,7 +136,12 @@ class Sampling:
     stop_ids: frozenset[int]
     pad_id: int
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
+    followed: int | None = None  # first answers to a prompt that others follow, at most; None: all
     by_base: float = 0.0  # share of prompts whose first answers the reference model writes
+
+    def follows(self, path: TreePath) -> bool:
+        """Tells whether something may follow the answer at a path, which is its tree and a copy for each attempt."""
+        return len(path) <= len(self.copies) and (self.followed is None or path[1] < self.followed)
 
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
         """Returns the settings for decoding the trees of these prompts together."""
@@ -182,8 +187,9 @@ def sample(
         on_written()
         if judge.begin is not None:
             judge.begin(renderer.text(completion), prompt.row)
-        is_last = len(path) > len(sampling.copies)
-        return None if is_last or renderer.reads_verdicts else next_turn(path, renderer.next_prompt(prompt, completion))
+        if renderer.reads_verdicts or not sampling.follows(path):
+            return None
+        return next_turn(path, renderer.next_prompt(prompt, completion))
 
     written: dict[TreePath, Completion] = {
         (i, 0): _replayed(first, sampling) for i, prompt in enumerate(prompts) if (first := prompt.choice.first)
@@ -204,7 +210,8 @@ def sample(
             break
         texts = [renderer.text(written[path]) for path in level]
         verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
-        if renderer.reads_verdicts and length <= len(sampling.copies):
+        level = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
+        if level:
             answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in level]
             nexts = {path: next_turn(path, prompt) for path, prompt in zip(level, renderer.after(answers), strict=True)}
             with memory_explained(decoding):

@@ -59,8 +59,12 @@ class AdaptiveBeta2(Section):
 
 
 class ScoreTrain(TrainLoop):
-    """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs."""
+    """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs; and other recipes on its tree."""
 
+    recipe: Literal["score", "multiturn", "thinktwice", "ufo"] = "score"
+    # what attempts earn; each is a file in lib/rl/recipes/ that says why. Only score has a stage I; the steps of others
+    # are those of stage II. score: equations 3 and 4; multiturn: the last attempt's reward, to all of its chat;
+    # thinktwice: each attempt whether it is right; ufo: the last attempt's reward, decayed, and less for repeats
     stage1_steps: CountOrZero | None = None  # optimizer steps of stage I; null: stage1_epochs decides
     stage2_steps: CountOrZero | None = None  # optimizer steps of stage II; null: stage2_epochs decides
     stage1_epochs: Weight = 1.0  # passes over the training rows
@@ -69,9 +73,11 @@ class ScoreTrain(TrainLoop):
     stage2_batch_size: Count = 16  # prompts per optimizer step, over all processes
     attempts_per_prompt: Count = 4  # K1: first attempts at each prompt
     revisions_per_attempt: Count = 2  # K2: second attempts after each first attempt
+    followed_attempts: Count | None = None  # how many of the first attempts have revisions; null: all of them
     attempts: Annotated[int, Field(ge=2)] = 2
     # attempts in a chat, each asked to correct the one before it. Of those after the second, one follows each revision,
     # within the budgets of attempt 2
+    repeat_penalty: Weight = 0.1  # ufo takes this from what an answer earns that its chat had before
     discount: Share = 1.0  # what attempt t earns by its reward is multiplied by this to the power of t - 1
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:
@@ -99,11 +105,31 @@ class ScoreTrain(TrainLoop):
     fresh_optimizer_per_stage: bool = True  # true: stage II starts without AdamW's moments
 
     def has_steps(self, stage: int) -> bool:
-        """Tells whether a stage trains anything."""
+        """Tells whether a stage trains anything; stage I is SCoRe's."""
+        if stage == 1 and self.recipe != "score":
+            return False
         steps = getattr(self, f"stage{stage}_steps")
         return (getattr(self, f"stage{stage}_epochs") if steps is None else steps) > 0
 
+    @property
+    def followed(self) -> int:
+        """Returns the number of first attempts that have revisions."""
+        return min(self.followed_attempts or self.attempts_per_prompt, self.attempts_per_prompt)
+
     def _conflicts(self) -> Conflicts:
+        if self.recipe != "score" and self.stage1_steps:
+            keys = ("recipe", "stage1_steps")
+            yield keys, f"{self.recipe} has no stage I: set stage1_steps: 0, and give its steps to stage II"
+        if (self.followed_attempts or 0) > self.attempts_per_prompt:
+            keys = ("followed_attempts", "attempts_per_prompt")
+            yield keys, f"of {self.attempts_per_prompt} first attempts no more can be followed: lower the former"
+        if self.recipe == "thinktwice" and self.followed != 1:
+            yield ("recipe", "followed_attempts"), "thinktwice reviews one solution of each prompt: set the latter to 1"
+        if self.recipe == "thinktwice" and self.revisions_per_attempt == 1 and self.baseline == "leave_one_out":
+            keys = ("recipe", "revisions_per_attempt")
+            yield keys, "a single review has nobody to be compared with: raise revisions_per_attempt"
+        if self.recipe == "ufo" and self.discount == 1:
+            yield ("recipe", "discount"), "ufo pays less for each further attempt: set a discount below 1, such as 0.5"
         if not (self.has_steps(1) or self.has_steps(2)):
             yield ("stage1_steps", "stage2_steps"), "both stages have 0 steps: nothing would be trained"
         if self.kl_sample < 1 and self.kl == "k1_in_reward":
@@ -153,6 +179,11 @@ class ScoreConfig(RLConfig):
 
     def _conflicts(self) -> Conflicts:
         gen, limit = self.generation, self.model.max_seq_length
+        if self.train.recipe == "thinktwice" and self.told():
+            keys = ("train.recipe", "prompts.feedback", "prompts.stop")
+            yield keys, "thinktwice reviews without a sign of what is right: set feedback: none and stop: never"
+        if self.train.recipe == "ufo" and self.prompts.stop != "verdict":
+            yield ("train.recipe", "prompts.stop"), "ufo asks again after wrong attempts alone: set stop: verdict"
         replay = self.curriculum.replay
         if replay and replay.contexts and self.train.revisions_per_attempt == 1:
             keys = ("curriculum.replay.contexts", "train.revisions_per_attempt")
@@ -225,5 +256,6 @@ class ScoreConfig(RLConfig):
             "train.stage2_batch_size": smoke_batch(examples),
             "train.attempts_per_prompt": AtMost(2),
             "train.revisions_per_attempt": AtMost(2),
+            **({"train.followed_attempts": AtMost(2)} if self.train.followed_attempts else {}),
             "train.overlong_buffer": AtMost(shorter - 1),
         }

@@ -1,0 +1,151 @@
+"""Recipes on the tree: what attempts earn, by hand, and what that does to the weights."""
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+import torch
+from helpers import naive
+from helpers.leaves import accumulate
+from test_feedback import folder as folder
+from test_sequential import STOPPING, tree
+
+from lib.core.config import ScoreConfig, ScoreTrain, load
+from lib.core.errors import ConfigError
+from lib.rl.plan import stages_of
+from lib.rl.recipes.choice import NAMES, recipe_of
+from lib.rl.recipes.contract import StepAnswers
+from lib.rl.score import ScoreRun
+from lib.rl.task import load_task
+from lib.rl.tree import nodes
+
+SETTINGS = {
+    "score": (*STOPPING, "train.alpha=2"),
+    "multiturn": (*STOPPING, "train.stage1_steps=0", "train.recipe=multiturn", "train.discount=0.5"),
+    "thinktwice": (
+        "prompts.feedback=none",
+        "train.stage1_steps=0",
+        "train.recipe=thinktwice",
+        "train.followed_attempts=1",
+    ),
+    "ufo": (*STOPPING, "train.stage1_steps=0", "train.recipe=ufo", "train.discount=0.5", "train.repeat_penalty=0.25"),
+}
+
+
+def paid(name, stage=2, **settings):
+    """What each answer of two chats earns, 1 behind 22, and 3 alone; rewards are 0.1, 0.2, ... by number."""
+    found = nodes([tree("221", "3")])
+    step = StepAnswers(found, [0.1, 0.2, 0.3, 0.4])  # of 2, 3, then 2, then 1
+    assert [answer.text for answer in step.answers] == list("2321")
+    recipe = recipe_of(ScoreTrain(recipe=name, **settings))
+    return [value for node in found for value in recipe.paid(node, step, stage)]
+
+
+def test_what_each_recipe_pays_by_hand():
+    assert paid("score", alpha=2.0) == pytest.approx([0.1, 0.2, 0.3, 0.4 + 2])
+    assert paid("score", alpha=2.0, bonus_on="reward") == pytest.approx([0.1, 0.2, 0.3 + 2 * 0.2, 0.4 + 2 * 0.1])
+    assert paid("score", alpha=0.0, discount=0.5) == pytest.approx([0.1, 0.2, 0.15, 0.1])
+    assert paid("score", stage=1) == pytest.approx([0, 0, 0.3, 0.4])
+    assert paid("multiturn", discount=0.5) == pytest.approx([0.1, 0.2, 0.1, 0.1])  # a quarter of 0.4
+    assert paid("multiturn") == pytest.approx([0.4, 0.2, 0.4, 0.4])
+    assert paid("thinktwice") == [0, 0, 0, 1]
+    assert paid("ufo", discount=0.5, repeat_penalty=0.25) == pytest.approx([0.1, 0.2, 0.1 - 0.25, 0.1])
+
+
+def test_what_depends_on_a_missing_verdict_earns_nothing():
+    found = nodes([tree("221", "3")])
+    last = found[-1].group
+    last.answers[0] = replace(last.answers[0], verdict=last.answers[0].verdict._replace(scored=False))
+    step = StepAnswers(found, [0.1, 0.2, 0.3, 0.0])
+    for name in ("multiturn", "ufo"):
+        recipe = recipe_of(ScoreTrain(recipe=name))
+        assert [value for node in found for value in recipe.paid(node, step, 2)] == [None, 0.2, None, None]
+
+
+# -- losses: the same once more, from the trees, every answer in a text of its own, with plain autograd
+
+
+def earned_by_hand(name, path, chats):
+    """What the last answer of a path earns; `chats` are the paths that go through it, to their ends."""
+    answer, turn = path[-1], len(path) - 1
+    if name == "score":
+        gain = answer.verdict.match - path[-2].verdict.match if turn else 0
+        return answer.verdict.reward + 2 * gain
+    if name == "thinktwice":
+        return float(answer.verdict.match)
+    value = fmean(0.5 ** (len(chat) - 1) * chat[-1].verdict.reward for chat in chats)
+    repeats = answer.verdict.answer and answer.verdict.answer in [each.verdict.answer for each in path[:-1]]
+    return value - (0.25 if name == "ufo" and repeats else 0)
+
+
+def ids(path):
+    """Which answers these are: others may be equal to them."""
+    return tuple(map(id, path))
+
+
+def walk(group, path=()):
+    """Yields each answer of a tree with the path to it, in the order of `nodes`."""
+    own = [(group, (*path, answer)) for answer in group.answers]
+    yield from own
+    for _, way in own:
+        if way[-1].following:
+            yield from walk(way[-1].following, way)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name):
+    more = ("train.kl=exact", "generation.temperature=0.8", "train.beta1=0.5", "train.attempts_per_prompt=4")
+    config = load(ScoreConfig, Path("tiny.yaml"), [*SETTINGS[name], *more])
+    run = ScoreRun(load_task(config, say=lambda text: None))
+    draw = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in run.policy.trainable:
+            parameter += 0.2 * torch.randn(parameter.shape, generator=draw)
+    stage = run.stages[-1]
+    trees = run.sample(stage)
+    credit = run.credit(stage, trees)
+    answers = [each for tree in trees for each in walk(tree)]
+    assert [id(path[-1]) for _, path in answers] == [id(a) for node in credit.nodes for a in node.group.answers]
+    if name == "thinktwice":
+        assert [bool(path[0].following) for _, path in answers if len(path) == 1] == [True, False, False, False] * 4
+    else:
+        assert all((path[-1].following is None) == (path[-1].verdict.match or len(path) == 3) for _, path in answers)
+        assert any(path[-1].verdict.match and len(path) < 3 for _, path in answers)
+    ends = [path for _, path in answers if path[-1].following is None]
+    earned = {
+        ids(path): earned_by_hand(name, path, [end for end in ends if ids(end)[: len(path)] == ids(path)])
+        for _, path in answers
+    }
+    run.policy.zero_grad()
+    expected, divisor = 0, 4 * 4 * 2  # prompts x K1 x K2
+    for number, (group, path) in enumerate(answers):
+        siblings = [other for each, other in answers if each is group and ids(other) != ids(path)]
+        if len(path) == 3:  # one attempt 3 behind each attempt 2: against those behind the same attempt 1
+            siblings = [each for _, each in answers if len(each) == 3 and each[0] is path[0] and each[2] is not path[2]]
+        advantage = earned[ids(path)] - fmean(earned[ids(other)] for other in siblings) if siblings else 0.0
+        assert credit.advantage[number].item() == pytest.approx(advantage, abs=1e-6)
+        logp, _, kl = naive.per_token(run.policy, group.prompt.ids, path[-1].completion.ids, 0.8)
+        weight = {1: 2, 2: 4 if name == "thinktwice" else 1, 3: 1}[len(path)]  # one of four solutions is reviewed
+        expected += weight * (0.5 * kl - advantage * logp).mean() / divisor
+    expected.backward()
+    by_hand = torch.cat([parameter.grad.flatten().clone() for parameter in run.policy.trainable])
+    run.policy.zero_grad()
+    assert credit.divisor == divisor
+    assert accumulate(run, credit)["loss"] == pytest.approx(expected.item(), abs=1e-5)
+    found = torch.cat([parameter.grad.flatten() for parameter in run.policy.trainable])
+    torch.testing.assert_close(found, by_hand, rtol=1e-4, atol=1e-5)
+
+
+def test_a_recipe_that_is_not_given_what_it_needs_is_refused(folder):
+    for overrides, told in {
+        ("train.recipe=ufo", "train.stage1_steps=0"): ("prompts.stop: set|stop: verdict", "discount below 1"),
+        ("train.recipe=thinktwice", "train.stage1_steps=0"): ("set the latter to 1", "feedback: none and stop: never"),
+        ("train.recipe=multiturn",): ("multiturn has no stage I",),
+    }.items():
+        with pytest.raises(ConfigError) as caught:
+            load(ScoreConfig, Path("tiny.yaml"), list(overrides))
+        for each in told:
+            assert any(part in str(caught.value) for part in each.split("|"))
+    config = load(ScoreConfig, Path("tiny.yaml"), ["train.recipe=multiturn", "train.stage1_steps=null"])
+    assert [stage.number for stage in stages_of(config, 20)] == [2]
