@@ -106,8 +106,8 @@ def page_of(monkeypatch, *arguments):
 def rollouts_in(folder):
     """The rollouts of a page as its browser sees them: the index, and the texts of each."""
     text = (folder / "report.html").read_text(encoding="utf-8")
-    found = {name: json.loads(gzip.decompress(base64.b64decode(blob)))
-             for name, blob in re.findall(r'<script type="application/gzip" id="blob-([\w-]+)">(.*?)</script>', text)}  # fmt: skip
+    blobs = re.findall(r'<script type="application/gzip" id="blob-([\w-]+)">(.*?)</script>', text)
+    found = {name: json.loads(gzip.decompress(base64.b64decode(blob))) for name, blob in blobs}
     bodies = [each for name, part in found.items() if name.startswith("part-") for each in part["rollouts"]]
     return found["index"], found["prompts"]["prompts"], bodies
 
@@ -510,9 +510,7 @@ def test_the_best_stands_behind_the_last_row_of_its_stage(play, monkeypatch):
     (play / "stage1/step_2").mkdir(parents=True)
     (play / "stage1/best").symlink_to("step_2")
     text = page_of(monkeypatch, play).text
-    assert text[text.index("best: step 2") + 1] == "0.722" and text.index("best: step 2") > text.index(
-        "after training"
-    )
+    assert text[text.index("best: step 2") + 1] == "0.722" and text.index("best: step 2") > text.index("after training")
     assert text.count("0.722") == 1
 
 

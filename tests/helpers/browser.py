@@ -12,7 +12,7 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
-SECONDS = 60  # the machine may be busy
+SECONDS = 30  # the machine may be busy
 
 
 class Browser:
@@ -92,7 +92,9 @@ class Browser:
     def until(self, script, seconds=SECONDS):
         """Waits until an expression is true in the page; returns its value."""
         end = time.monotonic() + seconds
-        while not (found := self.run(f"(() => {{ try {{ return {script} }} catch {{ return false }} }})()")):
+        known = "found instanceof Node ? true : found"  # a node has no value
+        asked = f"(() => {{ try {{ const found = {script}; return {known} }} catch {{ return false }} }})()"
+        while not (found := self.run(asked)):
             assert time.monotonic() < end, f"not within {seconds} s: {script}"
             time.sleep(0.02)
         return found
