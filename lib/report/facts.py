@@ -61,7 +61,7 @@ def seconds_by_phase(run: RunFolder) -> dict[str, float]:
 
 def clock(runs: Sequence[RunFolder]) -> list[PageSection]:
     """Returns the section of where the time went; empty where no time was logged."""
-    bars = []
+    bars: list[Paragraph | Shares] = []
     for run in runs:
         spent = seconds_by_phase(run)
         total = sum(spent.values())

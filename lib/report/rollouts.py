@@ -102,7 +102,11 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
                 moments[key] = len(found.moments)
                 found.moments.append({"run": number, **moment_of(run, row, spans)})
             prompt = clipped(row["prompt"])
-            unit = {"id": place, "moment": moments[key], "prompt": prompts.setdefault(prompt, len(prompts))}
+            unit: dict[str, Any] = {
+                "id": place,
+                "moment": moments[key],
+                "prompt": prompts.setdefault(prompt, len(prompts)),
+            }
             unit["group"] = groups.setdefault((number, key, prompt), len(groups))
             flags = flags_of(row, texts, found.moments[unit["moment"]])
             unit["flags"] = sum(1 << bit for bit, flag in enumerate(FLAGS) if flag in flags)

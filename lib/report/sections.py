@@ -251,7 +251,9 @@ def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:
     )
     if not drawn:
         return []
-    blocks = [Charts([drawn]), *([TextTable(heads, lines)] if lines else [])]
+    blocks: list[Charts | TextTable] = [Charts([drawn])]
+    if lines:
+        blocks.append(TextTable(heads, lines))
     return [PageSection("Adapters", blocks, note if lines else "")]
 
 

@@ -12,7 +12,8 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
-SECONDS = 30  # the machine may be busy
+SECONDS = 30  # the machine may be busy,
+SILENCE_SECONDS = 120  # and a browser takes long to start then
 
 
 class Browser:
@@ -58,7 +59,7 @@ class Browser:
 
     def _next(self):
         while b"\0" not in self._buffer:
-            assert select.select([self._read], [], [], SECONDS)[0], "the browser says nothing"
+            assert select.select([self._read], [], [], SILENCE_SECONDS)[0], "the browser says nothing"
             found = os.read(self._read, 1 << 20)
             assert found, "the browser has ended"
             self._buffer += found
