@@ -8,12 +8,22 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
 SECONDS = 30  # the machine may be busy,
 SILENCE_SECONDS = 120  # and a browser takes long to start then
+
+
+# The protocol is read from descriptor 3 and written to 4; either may be in use for the other, so both are moved first.
+AS_3_AND_4 = """
+import fcntl, os, sys
+for number, pipe in enumerate([fcntl.fcntl(int(each), fcntl.F_DUPFD, 20) for each in sys.argv[1:3]], start=3):
+    os.dup2(pipe, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -26,8 +36,9 @@ class Browser:
             "--headless --no-sandbox --disable-gpu --remote-debugging-pipe --no-first-run --disable-dev-shm-usage "
             f"--disable-background-networking --user-data-dir={folder} --window-size={width},{height} about:blank"
         )
-        self._process = subprocess.Popen(  # the protocol is read from descriptor 3 and written to 4
-            ["sh", "-c", f'exec "$0" "$@" 3<&{read_there} 4>&{write_there}', PROGRAM, *options.split()],
+        start = [sys.executable, "-ISc", AS_3_AND_4, str(read_there), str(write_there)]
+        self._process = subprocess.Popen(
+            [*start, PROGRAM, *options.split()],
             pass_fds=(read_there, write_there), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(read_there), os.close(write_there)
