@@ -308,6 +308,32 @@ def test_supervised_runs_have_their_own_curves(run, monkeypatch):
     assert "step 3 of 9 so far" in page.text
 
 
+def test_settings_are_those_that_are_not_at_their_defaults(run, monkeypatch):
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config |= {"train": {"alpha": 2.5, "stage1_steps": 4, "beta2": 0.1}, "reward": {"answer_extractor": "mine.found"}}
+    (run / "config.yaml").write_text(yaml.safe_dump(config | {"prompts": {"self_correction": "Again.", "odd": 1}}))
+    (run / "machine.json").write_text(json.dumps({"commit": "0123456789abcdef", "is_changed": True, "threads": 2}))
+    text = page_of(monkeypatch, run).text
+    text = text[text.index("Settings") : text.index("Config")]
+    for line in (("train.alpha", "2.5", "1.0"), ("train.stage1_steps", "4", "null"), ("seed", "0", "3407"),
+                 ("reward.answer_extractor", "mine.found", "identity"), ("prompts.odd", "1", "–")):  # fmt: skip
+        assert tuple(text[text.index(line[0]) :][:3]) == line
+    assert "train.beta2" not in text and text[1:5] == ["commit", "0123456789ab and changes", "threads", "2"]
+
+
+def test_an_alarm_leads_to_its_texts(run, monkeypatch):
+    alarm = {
+        "alarm": "malformed_is_paid.malformed_paid_attempt1",
+        "event": "begins",
+        "severity": "collapse",
+        "stage": 2,
+    }
+    write(run, "alarms", [alarm | {"step": 3, "text": "malformed answers are paid", "action": "warn"}])
+    page = page_of(monkeypatch, run)
+    assert any("stage 2 step 3 (collapse, warn): malformed answers are paid" in text for text in page.text)
+    assert ("href", "#from=2&to=7&f=train,malformed") in page.attributes
+
+
 def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):
     other = run.with_name("tiny-1")
     other.mkdir()

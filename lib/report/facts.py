@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticUndefined
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
 
-from lib.core.config import KINDS
+from lib.core.config import KINDS, keys_of, section_of
 from lib.core.console import duration
 from lib.report.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
 from lib.report.run_folder import RunFolder
@@ -79,51 +79,38 @@ def changed_settings(run: RunFolder) -> list[PageSection]:
         return []
     listing = Listing(yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True, width=100))
     whole = PageSection("Config", [listing], "As resolved; running it again repeats the run.", folded=True)
-    config = known_config(run.config)
-    if config is None:
-        text = "This config is none of this version's: which keys are at their defaults is not known."
-        return [PageSection("Settings", [machine_of(run), Paragraph(text, "note")]), whole]
-    lines = [line_of(key, [shown(value), shown(default)]) for key, value, default in unlike_defaults(config)]
+    lines = [line_of(key, [shown(value), shown(default)]) for key, value, default in unlike_defaults(run.config)]
     table = TextTable(muted("here", "default"), lines, "keys")
-    return [
-        PageSection(
-            "Settings", [machine_of(run), table], "Keys that are not at their defaults; – is a key without one."
-        ),
-        whole,
-    ]
+    note = "Keys that are not at their defaults; – is a key without one, or of another version."
+    return [PageSection("Settings", [machine_of(run), table], note), whole]
 
 
-def known_config(tree: dict) -> BaseModel | None:
-    """Returns the config of the script that accepts it; None if none does."""
-    for kind in KINDS:
-        try:
-            return kind.model_validate(tree)
-        except (ValidationError, ValueError):
-            continue
-    return None
-
-
-def unlike_defaults(section: BaseModel, default: Any = None, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+def unlike_defaults(tree: dict) -> Iterator[tuple[str, Any, Any]]:
     """Yields each dotted key whose value is not its default: the key, the value, and the default, "–" if it has none.
 
-    `default` is the section as it is by default, None where it is left out then.
+    The config is that of the script with the fewest keys missing. It is not validated: a reward need not exist here.
     """
-    for name, field in type(section).model_fields.items():
-        value = getattr(section, name)
-        own = field.get_default(call_default_factory=True) if default is None else getattr(default, name)
-        if isinstance(value, BaseModel):
-            yield from unlike_defaults(value, own if isinstance(own, type(value)) else None, f"{prefix}{name}.")
-        elif own is PydanticUndefined or value != own:
-            yield f"{prefix}{name}", plain(value), "–" if own is PydanticUndefined else plain(own)
+    given = set(flat(tree))
+    kind = min(KINDS, key=lambda each: len(given - set(keys_of(each, with_sections=True))))
+    yield from _unlike(kind, tree, {}, "")
 
 
-def plain(value: Any) -> Any:
-    """Returns a value of a config as YAML has it."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+def _unlike(kind: type[BaseModel], tree: dict, instead: dict, prefix: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yields these keys of a section; `instead` has the defaults that its owner sets for it."""
+    for name, value in tree.items():
+        field = kind.model_fields.get(name)
+        default = "–" if field is None or field.is_required() else instead.get(name, plain(field))
+        section = field and section_of(field)
+        if section and isinstance(value, dict):
+            yield from _unlike(section, value, default if isinstance(default, dict) else {}, f"{prefix}{name}.")
+        elif value != default:
+            yield f"{prefix}{name}", value, default
+
+
+def plain(field: FieldInfo) -> Any:
+    """Returns the default of a field as YAML has it."""
+    default = field.get_default(call_default_factory=True)
+    return TypeAdapter(Any).dump_python(default, mode="json")
 
 
 def shown(value: Any) -> str:

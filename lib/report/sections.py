@@ -53,7 +53,7 @@ def texts_behind(alarm: dict) -> str:
     """Returns the filter of rollouts that shows what an alarm is about, with a comma before it; "" for all."""
     name = alarm["alarm"].partition(".")[0]
     if "malformed" in name or name.startswith("left_form"):
-        return ",odd"
+        return ",malformed"
     return {"truncated": ",truncated", "copies": ",copied", "accuracy_died": ",wrong"}.get(name, "")
 
 
@@ -108,7 +108,8 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
             try:
                 found = paired.compare(first, second, names)
             except ConfigError as error:
-                told.append(Paragraph(str(error), "warning"))
+                if one is not two:  # a run may well ask less in between
+                    told.append(Paragraph(str(error), "warning"))
                 continue
             lines.append(TableLine("  →  ".join(names)))
             for row in found:
@@ -221,7 +222,8 @@ def more_charts(runs: Sequence[RunFolder]) -> list[LineChart]:
                     runs, "curriculum/", percent=True),
         keyed_chart("Replay", "The buffer as it was at each step.", runs, "replay/"),
     ]  # fmt: skip
-    return [chart for chart in charts if len(chart.series) > (chart.title == "Parts of the reward")]
+    parts = {look[0].partition(",")[0] for look in charts[0].series.values()}
+    return [chart for chart in charts if chart.series and (chart is not charts[0] or len(parts) > 1)]
 
 
 def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:

@@ -32,7 +32,7 @@ const Charts = (() => {
   }
 
   function range(chart) {
-    if (chart.log) return {};
+    if (chart.log) return { range: (plot, low, high) => [Math.max(low, high / 1e5), high * 1.2] };
     return {
       range: (plot, low, high) => {
         if (low === null) return [0, 1];

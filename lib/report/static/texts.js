@@ -4,6 +4,7 @@
 const Texts = (() => {
   // Characters that are not seen, or that turn the direction of others: they are written out.
   const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  const WORD = /<\/?\w+>|[\p{L}\p{N}_]+|\s+|[^]/gu; // a tag is one word
   const DIFF_MS = 300;
 
   function plain(text, into) {
@@ -82,15 +83,17 @@ const Texts = (() => {
   // Returns the ranges that differ, word by word: of the first text what is gone, of the second what is new; null
   // where the texts are too long to be compared in time.
   function changes(first, second) {
-    const found = Diff.diffWordsWithSpace(first, second, { timeout: DIFF_MS });
+    const [one, two] = [first, second].map((text) => text.match(WORD) ?? []);
+    const found = Diff.diffArrays(one, two, { timeout: DIFF_MS });
     if (!found) return null;
     const gone = [], added = [];
     let a = 0, b = 0;
     for (const { value, added: isNew, removed: isGone } of found) {
-      if (isGone) gone.push([a, a + value.length, "gone"]);
-      if (isNew) added.push([b, b + value.length, "new"]);
-      if (!isNew) a += value.length;
-      if (!isGone) b += value.length;
+      const length = value.reduce((sum, word) => sum + word.length, 0);
+      if (isGone) gone.push([a, a + length, "gone"]);
+      if (isNew) added.push([b, b + length, "new"]);
+      if (!isNew) a += length;
+      if (!isGone) b += length;
     }
     return { gone, added };
   }
