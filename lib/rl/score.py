@@ -140,7 +140,7 @@ class ScoreRun:
             )
         row = self._metrics(stage, trees, credit) | numbers | self.curriculum.numbers()
         row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
-        self._keep_texts("train", trees)
+        self._keep_texts("train", trees, credit.advantages())
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: self._distributions(credit))
         self.session.act()
@@ -280,11 +280,14 @@ class ScoreRun:
                     values.setdefault(f"rewards_{name}", []).append(answer.verdict.reward)
         return values
 
-    def _keep_texts(self, when: str, trees: list[Group], **how: float | str) -> None:
+    def _keep_texts(
+        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None, **how: float | str
+    ) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         target = self.config.dataset.target_field
-        self.session.keep_texts([where | row for tree in trees for row in rows_of(tree, tree.prompt.row[target])])
+        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], advantages)]
+        self.session.keep_texts([where | row for row in rows])
         solved, last = {}, {}
         for tree in trees:
             key = id(tree.prompt.row)
