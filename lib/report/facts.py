@@ -91,7 +91,8 @@ def unlike_defaults(tree: dict) -> Iterator[tuple[str, Any, Any]]:
     The config is that of the script with the fewest keys missing. It is not validated: a reward need not exist here.
     """
     given = set(flat(tree))
-    kind = min(KINDS, key=lambda each: len(given - set(keys_of(each, with_sections=True))))
+    kinds: tuple[type[BaseModel], ...] = KINDS
+    kind = min(kinds, key=lambda each: len(given - set(keys_of(each, with_sections=True))))
     yield from _unlike(kind, tree, {}, "")
 
 

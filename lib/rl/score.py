@@ -281,7 +281,7 @@ class ScoreRun:
         return values
 
     def _keep_texts(
-        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None, **how: float | str
+        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None, /, **how: float | str
     ) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
