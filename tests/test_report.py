@@ -1,4 +1,6 @@
+import base64
 import csv
+import gzip
 import json
 import re
 import shutil
@@ -10,16 +12,19 @@ import yaml
 
 import report
 from lib.core.errors import ConfigError
+from lib.report import curves, kinds
+from lib.report.run_folder import read_run
+from lib.report.sections import mean_rows
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 
 
 class Page(HTMLParser):
-    """Fails where a tag is closed that is not open; keeps all text and all attributes."""
+    """Fails where a tag is closed that is not open; keeps all text outside scripts, all attributes, and the charts."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.text, self.attributes = [], [], []
+        self.open, self.text, self.attributes, self.charts = [], [], [], {}
         self.feed(text)
         self.close()
         assert self.open == []
@@ -37,7 +42,11 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.text.append(data)
+        if self.open[-1:] == ["script"] and "figure" in self.open:
+            chart = json.loads(data)
+            self.charts[chart["title"]] = chart
+        elif self.open[-1:] not in (["script"], ["style"]) and data.strip():
+            self.text.append(data.strip())
 
 
 def evaluation(when, stage, step, one, two, **more):
@@ -94,6 +103,19 @@ def page_of(monkeypatch, *arguments):
     return Page(Path(arguments[0], "report.html").read_text(encoding="utf-8"))
 
 
+def rollouts_in(folder):
+    """The rollouts of a page as its browser sees them: the index, and the texts of each."""
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    blobs = re.findall(r'<script type="application/gzip" id="blob-([\w-]+)">(.*?)</script>', text)
+    found = {name: json.loads(gzip.decompress(base64.b64decode(blob))) for name, blob in blobs}
+    bodies = [each for name, part in found.items() if name.startswith("part-") for each in part["rollouts"]]
+    return found["index"], found["prompts"]["prompts"], bodies
+
+
+def flags_in(index):
+    return [{flag for bit, flag in enumerate(index["flags"]) if each & 1 << bit} for each in index["rows"]["flags"]]
+
+
 def test_metrics_and_evaluations_as_tables(run, monkeypatch, capsys):
     page_of(monkeypatch, run, "--csv")
     with open(run / "evaluations.csv", encoding="utf-8", newline="") as file:
@@ -125,13 +147,12 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     ):
         assert number in page.text
     assert "well-formed 1" in page.text and {"0.987", "0.543"} <= set(page.text)
-    assert "attempt 1 ✗ malformed: text after </answer>" in page.text and "attempt 2 ✓" in page.text
     assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
     assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
     assert "Attempt 2 answers 73.8 % of the held-out questions" in text
     assert "+7.4 points, 95 % interval +6.3 to +8.6" in text
     assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; in brackets" in text
-    assert "20s: generate 60%, forward and backward 30%, reference 10%" in page.text  # what takes no time is left out
+    assert {"12s, 60%", "6s, 30%", "2s, 10%"} <= set(page.text) and "other" not in page.text  # which takes no time
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
 
 
@@ -168,9 +189,11 @@ def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
         "by greedy decoding, n = 100 answers to 100 held-out questions, rows 1 to 500 of what is held out without 125"
         in " ".join(page.text)
     )
-    assert [row["acc_attempt2"] for row in report.read_run(run).evaluations] == [0.372, 0.455, 0.554, 0.651, 0.738]
-    assert "main one" in page.text and not any("never shown" in text for text in page.text)
-    assert [(row["when"], row["acc_attempt2"]) for row in report.mean_rows([report.read_run(run)])][1] == (
+    assert [row["acc_attempt2"] for row in read_run(run).evaluations] == [0.372, 0.455, 0.554, 0.651, 0.738]
+    temperatures = [moment["label"] for moment in rollouts_in(run)[0]["moments"]]
+    assert temperatures == ["after stage II, temperature 1", "after stage II, greedy",
+                            "after stage II, temperature 1, selection"]  # fmt: skip
+    assert [(row["when"], row["acc_attempt2"]) for row in mean_rows([read_run(run)])][1] == (
         "pretrain",
         0.9,
     )
@@ -197,29 +220,39 @@ def test_swapped_attempts_have_a_section(run, monkeypatch):
 def test_the_page_needs_no_network_and_texts_are_only_text(run, monkeypatch):
     page = page_of(monkeypatch, run)
     html = (run / "report.html").read_text(encoding="utf-8")
-    assert "http" not in html and "<script" not in html and "<b>bold" not in html
+    assert "<script>alert" not in html and "<b>bold" not in html
+    policy = next(value for key, value in page.attributes if key == "content")
+    assert policy.startswith("default-src 'none';") and "connect-src" not in policy
     links = [value for key, value in page.attributes if key in ("src", "href", "xlink:href")]
     assert all(value.startswith("#") for value in links)
     ids = [value for key, value in page.attributes if key == "id"]
-    assert len(ids) == len(set(ids)) and {value[1:] for value in links} <= set(ids)
-    assert re.search(r"late .*<b>bold</b> two", " ".join(page.text)) and "early one" in page.text
-    assert not any("never shown" in text for text in page.text)
+    assert len(ids) == len(set(ids))
+    index, prompts, bodies = rollouts_in(run)
+    assert prompts == ["7-<2>"] and bodies[2]["texts"][1]["text"] == "late \ud800 <b>bold</b> two"
+    assert flags_in(index) == [
+        {"evaluation", "wrong", "changed"}, {"train", "right", "i_to_c", "changed"},
+        {"evaluation", "right", "i_to_c", "changed", "malformed"},
+    ]  # fmt: skip
+    assert index["rows"]["flow"] == [4, 3, 6]  # wrong, wrong; wrong, right; malformed, right
 
 
 def test_every_curve_is_there_and_stage_two_begins_where_it_began(run, monkeypatch):
     page = page_of(monkeypatch, run)
-    shown = [value for key, value in page.attributes if key == "aria-label"]
-    assert shown == [
+    assert list(page.charts) == [
         "Accuracy on held-out questions", "What correcting changes", "Gain of a second look",
         "Accuracy in training", "Distance from the base model", "Length", "Truncation",
     ]  # fmt: skip
-    assert report.read_run(run).boundaries == [4]
-    assert [row["global_step"] for row in report.read_run(run).evaluations] == [0, 2, 4, 6, 8]
-    chart = report.TRAINING[2]
-    assert [point[0] for point in report.points(chart, report.read_run(run), "kl_attempt1")] == [2, 3, 4, 6, 7, 8]
+    assert read_run(run).boundaries == [4]
+    assert [row["global_step"] for row in read_run(run).evaluations] == [0, 2, 4, 6, 8]
+    chart = kinds.TRAINING[2]
+    assert [point.step for point in curves.points(chart, read_run(run), "kl_attempt1")] == [2, 3, 4, 6, 7, 8]
+    drawn = page.charts["Accuracy on held-out questions"]
+    assert drawn["x"] == [0, 2, 4, 6, 8] and drawn["marks"] == [{"x": 4, "text": "stage II", "kind": "stage"}]
+    one = drawn["series"][0]
+    assert (one["label"], one["y"], one["low"][0]) == ("attempt 1", [0.381, 0.382, 0.402, 0.503, 0.664], 0.37)
     write(run, "metrics", [step(1, 1, 4, 0, reward_attempt2=0.9)])  # a reward of its own has a picture of its own
     again = page_of(monkeypatch, run)
-    assert "Reward in training" in [value for key, value in again.attributes if key == "aria-label"]
+    assert "Reward in training" in again.charts
 
 
 def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run, monkeypatch):
@@ -230,8 +263,8 @@ def test_drift_is_shown_by_family_and_correlated_with_the_spread_of_rewards(run,
             row["drift/soft_prompt"] = 0.0
         write(run, "metrics", rows)
         page = page_of(monkeypatch, run)
-        assert "Drift" in [value for key, value in page.attributes if key == "aria-label"]
-        return page.text[page.text.index("Adapters") : page.text.index("Texts")]
+        assert "Drift" in page.charts
+        return page.text[page.text.index("Adapters") : page.text.index("Where the time went")]
 
     assert "Adapters" not in page_of(monkeypatch, run).text
     assert "steps" not in written(9)
@@ -264,15 +297,41 @@ def test_a_run_that_has_only_begun(run, monkeypatch):
     page = page_of(monkeypatch, run)
     assert "0.250" in page.text and "0.125" in page.text and "nothing trained yet" in page.text
     write(run, "evaluations", [])
-    assert "No evaluation of both attempts: nothing trained yet." in page_of(monkeypatch, run).text
+    assert "No evaluation so far: nothing trained yet." in page_of(monkeypatch, run).text
 
 
 def test_supervised_runs_have_their_own_curves(run, monkeypatch):
     write(run, "evaluations", [{"when": "step", "step": 2, "loss": 0.5}])
     write(run, "metrics", [{"step": n, "steps": 9, "loss": 1 / n, "mean_token_accuracy": 0.5} for n in range(1, 4)])
     page = page_of(monkeypatch, run)
-    assert [value for key, value in page.attributes if key == "aria-label"] == ["Loss", "Tokens right"]
+    assert list(page.charts) == ["Loss", "Tokens right"]
     assert "step 3 of 9 so far" in page.text
+
+
+def test_settings_are_those_that_are_not_at_their_defaults(run, monkeypatch):
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config |= {"train": {"alpha": 2.5, "stage1_steps": 4, "beta2": 0.1}, "reward": {"answer_extractor": "mine.found"}}
+    (run / "config.yaml").write_text(yaml.safe_dump(config | {"prompts": {"self_correction": "Again.", "odd": 1}}))
+    (run / "machine.json").write_text(json.dumps({"commit": "0123456789abcdef", "is_changed": True, "threads": 2}))
+    text = page_of(monkeypatch, run).text
+    text = text[text.index("Settings") : text.index("Config")]
+    for line in (("train.alpha", "2.5", "1.0"), ("train.stage1_steps", "4", "null"), ("seed", "0", "3407"),
+                 ("reward.answer_extractor", "mine.found", "identity"), ("prompts.odd", "1", "–")):  # fmt: skip
+        assert tuple(text[text.index(line[0]) :][:3]) == line
+    assert "train.beta2" not in text and text[1:5] == ["commit", "0123456789ab and changes", "threads", "2"]
+
+
+def test_an_alarm_leads_to_its_texts(run, monkeypatch):
+    alarm = {
+        "alarm": "malformed_is_paid.malformed_paid_attempt1",
+        "event": "begins",
+        "severity": "collapse",
+        "stage": 2,
+    }
+    write(run, "alarms", [alarm | {"step": 3, "text": "malformed answers are paid", "action": "warn"}])
+    page = page_of(monkeypatch, run)
+    assert any("stage 2 step 3 (collapse, warn): malformed answers are paid" in text for text in page.text)
+    assert ("href", "#from=2&to=7&f=train,malformed") in page.attributes
 
 
 def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):
@@ -371,7 +430,7 @@ def test_self_play_has_its_table_and_its_scoreboard(play, monkeypatch):
 
 def test_self_play_has_its_curves(play, monkeypatch):
     def shown():
-        return [value for key, value in page_of(monkeypatch, play).attributes if key == "aria-label"]
+        return list(page_of(monkeypatch, play).charts)
 
     all_but_kl = [
         "Accuracy on held-out questions", "Games won on held-out questions", "Games in training",
@@ -382,17 +441,25 @@ def test_self_play_has_its_curves(play, monkeypatch):
     assert set(shown()) - set(all_but_kl) == {"Distance from the base model", "Reward in training"}
 
 
-def test_texts_of_games_stand_beside_those_before_training_and_are_only_text(play, monkeypatch):
-    page = page_of(monkeypatch, play)
+def test_answers_stand_beside_the_opponents_in_the_browser(play, monkeypatch):
+    page_of(monkeypatch, play)
     html = (play / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in html and "<b>1" not in html and "<i>rival" not in html and html.count("</pre>both") == 0
-    texts = page.text[page.text.index("Texts") + 1 : page.text.index("Config")]
-    assert texts[:-1] == [
-        "won", "P<1>", "before training", "policy ✗", "early", "after training",
-        "policy ✓", "won <script>alert(1)</script>", "opponent ✗", "theirs <b>1",
-        "lost", "P2", "policy ✗", "lost", "opponent ✓", "theirs 2",
-        "unsolved", "P3", "policy ✗", "</pre>both wrong", "opponent ✗", "theirs 3",
+    assert "<b>1" not in html and "<i>rival" not in html and "</pre>both" not in html
+    index, prompts, bodies = rollouts_in(play)
+    moments = [index["moments"][place]["label"] for place in index["rows"]["moment"]]
+    last = [place for place, label in enumerate(moments) if label == "after training"]
+    said = [[(text["who"], text["text"]) for text in bodies[place]["texts"]] for place in last[:3]]
+    assert said == [
+        [("policy", "won <script>alert(1)</script>"), ("opponent", "theirs <b>1")],
+        [("policy", "a second sample"), ("opponent", "theirs <b>1")], [("policy", "lost"), ("opponent", "theirs 2")],
+    ]  # fmt: skip
+    found = flags_in(index)
+    assert [found[place] - {"evaluation"} for place in last] == [
+        {"right", "won"}, {"wrong"}, {"wrong", "lost"}, {"wrong"}, {"right"}, set(),
     ]  # fmt: skip  # nothing where one of both could not be judged
+    assert index["rows"]["group"][last[0]] == index["rows"]["group"][last[1]] != index["rows"]["group"][last[2]]
+    assert moments[1:3] == ["step 1", "step 1"] and "teacher" in found[2]
+    assert [prompts[place] for place in index["rows"]["prompt"]][:2] == ["P<1>", "P2"]
 
 
 def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
@@ -434,8 +501,7 @@ def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
     write(play, "generations", [wrote("policy", "pretrain", 0, "P", False, "mine"), {"when": "pretrain"}])
     page = page_of(monkeypatch, play)
     assert "Pass@1 on held-out questions is 25.0 %." in page.text and "games won" not in page.text
-    texts = page.text[page.text.index("Texts") : page.text.index("Config")]
-    assert texts[1:-1] == ["unsolved", "P", "policy ✗", "mine"]
+    assert [each["texts"] for each in rollouts_in(play)[2]] == [[{"who": "policy", "text": "mine", "match": False}]]
     (play / "evaluations.jsonl").unlink()
     assert "No evaluation yet: step 1 of 4 so far." in page_of(monkeypatch, play).text
 
@@ -470,20 +536,20 @@ def test_the_best_stands_behind_the_last_row_of_its_stage(play, monkeypatch):
     (play / "stage1/step_2").mkdir(parents=True)
     (play / "stage1/best").symlink_to("step_2")
     text = page_of(monkeypatch, play).text
-    assert text[text.index("  best: step 2") + 1] == "0.722" and text.index("  best: step 2") > text.index(
-        "after training"
-    )
+    assert text[text.index("best: step 2") + 1] == "0.722" and text.index("best: step 2") > text.index("after training")
     assert text.count("0.722") == 1
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["report.py", str(tmp_path)])
-    with pytest.raises(ConfigError, match=r"holds no metrics\.jsonl or evaluations\.jsonl: give the folder of a run"):
+    with pytest.raises(
+        ConfigError, match=r"holds no config\.yaml or metrics\.jsonl or evaluations\.jsonl: give the folder of a run"
+    ):
         report.main()
 
 
 def test_a_moving_mean_keeps_constants_and_ends():
-    assert report.moving_mean([2.0] * 200) == [2.0] * 200
-    assert report.moving_mean([1.0, 5.0, 3.0]) == [1.0, 5.0, 3.0]
-    smooth = report.moving_mean(range(100))  # reach 2
+    assert curves.moving_mean([2.0] * 200) == [2.0] * 200
+    assert curves.moving_mean([1.0, 5.0, 3.0]) == [1.0, 5.0, 3.0]
+    smooth = curves.moving_mean(range(100))  # reach 2
     assert smooth[50] == 50 and smooth[0] == 1.0 and smooth[-1] == 98.0

@@ -3,6 +3,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -159,6 +160,12 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert all(promised <= set(row) for row in evaluations)
     texts = logged("generations")
     assert len([row for row in texts if row["when"] == "train"]) == 18 * 16 * 4
+    sums = Counter()
+    for row in texts:
+        assert ("advantage1" in row, "advantage2" in row) == (row["when"] == "train",) * 2
+        if row["when"] == "train":  # revisions of the same first attempt are compared with each other
+            sums[row["stage"], row["step"], row["prompt"], row["attempt1"]] += row["advantage2"]
+    assert max(map(abs, sums.values())) < 1e-3 and any(row.get("advantage2") for row in texts)
     for attempt in (1, 2):
         first = [f"malformed{attempt}" not in row for row in texts if (row["when"], row["step"]) == ("train", 1)]
         assert rows[0][f"well_formed_attempt{attempt}"] == pytest.approx(fmean(first[: 16 * 4]))

@@ -276,6 +276,7 @@ def test_an_outage_is_masked_counted_and_told(template, tmp_path):
         texts = [text for text in mine.rows("generations") if (text["when"], text["step"]) == ("train", row["step"])]
         earned = [sum(text["reward"].values()) for text in texts if text["who"] == "policy"]
         assert row["reward"] == pytest.approx(fmean(earned))
+        assert all(("advantage" in text) == (text["who"] == "policy") for text in texts)
         assert ("wins" in row) == (row["step"] not in (3, 4))
         if "wins" not in row:  # (1 - w) of the reward, and the same w / 2 for everybody
             groups = [earned[3 * i : 3 * i + 3] for i in range(BATCH)]

@@ -194,6 +194,7 @@ class GspoRun:
     def update(self, games: list[Game], credit: Credit) -> dict:
         """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
         train = self.config.train
+        self._log_texts("train", self._texts(games, self.opponent, credit.advantages()))  # also of a step that fails
         rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
         old_logp, updates = self._old_logp(credit), []
         for part in credit.parts * train.passes:
@@ -317,7 +318,7 @@ class GspoRun:
     # -- books
 
     def _book(self, games: list[Game]) -> None:
-        """Records a step in the scoreboard and the frontier files, and logs its texts and failures."""
+        """Records a step in the scoreboard and the frontier files, and logs its failures."""
         if self.opponent:
             results = [(key_of(game.group.prompt.messages)[:PROMPT_KEY], *game.result) for game in games]
             chooses = self.curriculum.chooses
@@ -329,11 +330,13 @@ class GspoRun:
         for outcome, row in collect(rows, self.accelerator):
             if self.frontier.is_new(key_of(outcome, row)):
                 self.session.log.write(f"frontier/{outcome}", row)
-        self._log_texts("train", self._texts(games, self.opponent))
         self._log_unsolved([game.group for game in games if game.outcome])
 
-    def _texts(self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None) -> list[dict[str, Any]]:
-        rows = [row for game in games for row in texts_of(game.group)]
+    def _texts(
+        self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None,
+        advantages: dict[int, float] | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        rows = [row for game in games for row in texts_of(game.group, advantages)]
         return rows + [opponent_text(game) for game in games if opponent]
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:

@@ -4,17 +4,13 @@ jobs.jsonl     a row when a job begins, and one when it ends
 results.jsonl  a row per run that is over
 """
 
-import contextlib
-import platform
 import re
 import shlex
-import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -23,11 +19,10 @@ from lib.core.config import SweepConfig
 from lib.core.console import Screen, duration
 from lib.core.errors import FINISHED, ConfigError
 from lib.report.sweep_tables import FIGURES, last_values
+from lib.run.machine import HERE, commit, cpu, packages
 from lib.run.runlog import RunLog, read_jsonl
 from lib.sandbox.pool import cores
 
-HERE = Path(__file__).resolve().parents[2]
-PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "numpy")
 LOSS_POINTS = 20  # points of the training loss kept for a run without evaluations
 
 
@@ -285,37 +280,6 @@ def last_line(log: Path) -> str:
     """Returns the last non-empty line that a program printed, from its log."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
-
-
-def cpu() -> str:
-    """Returns the model name of this machine's processor."""
-    try:
-        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def commit() -> dict[str, object]:
-    """Returns the commit of this code, and whether tracked files differ from it; None for both outside git."""
-    commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-    try:
-        head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
-                        for words in commands)  # fmt: skip
-    except FileNotFoundError:
-        return {"commit": None, "is_changed": None}
-    if head.returncode:
-        return {"commit": None, "is_changed": None}
-    return {"commit": head.stdout.strip(), "is_changed": bool(status.stdout)}
-
-
-def packages() -> dict[str, str]:
-    """Returns the versions of Python and the packages that the numbers depend on."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
 
 
 # Results

@@ -45,6 +45,11 @@ class Credit:
         """Returns the indices of a micro-batch's tokens in the concatenation of all answers' tokens, (N,)."""
         return self.start[batch.answer] + batch.token
 
+    def advantages(self) -> dict[int, float]:
+        """Returns the advantage of each answer, by its `id()`."""
+        answers = [answer for node in self.nodes for answer in node.group.answers]
+        return dict(zip(map(id, answers), self.advantage.tolist(), strict=True))
+
     def must_pull(self, part: list[Node]) -> bool:
         """Tells whether a minibatch must have a gradient: an advantage that no importance weight can bring to zero."""
         numbers = [number for node in part for number in node.numbers if self.learned[number]]

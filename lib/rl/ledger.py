@@ -1,6 +1,6 @@
 """Groups in the books: every text as a row of generations.jsonl, every answer and prompt in numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from statistics import fmean
 from typing import Any
@@ -25,29 +25,35 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def texts_of(group: Group) -> list[dict[str, Any]]:
-    """Returns what the policy wrote, with its verdict, and with its hint where there was one."""
+def texts_of(group: Group, advantages: Mapping[int, float] | None = None) -> list[dict[str, Any]]:
+    """Returns what the policy wrote, with its verdict, and with its hint where there was one.
+
+    `advantages` are by `id()` of the answer, once they are known.
+    """
     prompt = group.prompt
     hint = {"hint": prompt.hint} if prompt.hint else {}
     question = question_of(prompt.plain) if prompt.plain else prompt.question
-    return [{"who": "policy", "prompt": question, **hint, **_text_of(answer)} for answer in group.answers]
+    return [{"who": "policy", "prompt": question, **hint, **_text_of(answer, advantages)} for answer in group.answers]
 
 
-def rows_of(tree: Group, target: Any) -> list[dict[str, Any]]:
-    """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on."""
+def rows_of(tree: Group, target: Any, advantages: Mapping[int, float] | None = None) -> list[dict[str, Any]]:
+    """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on.
+
+    `advantages` are by `id()` of the answer, where the tree is trained.
+    """
     rows = []
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
         row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
         for number, (group, answer) in enumerate(path, start=1):
-            told = _text_of(answer) | {"match": answer.verdict.match}
+            told = _text_of(answer, advantages) | {"match": answer.verdict.match}
             told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
             row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}
         rows.append(row)
     return rows
 
 
-def _text_of(answer: Answer) -> dict[str, Any]:
+def _text_of(answer: Answer, advantages: Mapping[int, float] | None) -> dict[str, Any]:
     verdict = answer.verdict
     return {
         "text": answer.text,
@@ -55,6 +61,7 @@ def _text_of(answer: Answer) -> dict[str, Any]:
         "reward": verdict.components,
         **({"about": verdict.about} if verdict.about else {}),
         **({"malformed": verdict.malformed} if verdict.malformed else {}),
+        **({"advantage": round(advantages[id(answer)], 5)} if advantages else {}),
         "length": len(answer.completion.ids),
         "finished": answer.completion.finished,
     }

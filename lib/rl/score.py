@@ -141,7 +141,7 @@ class ScoreRun:
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        self._keep_texts("train", trees)
+        self._keep_texts("train", trees, credit.advantages())
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
@@ -224,11 +224,14 @@ class ScoreRun:
         budget = self.config.budgets[node.attempt - 1]
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
-    def _keep_texts(self, when: str, trees: list[Group], **how: float | str) -> None:
+    def _keep_texts(
+        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None, /, **how: float | str
+    ) -> None:
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         target = self.config.dataset.target_field
-        self.session.keep_texts([where | row for tree in trees for row in rows_of(tree, tree.prompt.row[target])])
+        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], advantages)]
+        self.session.keep_texts([where | row for row in rows])
         solved, last = {}, {}
         for tree in trees:
             key = id(tree.prompt.row)

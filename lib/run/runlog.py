@@ -1,5 +1,6 @@
 """The run directory: one run at a time in it, its config, and JSONL streams that survive a kill at any instant.
 
+machine.json        where the newest start ran: commit, versions, processor, threads
 metrics.jsonl       one row per optimizer step
 evaluations.jsonl   one row per evaluation
 alarms.jsonl        what lib/rl/watch.py noticed: a row when something begins, and one when it is over
@@ -31,6 +32,7 @@ from pydantic import ValidationError
 
 from lib.core.config import Outputs, differences, read_tree
 from lib.core.errors import ConfigError, StorageError
+from lib.run.machine import MACHINE, describe_machine
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +136,7 @@ class RunLog:
     def begin(self) -> None:
         """Writes the pending config, if any; call it before writing anything that a resume would find."""
         if self._is_main and self._config is not None:
+            write_whole(self.directory / MACHINE, [encode(describe_machine())])
             write_whole(self.directory / "config.yaml", [self._config.encode()])
         self._config = None
 
@@ -274,21 +277,23 @@ class Line(NamedTuple):
     size: int  # bytes
     number: int  # from 1
     problem: str
+    ends: bool  # with a line end, unlike one that is still being written
 
 
-def read_lines(path: Path) -> Iterator[Line]:
-    """Yields every line of a JSONL file."""
-    start = 0
+def read_lines(path: Path, start: int = 0) -> Iterator[Line]:
+    """Yields every line of a JSONL file, from `start` bytes on."""
     with open(path, "rb") as file:
+        file.seek(start)
         for number, line in enumerate(file, start=1):
             row, problem = None, ""
             try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8")) if line.strip() else {}
+                row = json.loads(line.decode("utf-8" if start else "utf-8-sig")) if line.strip() else {}
                 if not isinstance(row, dict):
                     problem = f"got {type(row).__name__}, expected a JSON object"
             except (ValueError, RecursionError) as error:
                 problem = f"not JSON ({error})"
-            yield Line(None if problem or not line.strip() else row, start, len(line), number, problem)
+            row = None if problem or not line.strip() else row
+            yield Line(row, start, len(line), number, problem, line.endswith(b"\n"))
             start += len(line)
 
 

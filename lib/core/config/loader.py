@@ -73,7 +73,7 @@ def dump(config: Outputs) -> str:
 def keys_of(kind: type[BaseModel], prefix: str = "", with_sections: bool = False) -> Iterator[str]:
     """Yields every dotted key of a config, without the names of sections unless `with_sections`."""
     for name, field in kind.model_fields.items():
-        section = _section_of(field)
+        section = section_of(field)
         if section is None or with_sections:
             yield prefix + name
         if section is not None:
@@ -103,7 +103,7 @@ def _unknown_keys(kind: type[BaseModel], tree: dict) -> int:
     for key, value in tree.items():
         if key not in kind.model_fields:
             count += 1
-        elif isinstance(value, dict) and (section := _section_of(kind.model_fields[key])):
+        elif isinstance(value, dict) and (section := section_of(kind.model_fields[key])):
             count += _unknown_keys(section, value)
         elif isinstance(value, dict) and (section := _section_by_name(kind.model_fields[key])):
             count += sum(_unknown_keys(section, each) for each in value.values() if isinstance(each, dict))
@@ -145,7 +145,7 @@ def _validate(kind: type[Config], tree: dict) -> tuple[Config | None, list[tuple
 def _explain(kind: type[BaseModel], tree: dict, problem: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Takes a wrong value out of the tree; returns its dotted key, a sentence, and whether the value was replaced."""
     path, owner, field = _locate(kind, problem["loc"])
-    key, section = ".".join(path), _section_of(field)
+    key, section = ".".join(path), section_of(field)
     *sections, name = path
     for part in sections:
         tree = tree.setdefault(part, {})
@@ -178,7 +178,7 @@ def _locate(kind: type[BaseModel], location: tuple) -> tuple[list[str], type[Bas
             section, named = named, None
             continue
         owner, field = section, section.model_fields.get(part)
-        section, named = _section_of(field), _section_by_name(field)
+        section, named = section_of(field), _section_by_name(field)
     return path, owner, field
 
 
@@ -198,7 +198,7 @@ def _section_by_name(field: Any) -> type[BaseModel] | None:
     return _as_section(get_args(annotation)[1]) if get_origin(annotation) is dict else None
 
 
-def _section_of(field: Any) -> type[BaseModel] | None:
+def section_of(field: Any) -> type[BaseModel] | None:
     """Returns the section class that a field holds, also behind `| None`; None if it holds none."""
     annotation = getattr(field, "annotation", None)
     if get_origin(annotation) is dict:

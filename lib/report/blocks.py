@@ -1,0 +1,121 @@
+"""What a page is made of, as plain data: templates and the terminal show the same sections, tables and sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from lib.run.runlog import is_number
+
+DIFFERENCES = ("delta", "minus_own", "difference", "revised_minus_fresh", "gain")  # these may be below 0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: a value, and its interval or share below it."""
+
+    text: str
+    small: str = ""
+    link: str = ""  # the rollouts behind it, as the page's fragment
+    shade: float | None = None  # from 0 to 1, of its background
+
+
+@dataclass(frozen=True)
+class TableLine:
+    """One line of a table; without cells, the title of the lines below it."""
+
+    label: str
+    cells: Sequence[Cell] = ()
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table; `heads` are pairs of a name and its colour, and the first column has the labels of the lines."""
+
+    heads: Sequence[tuple[str, str]]
+    lines: Sequence[TableLine]
+    look: str = "rates"  # or "keys", whose cells are texts that may wrap
+    title: str = ""
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence; `look` is "", "warning" or "note". With `link` it leads to rollouts, under the words `link_text`."""
+
+    text: str
+    look: str = ""
+    link: str = ""
+    link_text: str = ""
+    kind: ClassVar[str] = "paragraph"
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Charts side by side, as data for the page's script (`lib.report.curves`)."""
+
+    charts: list[dict[str, Any]]
+    kind: ClassVar[str] = "charts"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of a whole as one bar: names with their shares and a text each."""
+
+    parts: list[tuple[str, float, str]]
+    kind: ClassVar[str] = "shares"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Short texts, each under its name."""
+
+    items_of: dict[str, str]
+    kind: ClassVar[str] = "facts"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A text as it stands in a file."""
+
+    text: str
+    kind: ClassVar[str] = "listing"
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A titled part of a page."""
+
+    title: str
+    blocks: Sequence[TextTable | Paragraph | Charts | Shares | Facts | Listing]
+    note: str = ""
+    folded: bool = False  # shown by a click
+    anchor: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "anchor", "".join(c if c.isalnum() else "-" for c in self.title.lower()))
+
+
+def percent(value: float) -> str:
+    """Formats a share as `83.1 %`."""
+    return f"{100 * value:.1f} %"
+
+
+def rate_cell(row: dict, key: str) -> Cell:
+    """Returns a rate as `0.812` above `[.796 .827]`; a dash where the row has none."""
+    if not is_number(row.get(key)):
+        return Cell("–")
+    sign = "+" if key in DIFFERENCES else ""
+    ends = row.get(f"{key}_ci95") or ()
+    interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
+    return Cell(f"{row[key]:{sign}.3f}", f"[{interval}]" if interval else "")
+
+
+def line_of(label: str, texts: Sequence[str], look: str = "") -> TableLine:
+    """Returns a line of plain texts."""
+    return TableLine(label, [Cell(text) for text in texts], look)
+
+
+def muted(*names: str) -> list[tuple[str, str]]:
+    """Returns table heads, all in the muted colour."""
+    return [(name, "muted") for name in names]

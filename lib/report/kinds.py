@@ -1,0 +1,200 @@
+"""How the runs of each script are shown: which charts and columns they have, and what is said about them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lib.core.console import attempts_of
+from lib.report.blocks import percent
+from lib.run.runlog import is_number
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """One chart: the keys of the rows to plot, each with a label and a colour."""
+
+    title: str
+    note: str
+    series: dict[str, tuple[str, str]]
+    of: str = "metrics"  # or "evaluations": the rows
+    log: bool = False
+    floor: float | None = None  # the axis starts here
+    percent: bool = False
+    hero: bool = False  # as wide as the page
+
+
+@dataclass(frozen=True)
+class PageKind:
+    """Says how the runs of one script are shown."""
+
+    accuracies: tuple[str, ...]  # of the texts that training changes; every sound evaluation has them
+    nothing: str  # said where there is no evaluation
+    summary: Callable[..., str]  # the milestones, and whether they are means of several runs, as a sentence
+    columns: Callable[[list[dict]], dict[str, tuple[str, str]]]  # of a table of evaluations: key, heading, colour
+    legend: Callable[[dict], str]  # of that table, by its last evaluation
+    charts: dict[str, tuple[LineChart, ...]]
+    is_staged: bool = True
+
+
+BANDS = "the bands are 95 % intervals"
+SPREAD = "standard deviation, mean over the step"
+# runs have two attempts, seldom more; series and columns that no row has are left out
+ATTEMPTS = {1: ("attempt 1", "one"), **{number: (f"attempt {number}", "two") for number in range(2, 10)}}
+FAMILY_COLOURS = ("two", "one", "good", "bad", "muted", "ink")
+
+
+def of_attempts(key: str) -> dict[str, tuple[str, str]]:
+    """Returns the series of a quantity that all attempts have."""
+    return {f"{key}_attempt{number}": look for number, look in ATTEMPTS.items()}
+
+
+HELD_OUT = (
+    LineChart("Accuracy on held-out questions", f"Exact match; {BANDS}.",
+              of_attempts("acc"), "evaluations", percent=True, hero=True),
+    LineChart("What correcting changes", f"Share of all held-out answers; {BANDS}.",
+              {"i_to_c": ("wrong → right", "good"), "c_to_i": ("right → wrong", "bad")}, "evaluations", floor=0,
+              percent=True),
+    LineChart("Gain of a second look", "Accuracy of the last attempt minus that of attempt 1, on the same questions.",
+              {"delta": ("delta", "two")}, "evaluations", percent=True),
+)  # fmt: skip
+TRAINING = (
+    LineChart("Accuracy in training", "Exact match of the answers sampled in each step; bold is a moving mean.",
+              of_attempts("acc"), percent=True),
+    LineChart("Reward in training", "As the reward function returns it, before bonus and baseline.",
+              of_attempts("reward")),
+    LineChart("Distance from the base model", "KL in nats per token, logarithmic. Stage I holds attempt 1 in place.",
+              of_attempts("kl"), log=True),
+    LineChart("Spread of rewards", f"Among answers that are compared with each other: {SPREAD}.",
+              of_attempts("reward_std"), floor=0),
+    LineChart("Idle answers", "Second attempts without an advantage: they earned what those beside them did.",
+              {"zero_advantage": ("idle", "two")}, floor=0, percent=True),
+    LineChart("Length", "Tokens per attempt, the end token included.",
+              of_attempts("length"), floor=0),
+    LineChart("Truncation", "Answers that ran out of tokens before they ended.",
+              of_attempts("truncated"), floor=0, percent=True),
+    LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+              of_attempts("well_formed"), percent=True),
+)  # fmt: skip
+PLAY_HELD_OUT = (
+    LineChart("Accuracy on held-out questions", f"Exact match of single answers; {BANDS}.",
+              {"acc": ("pass@1", "two"), "opponent_acc": ("opponent", "one")}, "evaluations", percent=True, hero=True),
+    LineChart("Games won on held-out questions", f"Of those that one side won; {BANDS}.",
+              {"win_rate": ("won", "good")}, "evaluations", floor=0, percent=True),
+    LineChart("Games in training", "Share that the policy won, and its opponent, of the prompts drawn in a step.",
+              {"wins": ("won", "good"), "losses": ("lost", "bad")}, floor=0, percent=True),
+)  # fmt: skip
+PLAY_TRAINING = (
+    LineChart("Accuracy in training", "Right answers, and prompts with at least one; bold is a moving mean.",
+              {"acc": ("right", "two"), "solved": ("solved", "good")}, percent=True),
+    LineChart("Reward in training", "As the reward function returns it, before games and baseline.",
+              {"reward": ("reward", "two")}),
+    LineChart("Spread of rewards", f"Among the answers to a prompt, games included: {SPREAD}.",
+              {"reward_std": ("spread", "two")}, floor=0),
+    LineChart("Equal groups", "Prompts whose answers all earn the same: they teach nothing.",
+              {"equal_groups": ("equal", "two")}, floor=0, percent=True),
+    LineChart("Clipped", "Tokens that the clip range keeps from learning: below it bad ones, above it good ones.",
+              {"clipped_low": ("below", "bad"), "clipped_high": ("above", "good")}, floor=0, percent=True),
+    LineChart("Distance of an update", "Mean log ratio of an answer's tokens, new over old policy: percentiles.",
+              {"log_ratio_p5": ("5 %", "bad"), "log_ratio_p95": ("95 %", "good")}),
+    LineChart("Entropy", "In nats per token.", {"entropy": ("entropy", "two")}, floor=0),
+    LineChart("Distance from the base model", "KL in nats per token, logarithmic.", {"kl": ("kl", "two")}, log=True),
+    LineChart("Length", "Tokens per answer, the end token included.",
+              {"length": ("answer", "two"), "thinking_tokens": ("thinking", "one")}, floor=0),
+    LineChart("Truncation", "Answers that ran out of tokens before they ended.",
+              {"truncated": ("cut off", "two")}, floor=0, percent=True),
+    LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+              {"well_formed": ("well-formed", "two")}, percent=True),
+)  # fmt: skip
+IMITATION = (
+    LineChart("Loss", "Mean cross-entropy of the trained tokens, in nats.",
+              {"loss": ("loss", "two")}),
+    LineChart("Tokens right", "Share of trained tokens that the model finds most likely.",
+              {"mean_token_accuracy": ("tokens right", "two")}, percent=True),
+)  # fmt: skip
+
+
+def corrects(rows: list[dict], is_mean: bool = False) -> str:
+    """Tells in a sentence what a further attempt is good for."""
+    now, before = rows[-1], rows[0]
+    last = f"acc_attempt{attempts_of(now)[-1]}"
+    start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
+    text = f"{start} answers {percent(now[last])} of the held-out questions{joint} attempt 1 "
+    text += percent(now["acc_attempt1"])
+    if len(rows) > 1:
+        text += f"; before training it was {percent(before[last])} and {percent(before['acc_attempt1'])}"
+    low, high = (not is_mean and now.get("delta_ci95")) or (None, None)
+    if all(map(is_number, (low, high, now.get("delta")))):
+        sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
+        text += f". A second look {sign}: {100 * now['delta']:+.1f} points, "
+        text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
+    return text + "."
+
+
+def plays(rows: list[dict], is_mean: bool = False) -> str:
+    """Tells what was learned, and whether it beats the opponent."""
+    now, before = rows[-1], rows[0]
+    went = f"went from {percent(before['acc'])} to" if len(rows) > 1 else "is"
+    text = f"{'pass' if is_mean else 'Pass'}@1 on held-out questions {went} {percent(now['acc'])}"
+    if is_number(now.get("win_rate")):
+        text += f". Against its opponent the policy won {percent(now['win_rate'])} of the games there that one side won"
+        ends = now.get("win_rate_ci95") or []
+        text += f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if len(ends) == 2 else ""
+    return text + "."
+
+
+def columns_of_play(rows: list[dict]) -> dict[str, tuple[str, str]]:
+    """Returns the columns of pass@1, pass@k, well-formed answers and games, as far as there are any."""
+    passes = [key for row in rows for key in row if key.startswith("pass@") and not key.endswith("_ci95")]
+    looks = {"acc": ("pass@1", "two"), **{key: (key, "muted") for key in passes}}
+    looks |= {"well_formed": ("well-formed", "muted")}
+    looks |= {"win_rate": ("games won", "muted"), "opponent_acc": ("opponent", "one")}
+    return {key: look for key, look in looks.items() if any(is_number(row.get(key)) for row in rows)}
+
+
+def legend_of_play(row: dict) -> str:
+    """Explains what a game is, and how many there were."""
+    text = "pass@k: one of k answers at least is right."
+    wins, losses = row.get("wins"), row.get("losses")
+    if is_number(wins) and is_number(losses):
+        text += f" Games won: of those that one side won, here {wins + losses} of {row.get('games', '?')}, by the "
+        text += "policy's first answer against the opponent's one. Opponent: how many of its answers are right."
+    if row.get("missing_games"):
+        text += f" {row['missing_games']} games more could not be judged, or the opponent was missing."
+    return text
+
+
+def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
+    """Returns the columns of all attempts, and of further figures where some row has them."""
+    attempts = {number for row in rows for number in attempts_of(row)} | {1, 2}
+    looks = {
+        **{f"acc_attempt{number}": ATTEMPTS[number] for number in sorted(attempts)},
+        "delta": ("delta", "muted"), "i_to_c": ("i→c", "muted"), "c_to_i": ("c→i", "muted"),
+    }  # fmt: skip
+    more = {
+        "revised_after_wrong": ("revised", "two"), "fresh_after_wrong": ("fresh", "one"),
+        "revised_minus_fresh": ("revised − fresh", "muted"),
+        **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in sorted(attempts)},
+    }  # fmt: skip
+    return looks | {key: look for key, look in more.items() if any(is_number(row.get(key)) for row in rows)}
+
+
+def legend_of_attempts(row: dict) -> str:
+    """Explains the names of the columns."""
+    text = "i→c: wrong at first, then right; c→i: right at first, then wrong; delta = i→c − c→i."
+    if is_number(row.get("revised_minus_fresh")):
+        text += (
+            " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first attempt "
+        )
+        text += "to the same question is."
+    return text
+
+
+SCORE = PageKind(
+    accuracies=("acc_attempt1", "acc_attempt2"), nothing="No evaluation of both attempts", summary=corrects,
+    columns=columns_of_attempts, legend=legend_of_attempts, charts={"Learning": HELD_OUT, "Training": TRAINING},
+)  # fmt: skip
+SELF_PLAY = PageKind(
+    accuracies=("acc",), nothing="No evaluation yet", summary=plays, columns=columns_of_play, legend=legend_of_play,
+    charts={"Learning": PLAY_HELD_OUT, "Training": PLAY_TRAINING}, is_staged=False,
+)  # fmt: skip
+IMITATES = replace(SCORE, accuracies=(), nothing="No evaluation so far", charts={"Training": IMITATION})
+KINDS = (SCORE, SELF_PLAY, IMITATES)

@@ -1,0 +1,142 @@
+"""Renders pages: sections by templates, with scripts, styles and data inside, so that one file needs no network."""
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from lib.report.blocks import Facts, PageSection
+from lib.report.facts import changed_settings, clock, differing_settings, facts_of
+from lib.report.flow import flow
+from lib.report.rollouts import Rollouts
+from lib.report.run_folder import RunFolder, kind_of
+from lib.report.sections import (
+    alarms,
+    as_one_kind,
+    counterfactuals,
+    curves,
+    drifts,
+    held_out,
+    in_pairs,
+    mean_rows,
+    one_after_another,
+    scoreboards,
+)
+from lib.run.runlog import encode
+
+HERE = Path(__file__).parent
+MOST_BYTES = 13_000_000  # of rollouts in a page, so that it stays below 15 MB
+SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/diff.min.js", "charts.js", "texts.js", "rollouts.js", "live.js")
+STYLES = ("vendor/uPlot.min.css", "page.css", "rollouts.css")
+
+
+def render_runs(runs: Sequence[RunFolder], rollouts: Rollouts, live: bool = False) -> str:
+    """Returns the page of one run or several; a `live` one asks its server for rollouts and for what is new."""
+    if live:
+        kept, blobs, note = rollouts, {}, ""
+    else:
+        kept, blobs = rollouts.within(MOST_BYTES)
+        note = ""
+        if len(kept.units) < kept.total:
+            note = (
+                f"{len(kept.units):,} of {kept.total:,} rollouts are in this file, drawn evenly; "
+                f"python report.py {' '.join(str(run.folder) for run in runs)} --watch shows all"
+            )
+    return render(
+        live=live, blobs=blobs, note=note, has_rollouts=bool(rollouts.units) or live, **overview(runs, rollouts)
+    )
+
+
+def render_overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> str:
+    """Returns the part of a live page that is exchanged when something is new."""
+    return _environment().get_template("overview.html").render(overview(runs, rollouts))
+
+
+def render_sections(title: str, lead: str, sections: Sequence[PageSection]) -> str:
+    """Returns a page without rollouts."""
+    return render(
+        title=title,
+        lead=lead,
+        notes=[],
+        facts=Facts({}),
+        sections=sections,
+        live=False,
+        blobs={},
+        note="",
+        has_rollouts=False,
+    )
+
+
+def render(**context: Any) -> str:
+    """Renders the page. Its own scripts alone may run, and only a live page may ask its server: the policy says so."""
+    scripts = [(HERE / "static" / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    styles = [(HERE / "static" / name).read_text(encoding="utf-8") for name in STYLES]
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'"
+                      for each in scripts)  # fmt: skip
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}"
+    policy += "; connect-src 'self'" if context["live"] else ""
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(policy=policy, scripts=list(map(Markup, scripts)), styles=list(map(Markup, styles)), **context)
+    )
+
+
+def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
+    """Returns title, headline, notes and sections of a page."""
+    damaged = sum(run.damaged for run in runs)
+    notes = [note if len(runs) == 1 else f"{run.name}: {note}" for run in runs for note in run.notes]
+    if damaged:
+        notes.append(f"{damaged} damaged lines of the logs were skipped.")
+    if len(runs) > 1:
+        return several_runs(runs, rollouts) | {"notes": notes}
+    run = runs[0]
+    kind = run.kind
+    told = kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}."
+    tables = [held_out(kind, [(None, run.table)])] if run.milestones else []
+    sections = [*alarms(runs), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
+    return {"title": run.name, "lead": told, "facts": facts_of(run), "notes": notes, "sections": sections}
+
+
+def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
+    """Returns title, headline and sections of several runs: all of them, their mean, and what differs in configs."""
+    kind = kind_of([row for run in runs for row in run.metrics + run.evaluations])
+    runs = as_one_kind(runs, kind)
+    rows = mean_rows(runs)
+    lead = ", ".join(run.name for run in runs)
+    if len(rows) > 1:
+        lead += f". In the mean, {kind.summary([row for row in rows if not row['is_greedy']], is_mean=True)}"
+    sections = alarms(runs)
+    if rows:
+        groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
+        groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
+        sections.append(held_out(kind, groups))
+    sections += [*flow(runs, rollouts), *rest(runs), differing_settings(runs)]
+    return {"title": f"{len(runs)} runs", "lead": lead, "facts": Facts({}), "sections": sections}
+
+
+def rest(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the sections that one run and several have alike."""
+    parts = (in_pairs, one_after_another, counterfactuals, scoreboards, curves, drifts, clock)
+    return [section for part in parts for section in part(runs)]
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["as_data"] = as_data
+    return environment
+
+
+def as_data(tree: Any) -> Markup:
+    """Returns a tree as JSON that may stand in a script element: no tag can begin in it."""
+    return Markup(json.dumps(json.loads(encode({"data": tree}))["data"]).replace("<", "\\u003c"))

@@ -1,0 +1,226 @@
+"""Rollouts as the page's browser takes them: an index of all of them, and their texts in compressed parts.
+
+A rollout is what one sampled path of answers has: in SCoRe the attempts, in self-play one answer beside the
+opponent's. The index has a column per property, so that 50,000 rollouts are filtered without their texts; these lie in
+parts of PART rollouts, which the page inflates when they are looked at or searched.
+"""
+
+import base64
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lib.core.console import WHEN, answered
+from lib.report.run_folder import RunFolder
+from lib.run.runlog import encode, is_number
+from lib.text.formats import format_problem
+
+PART = 400  # rollouts
+LONGEST_TEXT = 20_000  # characters of one text; the log itself keeps no more
+FLAGS = (
+    "train", "evaluation", "i_to_c", "c_to_i", "right", "wrong", "malformed", "truncated", "copied", "changed", "won",
+    "lost", "hinted", "teacher", "alarm",
+)  # fmt: skip
+STATES = ("right", "wrong", "malformed")
+FORMS = ("answer", "boxed")  # looked for where a run declares no format
+MOST = 0.75  # of the first texts of a run that have a form: then it is the run's
+
+
+@dataclass
+class Rollouts:
+    """The rollouts of a page, `total` in all, of which those in `units` are kept."""
+
+    runs: list[str]
+    moments: list[dict] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    units: list[dict] = field(default_factory=list)
+    total: int = 0
+
+    @property
+    def index(self) -> dict[str, Any]:
+        """Returns everything but texts, a column per property."""
+        columns = ("id", "moment", "prompt", "group", "flags", "flow", "reward", "advantage")
+        return {
+            "part": PART, "total": self.total, "runs": self.runs, "flags": FLAGS, "moments": self.moments,
+            "rows": {name: [unit[name] for unit in self.units] for name in columns},
+        }  # fmt: skip
+
+    @property
+    def parts(self) -> int:
+        """Returns the number of parts."""
+        return -(-len(self.units) // PART)
+
+    def blob(self, name: str) -> bytes | None:
+        """Returns one file of the browser, gzipped JSON: "index", "prompts" or "part-7"; None if there is none."""
+        if name == "index":
+            return packed(self.index)
+        if name == "prompts":
+            return packed({"prompts": self.prompts})
+        kind, _, number = name.partition("-")
+        if kind != "part" or not number.isdecimal() or int(number) >= self.parts:
+            return None
+        start = int(number) * PART
+        return packed({"rollouts": [unit["body"] for unit in self.units[start : start + PART]]})
+
+    def names(self) -> list[str]:
+        """Returns the names of all blobs."""
+        return ["index", "prompts", *(f"part-{number}" for number in range(self.parts))]
+
+    def within(self, most: int) -> tuple["Rollouts", dict[str, str]]:
+        """Returns as many rollouts as fit into `most` bytes of base64, evenly drawn, and their blobs by name.
+
+        Those of one prompt at one moment stay together.
+        """
+        blobs = {name: base64.b64encode(self.blob(name)).decode() for name in self.names()}
+        size = sum(map(len, blobs.values()))
+        if size <= most or not self.units:
+            return self, blobs
+        share = 0.9 * most / size
+        kept = [unit for unit in self.units if int((unit["group"] + 1) * share) > int(unit["group"] * share)]
+        used = {unit["prompt"] for unit in kept}
+        prompts = [text if number in used else "" for number, text in enumerate(self.prompts)]
+        return Rollouts(self.runs, self.moments, prompts, kept, self.total).within(most)
+
+
+def packed(tree: dict) -> bytes:
+    """Returns a tree as gzipped JSON, the same bytes for the same tree; NaN and infinities become null."""
+    return gzip.compress(encode(tree), compresslevel=6, mtime=0)
+
+
+def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
+    """Returns the rollouts of all runs."""
+    found = Rollouts([run.name for run in runs])
+    prompts: dict[str, int] = {}
+    groups: dict[tuple, int] = {}
+    for number, run in enumerate(runs):
+        moments: dict[tuple, int] = {}
+        spans = [(begin, end) for _, begin, end in run.alarm_spans()]
+        for place, row, texts in texts_of(run):
+            key = tuple(row.get(name) for name in ("when", "stage", "step", "temperature", "feedback", "part"))
+            if key not in moments:
+                moments[key] = len(found.moments)
+                found.moments.append({"run": number, **moment_of(run, row, spans)})
+            prompt = clipped(row["prompt"])
+            unit: dict[str, Any] = {
+                "id": place,
+                "moment": moments[key],
+                "prompt": prompts.setdefault(prompt, len(prompts)),
+            }
+            unit["group"] = groups.setdefault((number, key, prompt), len(groups))
+            flags = flags_of(row, texts, found.moments[unit["moment"]])
+            unit["flags"] = sum(1 << bit for bit, flag in enumerate(FLAGS) if flag in flags)
+            states = [STATES.index(state_of(text)) for text in texts if text["who"].startswith("attempt")]
+            unit["flow"] = 3 * states[0] + states[-1] if len(states) > 1 else -1
+            unit["reward"] = total_of(texts)
+            unit["advantage"] = max((text["advantage"] for text in texts if "advantage" in text), key=abs, default=None)
+            target = {"target": clipped(row["target"])} if row.get("target") is not None else {}
+            more = {name: clipped(row[name]) for name in ("hint", "attempt1_from") if row.get(name)}
+            unit["body"] = target | more | {"texts": texts}
+            found.units.append(unit)
+    found.prompts, found.total = list(prompts), len(found.units)
+    return found
+
+
+def texts_of(run: RunFolder) -> Iterator[tuple[int, dict, list[dict]]]:
+    """Yields each rollout: the number of its row, the row, and its texts, each with its verdict."""
+    form = form_of_run(run)
+    theirs: dict[tuple, dict] = {}
+    for row in run.generations:
+        if row.get("who") == "opponent":
+            theirs.setdefault(game_of(row), row)
+    for place, row in enumerate(run.generations):
+        if not isinstance(row.get("step"), int) or not isinstance(row.get("prompt"), str):
+            continue
+        if "attempt1" in row:
+            numbers = range(1, 1 + sum(f"attempt{number}" in row for number in range(1, 10)))
+            texts = [text_of(row, f"attempt {n}", f"attempt{n}", str(n), form) for n in numbers]
+        elif row.get("who") in ("policy", "teacher") and "text" in row:
+            texts = [text_of(row, row["who"], "text", "", form)]
+            other = theirs.get(game_of(row)) if row["who"] == "policy" and not row.get("hint") else None
+            texts += [text_of(other, "opponent", "text", "", form)] if other else []
+        else:
+            continue
+        yield place, row, texts
+
+
+def text_of(row: dict, who: str, key: str, end: str, form: str | None) -> dict[str, Any]:
+    """Returns one text of a row, with its verdict under plain names; keys of the row end in `end`."""
+    text = {"who": who, "text": clipped(row.get(key))}
+    found = {name: row[f"{name}{end}"] for name in ("match", "reward", "about", "malformed", "length", "finished",
+                                                    "advantage") if row.get(f"{name}{end}") is not None}  # fmt: skip
+    if form and who not in ("opponent", "teacher") and "malformed" not in found:
+        problem = format_problem(form, text["text"])
+        found |= {"malformed": problem} if problem else {}
+    if "advantage" in found and not is_number(found["advantage"]):
+        del found["advantage"]
+    return text | found
+
+
+def form_of_run(run: RunFolder) -> str | None:
+    """Returns the form that most texts of a run had at first, where its config declares none; None if there is none."""
+    if ((run.config.get("reward") or {}).get("format") or "free") != "free":
+        return None
+    first = [str(row.get("attempt1", row.get("text"))) for row in run.generations[:200] if row.get("who") != "opponent"]
+    shares = {form: sum(not format_problem(form, text) for text in first) / max(1, len(first)) for form in FORMS}
+    best = max(FORMS, key=shares.__getitem__)
+    return best if shares[best] >= MOST else None
+
+
+def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
+    """Returns what a rollout can be found by."""
+    own = [text for text in texts if text["who"] != "opponent"]
+    first, last = own[0], own[-1]
+    known = {True: "right", False: "wrong"}
+    flags = {"train" if moment["train"] else "evaluation", known.get(last.get("match"), "")}
+    flags |= {"alarm"} if moment["alarm"] else set()
+    flags |= {"malformed"} if any("malformed" in text for text in own) else set()
+    flags |= {"truncated"} if any(text.get("finished") is False for text in own) else set()
+    flags |= {"hinted"} if row.get("hint") else set()
+    flags |= {"teacher"} if row.get("who") == "teacher" else set()
+    if len(own) > 1:
+        flags |= {"copied" if own[-1]["text"].split() == own[-2]["text"].split() else "changed"}
+        flags |= {{(False, True): "i_to_c", (True, False): "c_to_i"}.get((first.get("match"), last.get("match")), "")}
+    if texts[-1]["who"] == "opponent":
+        game = first.get("match"), texts[-1].get("match")
+        flags |= {{(True, False): "won", (False, True): "lost"}.get(game, "")}
+    return flags
+
+
+def state_of(text: dict) -> str:
+    """Returns what became of an attempt: right, wrong, or malformed whatever its answer."""
+    return "malformed" if "malformed" in text else "right" if text.get("match") else "wrong"
+
+
+def total_of(texts: list[dict]) -> float | None:
+    """Returns the reward of the policy's last text; None if it was not judged."""
+    own = [text for text in texts if text["who"] != "opponent"][-1]
+    parts = own.get("reward")
+    values = [value for value in parts.values() if is_number(value)] if isinstance(parts, dict) else []
+    return float(f"{sum(values):.5g}") if values else None
+
+
+def moment_of(run: RunFolder, row: dict, alarm_spans: list[tuple[int, int | None]]) -> dict[str, Any]:
+    """Returns when a rollout was sampled, in words and as the step over all stages."""
+    step, is_training = run.global_step(row), row.get("when") == "train"
+    stage = f"stage {'I' * row['stage']}, " if run.kind.is_staged and row.get("stage") in (1, 2) else ""
+    label = WHEN.get(row.get("when")) or f"{stage}step {row['step']}{'' if is_training else ', held out'}"
+    if isinstance(row.get("temperature"), int | float):
+        label += f", {answered(row)}"
+    label += f", {row['part']}" if row.get("part") else ""
+    in_alarm = is_training and any(begin <= step and (end is None or step <= end) for begin, end in alarm_spans)
+    return {"label": label, "step": step, "when": row.get("when"), "train": is_training, "alarm": in_alarm}
+
+
+def game_of(row: dict) -> tuple:
+    """Returns what the two sides of a game have in common."""
+    return tuple(row.get(name) for name in ("when", "stage", "step", "temperature", "feedback", "part", "prompt"))
+
+
+def clipped(value: object) -> str:
+    """Returns a text, with its middle left out if it is very long."""
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"

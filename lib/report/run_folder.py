@@ -1,0 +1,252 @@
+"""Run directories, read for a page: as far as they came, whatever is missing, torn or of another version."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lib.core.config import read_tree
+from lib.core.console import WHEN, with_best
+from lib.core.errors import ConfigError
+from lib.report.kinds import KINDS, PageKind
+from lib.run.machine import read_machine
+from lib.run.runlog import SCHEMA, files_of, is_number, read_jsonl, read_lines
+
+STREAMS = ("metrics", "evaluations", "alarms", "generations", "swaps")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The contents of a run directory; every row of metrics and evaluations has its `global_step`."""
+
+    folder: Path
+    kind: PageKind
+    config: dict
+    metrics: list[dict]
+    evaluations: list[dict]
+    greedy: list[dict]  # further evaluations at the same moments
+    swaps: list[dict]  # rows of evaluate.py --swap-attempts, the newest of each adapter and temperature
+    alarms: list[dict]
+    generations: list[dict]  # not all of these rows are sound
+    scoreboard: dict
+    machine: dict
+    damaged: int  # lines that could not be read
+    notes: list[str] = field(default_factory=list)  # what a reader must know about the files
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the folder."""
+        return self.folder.resolve().name
+
+    @property
+    def milestones(self) -> list[dict]:
+        """Returns the evaluations of the table: before training and after each stage, or the last one."""
+        needed, is_staged = self.kind.accuracies, self.kind.is_staged
+        sound = [row for row in self.evaluations if needed and all(is_number(row.get(key)) for key in needed)]
+        kept = [row for row in sound if row["when"] in WHEN]
+        return kept if kept and (is_staged or kept[-1] is sound[-1]) else kept + sound[-1:]
+
+    @property
+    def table(self) -> list[dict]:
+        """Returns the milestones, each with its greedy evaluation, and after a stage's last one the stage's best."""
+        rows = [
+            row for each in self.evaluations for row in (each, *(g for g in self.greedy if moment(g) == moment(each)))
+        ]
+        shown = {moment(row) for row in self.milestones}
+        return [row for row in with_best(rows, self.best_of) if row["when"] == "best" or moment(row) in shown]
+
+    def best_of(self, stage: int) -> str | None:
+        """Returns the folder of a stage's best checkpoint, relative to the run; None without one."""
+        best = self.folder / f"stage{stage}" / "best"
+        return "/".join(best.resolve().parts[-2:]) if best.exists() else None
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """Returns for each stage the steps before it. Stage II may have no step yet, but a first evaluation."""
+        offsets = {row["stage"]: row["global_step"] - row["step"] for row in self.metrics if "stage" in row}
+        if 1 in offsets:
+            offsets.setdefault(2, next(row.get("steps", 0) for row in self.metrics if row.get("stage") == 1))
+        return offsets
+
+    @property
+    def boundaries(self) -> list[int]:
+        """Returns the global steps at which the next stage begins."""
+        firsts = {row["stage"]: row["global_step"] - row["step"] for row in reversed(self.metrics) if "stage" in row}
+        return sorted(step for stage, step in firsts.items() if stage > 1 and step > 0)
+
+    @property
+    def status(self) -> str:
+        """Tells in words how far the run came."""
+        if not self.metrics:
+            return "nothing trained yet"
+        last = self.metrics[-1]
+        if last["step"] < (last.get("steps") or 0):
+            stage = f"stage {last['stage']}, " if self.kind.is_staged and "stage" in last else ""
+            return f"{stage}step {last['step']} of {last['steps']} so far"
+        return f"{last['global_step']} steps"
+
+    def alarm_spans(self) -> Iterator[tuple[dict, int, int | None]]:
+        """Yields each alarm with the global steps at which it begins and ends, None while it lasts."""
+        for number, row in enumerate(self.alarms):
+            if row["event"] == "begins":
+                ends = (later for later in self.alarms[number:]
+                        if later["event"] == "ends" and later["alarm"] == row["alarm"])  # fmt: skip
+                end = next(ends, None)
+                yield row, self.global_step(row), None if end is None else self.global_step(end)
+
+    def global_step(self, row: dict) -> int:
+        """Returns the step of a row over all stages."""
+        return row["step"] + self.offsets.get(row.get("stage", 1), 0)
+
+
+class RunReader:
+    """Reads a run directory, and again what has been added since: cheap enough to be asked every second."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._tails = {name: _Tail(folder, name) for name in STREAMS}
+
+    def is_changed(self) -> bool:
+        """Tells whether a stream or the scoreboard has changed since the last `read`."""
+        return any(tail.is_changed() for tail in self._tails.values())
+
+    def read(self) -> RunFolder:
+        """Returns the run as it is now; leaves out what is missing or damaged, counts damaged lines."""
+        streams = {name: tail.read() for name, tail in self._tails.items()}
+        board, bad = _rows_of(self.folder / "scoreboard.json")
+        damaged = bad + sum(tail.damaged for tail in self._tails.values())
+        config, notes = _config_of(self.folder)
+        newer = {row["schema"] for rows in streams.values() for row in rows[-1:] if row.get("schema", SCHEMA) != SCHEMA}
+        if newer:
+            notes.append(
+                f"The files were written by another version of Rematch (schema {', '.join(map(str, newer))}, not "
+                f"{SCHEMA}): what this one does not know is left out."
+            )
+        metrics = [{"global_step": row["step"], **row} for row in streams["metrics"] if _is_whole(row.get("step"))]
+        metrics = [row for row in metrics if _is_whole(row["global_step"])]
+        run = RunFolder(
+            self.folder, kind_of(metrics + streams["evaluations"]), config, metrics, [], [], [],
+            [row for row in streams["alarms"] if row.keys() >= {"alarm", "event", "severity", "stage", "step", "text"}],
+            streams["generations"], (board or [{}])[-1], read_machine(self.folder), damaged, notes,
+        )  # fmt: skip
+        rows = [
+            {**row, **_more_of(row), "global_step": run.global_step(row)}
+            for row in streams["evaluations"]
+            if _is_whole(row.get("step")) and "when" in row
+        ]
+        seen: set[tuple] = set()
+        for row in rows:
+            (run.greedy if moment(row) in seen else run.evaluations).append(row)
+            seen.add(moment(row))
+        swaps = {(*moment(row), row.get("temperature")): row for row in streams["swaps"]
+                 if isinstance(row.get("after"), dict)}  # fmt: skip
+        run.swaps.extend(swaps.values())
+        return run
+
+
+class _Tail:
+    """A stream's rows, of which each is parsed once; a file that was cut or replaced is read again from the start."""
+
+    def __init__(self, folder: Path, stream: str):
+        self._folder, self._stream = folder, stream
+        self._done: dict[int, int] = {}  # inode -> bytes that were read, whole lines
+        self._last: dict[int, tuple[int, bytes]] = {}  # inode -> offset and first bytes of the last of these lines
+        self._seen: list[tuple[int, int]] = []  # inodes and sizes at the last read
+        self._rows: list[dict] = []
+        self._bad = 0
+        self.damaged = 0
+
+    def _files(self) -> list[tuple[Path, os.stat_result]]:
+        found = []
+        for path in files_of(self._folder, self._stream):
+            try:
+                found.append((path, path.stat()))
+            except FileNotFoundError:  # set aside or deleted since
+                continue
+        return found
+
+    def is_changed(self) -> bool:
+        return [(stat.st_ino, stat.st_size) for _, stat in self._files()] != self._seen
+
+    def _is_as_it_was(self, path: Path, stat: os.stat_result) -> bool:
+        """Tells whether what was read of a file is still there: a resumed run cuts its files, and writes on."""
+        start, begins = self._last.get(stat.st_ino, (0, b""))
+        return stat.st_size >= self._done.get(stat.st_ino, 0) and _bytes_at(path, start).startswith(begins)
+
+    def read(self) -> list[dict]:
+        files = self._files()
+        self._seen = [(stat.st_ino, stat.st_size) for _, stat in files]
+        known = list(self._done)
+        if [inode for inode, _ in self._seen][: len(known)] != known or not all(
+            self._is_as_it_was(path, stat) for path, stat in files
+        ):
+            self._done, self._last, self._rows, self._bad = {}, {}, [], 0
+        rest: list[dict] = []  # of a last line that may still be growing
+        torn = 0
+        for path, stat in files:
+            last = None
+            for line in read_lines(path, self._done.get(stat.st_ino, 0)):
+                is_whole, is_bad = line.ends, line.row is None and bool(line.problem)
+                if not is_whole:
+                    torn += is_bad
+                    rest += [line.row] if line.row is not None else []
+                    continue
+                self._bad += is_bad
+                self._rows += [line.row] if line.row is not None else []
+                self._done[stat.st_ino] = line.start + line.size
+                last = line
+            self._done.setdefault(stat.st_ino, 0)
+            if last is not None:
+                self._last[stat.st_ino] = (last.start, _bytes_at(path, last.start))
+        self.damaged = self._bad + torn
+        return [*self._rows, *rest]
+
+
+def _bytes_at(path: Path, start: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(start)
+        return file.read(200)  # with the time of the row
+
+
+def read_run(folder: Path) -> RunFolder:
+    """Reads the run in `folder` once."""
+    return RunReader(folder).read()
+
+
+def moment(row: dict) -> tuple:
+    """Returns when a row was written; evaluations of one moment differ in how they were answered."""
+    return row.get("when"), row.get("stage"), row.get("step")
+
+
+def kind_of(rows: list[dict]) -> PageKind:
+    """Returns the first kind all of whose accuracies are in the rows: without any, these are of SFT."""
+    keys = {key for row in rows for key in row}
+    return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
+
+
+def _rows_of(path: Path) -> tuple[list[dict], int]:
+    return read_jsonl(path) if path.exists() else ([], 0)
+
+
+def _config_of(folder: Path) -> tuple[dict, list[str]]:
+    path = folder / "config.yaml"
+    if not path.exists():
+        return {}, []
+    try:
+        tree = read_tree(path)
+    except ConfigError as error:
+        return {}, [f"Its config could not be read: {error}."]
+    return (tree, []) if isinstance(tree, dict) else ({}, ["Its config.yaml is no config."])
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _more_of(row: dict) -> dict:
+    """Returns pass@k and its interval for the largest k above 1 of an evaluation of groups."""
+    last = (row.get("pass_at_k") or [{}])[-1]
+    if last.get("k", 1) == 1:
+        return {}
+    return {f"pass@{last['k']}": last.get("pass"), f"pass@{last['k']}_ci95": last.get("pass_ci95")}

@@ -1,0 +1,298 @@
+"""The sections of a page about one run or several: alarms, tables, differences, games, curves."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+from statistics import fmean
+
+from lib.core.console import READ, WHEN, answered, label_of, right_ones, samples_of
+from lib.core.errors import ConfigError
+from lib.core.stats import mean_interval, pearson
+from lib.report import paired
+from lib.report.blocks import (
+    DIFFERENCES,
+    Cell,
+    Charts,
+    PageSection,
+    Paragraph,
+    TableLine,
+    TextTable,
+    muted,
+    percent,
+    rate_cell,
+)
+from lib.report.curves import chart_data, keyed_chart, repeats_accuracy
+from lib.report.kinds import LineChart, PageKind
+from lib.report.run_folder import RunFolder, moment
+from lib.run.runlog import is_number
+
+FEWEST_STEPS = 10  # of which a correlation is told
+AROUND = 5  # steps before an alarm whose texts are shown with it
+
+
+def alarms(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the section of the watch's alarms (lib/rl/watch.py), in order of time; empty without any."""
+    told = []
+    for number, run in enumerate(runs):
+        label = f"{run.name}, " if len(runs) > 1 else ""
+        own = f"&run={number}" if len(runs) > 1 else ""
+        for row in run.alarms:
+            stage = f"stage {row['stage']} " if run.kind.is_staged and run.kind.accuracies else ""
+            begins = row["event"] == "begins"
+            word = f" ({row['severity']}, {row.get('action')}): " if begins else ": "
+            text = f"{label}{stage}step {row['step']}{word}{row['text']}"
+            step = run.global_step(row)
+            link = f"from={max(0, step - AROUND)}&to={step}&f=train{texts_behind(row)}{own}" if begins else ""
+            told.append(Paragraph(text, "warning" if begins else "", link, "see the texts" if begins else ""))
+    note = "Alarms raised in training, with the config key to change; in brackets the severity, and what was done."
+    return [PageSection("Alarms", told, note)] if told else []
+
+
+def texts_behind(alarm: dict) -> str:
+    """Returns the filter of rollouts that shows what an alarm is about, with a comma before it; "" for all."""
+    name = alarm["alarm"].partition(".")[0]
+    if "malformed" in name or name.startswith("left_form"):
+        return ",malformed"
+    return {"truncated": ",truncated", "copies": ",copied", "accuracy_died": ",wrong"}.get(name, "")
+
+
+def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]]) -> PageSection:
+    """Returns the table of evaluations: every rate above its 95 % interval. Groups may have a title."""
+    every = [row for _, rows in groups for row in rows]
+    columns, last = kind.columns(every), groups[-1][1][-1]
+    lines = []
+    for title, rows in groups:
+        if title:
+            lines.append(TableLine(title))
+        for row in rows:
+            label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
+            lines.append(TableLine(label, [*(rate_cell(row, key) for key in columns), Cell(str(row.get("n", "")))]))
+    note = f"Exact match {samples_of(groups[-1][1])}; in brackets 95 % intervals. {kind.legend(last)}"
+    return PageSection("Held-out answers", [TextTable([*columns.values(), ("n", "muted")], lines)], note)
+
+
+def mean_rows(runs: Sequence[RunFolder]) -> list[dict]:
+    """Averages every milestone that all runs have, with Student's interval, a run being the unit."""
+    rows = []
+    columns = runs[0].kind.columns([row for run in runs for row in run.milestones])
+    ways = ["", *dict.fromkeys(answered(row) for run in runs for row in run.greedy)]
+    for when, way in product(WHEN, ways):
+        found = [
+            row for run in runs for row in (run.greedy if way else run.milestones)
+            if row["when"] == when and way in ("", answered(row))
+        ]  # fmt: skip
+        if len(found) != len(runs):
+            continue
+        means: dict = {"when": when, "n": sum(row.get("n") or 0 for row in found)}
+        means |= {"temperature": found[0].get("temperature"), "is_greedy": bool(way)}
+        means |= {"feedback": found[0]["feedback"]} if "feedback" in found[0] else {}
+        for key in columns:
+            values = [row[key] for row in found if is_number(row.get(key))]
+            if len(values) == len(runs):
+                means[key] = fmean(values)
+            if key in means and len(set(values)) > 1:  # equal where runs share a base, but not certain
+                floor = -1 if key in DIFFERENCES else 0
+                means[f"{key}_ci95"] = [min(max(end, floor), 1) for end in mean_interval(values) if end == end]
+        rows.append(means)
+    return rows
+
+
+def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the paired differences: of one run from first to last, of several between the first and each other."""
+    lines, told = [], []
+    for one, two in product(runs[:1], runs[1:] or runs):
+        try:
+            pairs = paired.chosen([*dict.fromkeys((str(one.folder), str(two.folder)))])
+        except ConfigError:
+            continue  # there is nothing to compare
+        for first, second, _ in pairs:
+            names = (paired.named(one.name, first), paired.named(two.name, second))
+            if "per_question" not in first or "per_question" not in second:
+                continue  # rows of an earlier version
+            try:
+                found = paired.compare(first, second, names)
+            except ConfigError as error:
+                if one is not two:  # a run may well ask less in between
+                    told.append(Paragraph(str(error), "warning"))
+                continue
+            lines.append(TableLine("  →  ".join(names)))
+            for row in found:
+                numbers = [Cell(f"{row[key]:.3f}") for key in ("first", "second")]
+                numbers += [rate_cell(row, "difference"), Cell(f"{row['p']:.2g}")]
+                lines.append(TableLine(paired.NAMES[row["of"]], numbers))
+    note = (
+        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, each "
+        "question counting once. p: how likely it is to differ as much if each difference were as likely with the "
+        "other sign. It is about these weights; whether a way of training is better takes seeds."
+    )
+    heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
+    tables = [TextTable(heads, lines)] if lines else []
+    return [PageSection("In pairs", [*tables, *told], note if lines else "")] if tables or told else []
+
+
+def one_after_another(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns k attempts in a chat beside k first attempts, of each run's last evaluations; empty without samples."""
+    columns = {"succ": ("in a chat", "two"), "pass": ("first ones", "one"), "gain": ("gained", "muted")}
+    lines = []
+    for run in runs:
+        for row in [row for row in run.table[-2:] if moment(row) == moment(run.table[-1]) and row.get("success_at_k")]:
+            name = f"{run.name}: " if len(runs) > 1 else ""
+            lines.append(TableLine(f"{name}{label_of(row, run.table)}, {samples_of([row])}"))
+            for part in row["success_at_k"]:
+                lines.append(TableLine(f"k = {part['k']}", [rate_cell(part, key) for key in columns]))
+    note = (
+        "How often one of k attempts is right: of k attempts in a chat, one after another, and of k first attempts, "
+        "side by side, at no fewer samples; in brackets 95 % intervals clustered by question, of the gain in pairs."
+    )
+    tables = [TextTable([*columns.values()], lines)]
+    return [PageSection("One after another, or side by side", tables, note)] if lines else []
+
+
+def counterfactuals(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the section on attempt 2 after other first attempts; empty where that was not measured."""
+    columns = {
+        "acc": ("attempt 2", "two"), "minus_own": ("minus own", "muted"),
+        "acc_own_wrong": ("own attempt 1 wrong", "muted"), "acc_own_right": ("own attempt 1 right", "muted"),
+        "repeats": ("repeats it", "muted"),
+    }  # fmt: skip
+    lines = []
+    for run in runs:
+        for row in run.swaps:
+            name = f"{run.name}: " if len(runs) > 1 else ""
+            label = label_of({"label": f"step {row.get('step')} of stage {row.get('stage')}", **row}, [row])
+            lines.append(TableLine(f"{name}{label}, {samples_of([row])}; {right_ones(row)}"))
+            for context, read in READ.items():
+                numbers = row["after"].get(context) or {}
+                cells = [*(rate_cell(numbers, key) for key in columns), Cell(str(numbers.get("n", "")))]
+                lines.append(TableLine(f"after {read}", cells))
+    note = (
+        "How often attempt 2 is right after its own first attempt, after another question's, after a right one and "
+        "after one with the answer to a random other question; in brackets 95 % intervals, differences in pairs. "
+        "Repeats it: the answer is that of the first attempt that it has read. Rendered: a right first attempt to "
+        "another question, with the answer exchanged."
+    )
+    table = TextTable([*columns.values(), ("n", "muted")], lines)
+    return [PageSection("What attempt 2 makes of attempt 1", [table], note)] if lines else []
+
+
+def scoreboards(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the section on training games, missing opponents and a teacher's help; empty where there were none."""
+    cells = ("both", "policy_only", "opponent_only", "neither")
+    lines, told = [], []
+    for run in runs:
+        board, label = run.scoreboard, f"{run.name}: " if len(runs) > 1 else ""
+        counts = [board[key] for key in cells if is_number(board.get(key))]
+        if len(counts) == len(cells) and sum(counts):
+            line = [Cell(str(count), percent(count / sum(counts))) for count in counts]
+            line += [rate_cell(board, "win_rate"), Cell(str(sum(counts)))]
+            lines.append(TableLine(run.name if label else "in training", line))
+        if board.get("missing_games"):
+            first, last, steps = (board.get("missing_steps", {}).get(key) for key in ("first", "last", "steps"))
+            told.append(Paragraph(
+                f"{label}{board['missing_games']} games of {steps} steps, between step {first} and step {last}, have "
+                "no result: the opponent was unavailable, or an answer could not be judged; its term was masked there.",
+                "warning",
+            ))  # fmt: skip
+        if board.get("assisted"):
+            told.append(Paragraph(label + help_in_words(board["assisted"])))
+    note = (
+        "Who solved a prompt of a step: the policy's first answer against the opponent's one. Games won: policy only, "
+        "as a share of policy only and opponent only; in brackets its 95 % interval, in which the "
+        "games of a prompt go together."
+    )
+    if any(run.scoreboard.get("win_rate_of", "all games") != "all games" for run in runs):
+        note += (
+            " Under a curriculum these are games of the prompts that it chose, which come again by how they ended: "
+            "there, games won counts the first game of each prompt alone."
+        )
+    heads = muted(*(name.replace("_", " ") for name in (*cells, "games_won", "games")))
+    tables = [TextTable(heads, lines)] if lines else []
+    return [PageSection("Scoreboard", [*tables, *told], note if lines else "")] if tables or told else []
+
+
+def help_in_words(assisted: dict) -> str:
+    """Tells what became of a teacher's hints and solutions."""
+    counts = Counter(assisted)
+    dropped = sum(counts[name] for name in counts if name.startswith("hints_dropped_"))
+    failed = counts["hints_failed"] + counts["solutions_failed"]
+    return (
+        f"A teacher was asked for {counts['hints_asked']} hints and {counts['solutions_asked']} solutions; {failed} "
+        f"failed. {counts['hints_used']} hints were used and {dropped} dropped; under them "
+        f"{counts['retries_right']} of {counts['retries']} retries were right, and {counts['solved_with_hint']} "
+        f"prompts were solved that had not been. {counts['solutions_right']} solutions were right."
+    )
+
+
+def curves(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the sections of charts; a chart without data is left out."""
+    sections = []
+    for title, charts in runs[0].kind.charts.items():
+        kept = [chart for chart in charts if not repeats_accuracy(chart, runs)]
+        if title == "Training":
+            kept += more_charts(runs)
+        drawn = [data for chart in kept if (data := chart_data(chart, runs))]
+        if drawn:
+            sections.append(PageSection(title, [Charts(drawn)]))
+    return sections
+
+
+def more_charts(runs: Sequence[RunFolder]) -> list[LineChart]:
+    """Returns the charts of what only some runs have: parts of a reward, a curriculum, replay."""
+    charts = [
+        keyed_chart("Parts of the reward", "Means over the answers of a step.", runs, "reward/"),
+        keyed_chart("Curriculum", "Shares of a step's prompts by source, and of those that had something to teach.",
+                    runs, "curriculum/", percent=True),
+        keyed_chart("Replay", "The buffer as it was at each step.", runs, "replay/"),
+    ]  # fmt: skip
+    parts = {look[0].partition(",")[0] for look in charts[0].series.values()}
+    return [chart for chart in charts if chart.series and (chart is not charts[0] or len(parts) > 1)]
+
+
+def drifts(runs: Sequence[RunFolder]) -> list[PageSection]:
+    """Returns the section on adapters that are not PEFT's: how far they moved, and whether the rewards explain it.
+
+    Without such adapters there is none, and below FEWEST_STEPS steps it has no correlations.
+    """
+    chart = keyed_chart("Drift", "Root mean square of a family's distance from doing nothing, logarithmic.", runs,
+                        "drift/", log=True, hero=True)  # fmt: skip
+    drawn = chart_data(chart, runs)
+    lines = []
+    for run, key in product(runs, chart.series):
+        spread = max((name for row in run.metrics for name in row if name.startswith("reward_std")), default="")
+        rows = [row for row in run.metrics if is_number(row.get(key)) and is_number(row.get(spread))]
+        if len(rows) < FEWEST_STEPS:
+            continue
+        drift, spreads = ([row[name] for row in rows] for name in (key, spread))
+        family = key.removeprefix("drift/")
+        cells = [correlated(drift, spreads), correlated(*map(changes, (drift, spreads))), Cell(str(len(rows)))]
+        lines.append(TableLine(f"{run.name}: {family}" if len(runs) > 1 else family, cells))
+    heads = [("step by step", "two"), ("their changes", "muted"), ("steps", "muted")]
+    note = (
+        "Pearson's r of a family's drift with the spread of rewards (of the last attempt, if there are several) and of "
+        "their changes from step to step; in brackets Fisher's 95 % interval, which takes steps to be independent. Two "
+        "quantities that drift are correlated whatever the cause, and the interval is then too narrow; less so their "
+        "changes."
+    )
+    if not drawn:
+        return []
+    blocks: list[Charts | TextTable] = [Charts([drawn])]
+    if lines:
+        blocks.append(TextTable(heads, lines))
+    return [PageSection("Adapters", blocks, note if lines else "")]
+
+
+def changes(values: list[float]) -> list[float]:
+    """Returns the differences of neighbours."""
+    return [after - before for before, after in pairwise(values)]
+
+
+def correlated(first: list[float], second: list[float]) -> Cell:
+    """Returns Pearson's r above its interval; a dash where one side does not vary."""
+    r, ends = pearson(first, second)
+    return rate_cell({"difference": r, "difference_ci95": ends}, "difference")
+
+
+def as_one_kind(runs: Sequence[RunFolder], kind: PageKind) -> list[RunFolder]:
+    """Returns the runs, all shown as `kind`."""
+    return [replace(run, kind=kind) for run in runs]

@@ -1,0 +1,79 @@
+"""Prints a page's tables and a few rollouts in the terminal."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lib.report.blocks import Facts, Paragraph, Shares, TextTable
+from lib.report.page import overview
+from lib.report.rollouts import FLAGS, Rollouts
+from lib.report.run_folder import RunFolder
+
+SHOWN = {"i_to_c": 2, "c_to_i": 2, "malformed": 2, "won": 1, "lost": 2, "wrong": 1, "right": 1}  # rollouts of each kind
+LONGEST = 600  # characters of one text
+LOOKS = {"warning": "bold red", "note": "dim"}
+
+
+def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
+    """Prints headline, tables and sentences of the page, then the newest rollouts of each kind."""
+    console = Console(highlight=False)
+    page = overview(runs, rollouts)
+    console.print(Text(page["title"], style="bold"))
+    console.print(Text(page["lead"]))
+    for note in page["notes"]:
+        console.print(Text(note, style="dim"))
+    for section in page["sections"]:
+        blocks = [] if section.folded else [block for block in map(rendered, section.blocks) if block]
+        if blocks:
+            console.print(Text(f"\n{section.title}", style="bold cyan"))
+            for block in blocks:
+                console.print(block)
+    for unit, flag in chosen(rollouts):
+        moment = rollouts.moments[unit["moment"]]
+        console.print(Text(f"\n{flag.replace('_to_', '→')}, {rollouts.runs[moment['run']]}, {moment['label']}", "bold"))
+        console.print(Text(seen(rollouts.prompts[unit["prompt"]])))
+        for text in unit["body"]["texts"]:
+            mark = {True: "right", False: "wrong"}.get(text.get("match"), "not judged")
+            style = {"right": "green", "wrong": "red"}.get(mark, "dim")
+            why = f", malformed: {text['malformed']}" if "malformed" in text else ""
+            console.print(Text(f"{text['who']}, {mark}{why}", style=style))
+            console.print(Text(seen(text["text"])))
+
+
+def rendered(block: object) -> Table | Text | None:
+    """Returns a block for the terminal; None for what needs a page."""
+    if isinstance(block, TextTable):
+        table = Table(box=SIMPLE_HEAD, title=block.title or None, title_justify="left", pad_edge=False)
+        for name in ("", *(name for name, _ in block.heads)):
+            table.add_column(Text(name), justify="left" if not name or block.look == "keys" else "right")
+        for line in block.lines:
+            cells = [Text(f"{cell.text}\n{cell.small}" if cell.small else cell.text) for cell in line.cells]
+            table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)
+        return table
+    if isinstance(block, Paragraph):
+        return Text(block.text, style=LOOKS.get(block.look, ""))
+    if isinstance(block, Shares):
+        return Text("; ".join(f"{name} {text}" for name, _, text in block.parts))
+    if isinstance(block, Facts):
+        return Text("; ".join(f"{name} {text}" for name, text in block.items_of.items()))
+    return None
+
+
+def chosen(rollouts: Rollouts) -> list[tuple[dict, str]]:
+    """Returns the newest rollouts of each kind, each once."""
+    found, taken = [], set()
+    for flag, most in SHOWN.items():
+        bit = 1 << FLAGS.index(flag)
+        own = [unit for unit in reversed(rollouts.units) if unit["flags"] & bit and unit["group"] not in taken][:most]
+        taken |= {unit["group"] for unit in own}
+        found += [(unit, flag) for unit in own]
+    return found
+
+
+def seen(text: str) -> str:
+    """Returns a text that does nothing to a terminal: unseen characters are written out, the middle is left out."""
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+    return "".join(c if c.isprintable() or c in "\n\t" else f"U+{ord(c):04X}" for c in text)

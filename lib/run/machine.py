@@ -1,0 +1,70 @@
+"""What a run was made by, beside its config: the commit of this code, the versions of packages, the computer."""
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+MACHINE = "machine.json"
+HERE = Path(__file__).resolve().parents[2]
+PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "numpy")
+
+
+def describe_machine() -> dict[str, Any]:
+    """Returns commit, versions, processor, accelerator, and the threads that torch computes with."""
+    torch = sys.modules.get("torch")
+    return {
+        **commit(), "cpu": cpu(), "cores": os.cpu_count(), "packages": packages(),
+        "threads": torch.get_num_threads() if torch else None,
+        "gpu": torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
+    }  # fmt: skip
+
+
+def read_machine(folder: Path) -> dict[str, Any]:
+    """Returns what the run in `folder` says of its machine; {} if it says nothing, like runs of earlier versions."""
+    try:
+        found = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@functools.cache
+def cpu() -> str:
+    """Returns the model name of this machine's processor."""
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+@functools.cache
+def commit() -> dict[str, object]:
+    """Returns the commit of this code, and whether tracked files differ from it; None for both outside git."""
+    commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    try:
+        head, status = (subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
+                        for words in commands)  # fmt: skip
+    except FileNotFoundError:
+        return {"commit": None, "is_changed": None}
+    if head.returncode:
+        return {"commit": None, "is_changed": None}
+    return {"commit": head.stdout.strip(), "is_changed": bool(status.stdout)}
+
+
+@functools.cache
+def packages() -> dict[str, str]:
+    """Returns the versions of Python and the packages that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

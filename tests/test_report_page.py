@@ -1,0 +1,271 @@
+"""The page as a reader sees it: driven in a real browser, which must meet no error and ask no network."""
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import fewer
+from helpers.browser import PROGRAM, Browser
+
+from lib.report.live import serve
+from lib.report.page import render_runs
+from lib.report.rollouts import rollouts_of
+from lib.report.run_folder import read_run
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: install Debian's package chromium")
+CONTRAST = Path(__file__).with_name("helpers") / "contrast.js"
+LINES = "[...document.querySelectorAll('.line .title')].map((each) => each.textContent)"
+COUNT = "document.querySelector('.count').textContent"
+HOSTILE = {
+    "script": "</script><script>document.title = 'taken'</script><img src=http://x.invalid/ onerror=alert(1)>",
+    "quotes": "'\"`--><!-- </pre> &lt; {{ 7*7 }} ${7}",
+    "bidi": "safe \u202e\u2066 txet \u2069 \x00\x1b[31m",
+    "alone": "half \ud800 of a pair",
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("browser"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def clean(browser):
+    """The browser; at the end it must have met no problem, and asked for files of the test alone."""
+    browser.problems.clear(), browser.requests.clear()
+    browser.look()
+    yield browser
+    assert browser.problems == []
+    assert all(each.startswith(("file:///", "http://127.0.0.1:")) for each in browser.requests), browser.requests
+
+
+def write(folder, stream, rows, mode="w"):
+    with open(folder / f"{stream}.jsonl", mode, encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def step(number, **more):
+    row = {"schema": 1, "stage": 2, "step": number, "steps": 9, "global_step": number, "acc_attempt1": 0.1 * number}
+    return row | {"acc_attempt2": 0.5, "reward/match_attempt2": 0.5, "reward/tags_attempt2": 0.25} | more
+
+
+def rollout(number, first, second, match1, match2, **more):
+    row = {"when": "train", "stage": 2, "step": number, "prompt": f"question {number}", "target": "5", "length1": 7}
+    row |= {"attempt1": first, "attempt2": second, "match1": match1, "match2": match2, "finished1": True}
+    return row | {"reward1": {"match": 0.5}, "reward2": {"match": float(match2), "tags": 0.25}} | more
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with every kind of rollout, and with texts that would like to be more than texts."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(yaml.safe_dump({"run_name": "tiny"}))
+    write(folder, "metrics", [step(number) for number in range(1, 6)])
+    write(folder, "evaluations", [])
+    alarm = {"alarm": "malformed", "event": "begins", "severity": "warning", "stage": 2, "step": 3, "text": "odd texts"}
+    write(folder, "alarms", [alarm])
+    write(folder, "generations", [
+        rollout(1, "<think>2+2</think><answer>4</answer>", "<think>2+3</think><answer>5</answer>", False, True),
+        rollout(1, "<think>2+2</think><answer>4</answer>", "<think>2+2</think><answer>4</answer>", False, False,
+                advantage2=-0.75),
+        rollout(2, "<answer>5</answer>", "<answer>6</answer>", True, False, finished2=False, advantage2=2.5),
+        rollout(3, "<answer>5</answer> and more", "<answer>5</answer>", True, True, malformed1="text after </answer>"),
+        *(rollout(4, text, name, False, False) for name, text in HOSTILE.items()),
+    ])  # fmt: skip
+    return folder
+
+
+def page(folder, fragment="", **options):
+    runs = [read_run(folder)]
+    target = folder / "report.html"
+    target.write_text(render_runs(runs, rollouts_of(runs), **options), encoding="utf-8", errors="backslashreplace")
+    return f"file://{target}{fragment}"
+
+
+def opened(browser, address):
+    browser.call("Page.navigate", url="about:blank")  # else only the fragment would change
+    return browser.open(address)
+
+
+def test_charts_have_the_right_numbers_and_the_key_follows_the_pointer(clean, run):
+    opened(clean, page(run))
+    figure = "document.querySelector('figure[aria-label=\"Accuracy in training\"]')"
+    clean.until(f"{figure}.querySelector('canvas')")
+    key = f"[...{figure}.querySelectorAll('.key li')].map((each) => each.textContent)"
+    assert clean.run(key) == ["attempt 1 50.0 %", "attempt 2 50.0 %", ""]
+    clean.run(f"{figure}.scrollIntoView({{ block: 'center' }})")
+    place = clean.run(f"Object.values({figure}.querySelector('.u-over').getBoundingClientRect().toJSON())")
+    clean.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0] + 3, y=place[1] + 20)
+    clean.until(f"{key}[2] === 'step 1'")
+    assert clean.run(key) == ["attempt 1 10.0 %", "attempt 2 50.0 %", "step 1"]
+    clean.run(f"{figure}.querySelector('summary').click()")
+    clean.until(f"{figure}.querySelectorAll('tbody tr').length === 5")
+    row = f"[...{figure}.querySelectorAll('tbody tr')[3].cells].map((each) => each.textContent)"
+    assert clean.run(row) == ["4", "40.0 %", "50.0 %"]
+    label = clean.run(f"{figure}.querySelector('canvas').getAttribute('aria-label')")
+    assert label == "Accuracy in training: attempt 1 10.0 % to 50.0 %; attempt 2 50.0 % to 50.0 %"
+
+
+def test_filters_search_and_permalinks_give_the_right_rollouts(clean, run):
+    opened(clean, page(run, "#rollouts"))
+    clean.until(f"{COUNT} === '8 of 8 rollouts'")
+
+    def shows(flag, *titles):
+        clean.run(f"document.querySelector('.chip[value={flag}]').click()")
+        clean.until(f"{COUNT}.startsWith('{len(titles)} of')")
+        assert clean.run(LINES) == list(titles)
+        assert f"f={flag}" in clean.run("location.hash")
+        clean.run(f"document.querySelector('.chip[value={flag}]').click()")
+        clean.until(f"{COUNT}.startsWith('8 of')")
+
+    shows("i_to_c", "question 1")
+    shows("c_to_i", "question 2")
+    shows("truncated", "question 2")
+    shows("malformed", "question 3")
+    shows("copied", "question 1")
+    shows("alarm", "question 3", *["question 4"] * 4)
+    clean.run("document.querySelector('[name=q]').value = 'AND MORE';"
+              "document.querySelector('form').dispatchEvent(new Event('input'))")  # fmt: skip
+    clean.until(f"{COUNT} === '1 of 8 rollouts'")
+    assert clean.run(LINES) == ["question 3"]
+    assert clean.run("document.querySelector('.hit').textContent") == "and more"
+    assert clean.run("document.querySelector('.fault').textContent") == " "  # split where the search has found it
+    assert clean.run("[...document.querySelectorAll('.fault')].map((each) => each.textContent).join('')") == " and more"
+    opened(clean, page(run, "#from=2&to=3"))
+    clean.until(f"{COUNT}.startsWith('2 of')")
+    assert clean.run(LINES) == ["question 2", "question 3"]
+    opened(clean, page(run, "#sort=advantage"))
+    clean.until(f"{COUNT}.startsWith('8 of')")
+    assert clean.run(LINES)[:2] == ["question 2", "question 1"]
+    opened(clean, page(run, "#r=0.3"))
+    clean.until("document.querySelector('.detail .prompt')?.textContent === 'question 3'")
+
+
+def test_attempts_stand_side_by_side_with_what_changed(clean, run):
+    opened(clean, page(run, "#r=0.0"))
+    clean.until("document.querySelectorAll('.column').length === 2")
+    texts = clean.run("[...document.querySelectorAll('.column .text')].map((each) => each.textContent)")
+    assert texts == ["<think>2+2</think><answer>4</answer>", "<think>2+3</think><answer>5</answer>"]
+
+    def spans(kind):
+        return clean.run(f"[...document.querySelectorAll('.column .{kind}')].map((each) => each.textContent)")
+
+    assert spans("gone") == ["2", "4"] and spans("new") == ["3", "5"]
+    assert "".join(spans("think")) == "2+22+3" and spans("answer") == ["4", "5"]
+    heads = clean.run("[...document.querySelectorAll('.column h3')].map((each) => each.textContent)")
+    assert heads == ["attempt 1 ✗ wrong", "attempt 2 ✓ right"]
+    told = clean.run("[...document.querySelectorAll('.column .numbers li')].map((each) => each.textContent)")
+    assert told == ["match 0.5", "7 tokens", "match 1", "tags 0.25"]
+    tree = clean.run("[...document.querySelectorAll('.tree > li')].map((each) => each.textContent)")
+    assert tree == ["attempt 1 #1 ✗attempt 2 ✓attempt 2 ✗"]  # one first attempt, revised twice
+
+
+def test_a_keyboard_is_enough(clean, run):
+    opened(clean, page(run, "#rollouts"))
+    clean.until("document.querySelector('.detail .prompt')")
+    here = "document.querySelector('.detail .prompt').textContent + document.querySelector('[aria-selected=true]').id"
+    clean.press("j", "j")
+    clean.until(f"{here} === 'question 2line-2'")
+    clean.press("k")
+    clean.until(f"{here} === 'question 1line-1'")
+    clean.press("[")
+    clean.until(f"{here} === 'question 1line-0'")
+    clean.press("p", "j", "j", "j")  # pinned: it stays beside the one that is chosen
+    clean.until("[...document.querySelectorAll('.prompt')].map((each) => each.textContent).join() === "
+                "'question 1,question 3'")  # fmt: skip
+    clean.press("/")
+    assert clean.run("document.activeElement.name") == "q"
+    clean.press("a", "n", "d")
+    clean.until(f"{COUNT}.startsWith('1 of')")
+    clean.press("Escape", "Escape")
+    clean.until(f"{COUNT}.startsWith('8 of')")
+    clean.press("o")
+    clean.until("!document.getElementById('overview').hidden")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_texts_are_data(clean, run, name):
+    opened(clean, page(run, f"#r=0.{4 + list(HOSTILE).index(name)}"))
+    clean.until("document.querySelectorAll('.column').length === 2")
+    shown = clean.run("document.querySelector('.column .text').textContent")
+    expected = "".join(f"U+{ord(c):04X}" if c in "\u202e\u2066\u2069\x00\x1b\ud800" else c for c in HOSTILE[name])
+    assert shown == expected
+    assert clean.run("document.title") == "tiny · Rematch" and clean.run("document.images.length") == 0
+
+
+def test_a_page_of_fifty_thousand_rollouts_opens_at_once_and_is_small(clean, run, monkeypatch):
+    many = fewer(50_000, 4_000)
+    words = [f"{a * 37 % 9973} + {a} = {a * 38 % 9973}" for a in range(997)]
+    body = [" ".join(words[(7 * n + k) % 997] for k in range(20)) for n in range(997)]
+    write(run, "generations", (
+        rollout(1 + 5 * n // many, f"<think>{body[n % 997]}</think>", f"<think>{body[n * 31 % 997]}</think>",
+                n % 3 == 0, n % 5 == 0, prompt=f"What is {n}?") for n in range(many)
+    ))  # fmt: skip
+    address = page(run)
+    assert (run / "report.html").stat().st_size < 15_000_000
+    clean.call("Performance.enable", timeDomain="threadTicks")  # of this page alone: the machine may be busy
+    opened(clean, address)
+    clean.until("document.querySelector('canvas')")
+    spent = {each["name"]: each["value"] for each in clean.call("Performance.getMetrics")["metrics"]}
+    assert clean.run("document.querySelector('h1').textContent") == "tiny" and spent["TaskDuration"] < 2
+    clean.run("location.hash = '#rollouts'")
+    clean.until(f"{COUNT} === '{many:,} of {many:,} rollouts' && document.querySelector('.detail .prompt')")
+    assert clean.run("document.querySelectorAll('.line').length") < 100
+    clean.run(f"document.querySelector('[name=q]').value = 'What is {many - 1}?';"
+              "document.querySelector('form').dispatchEvent(new Event('input'))")  # fmt: skip
+    clean.until(f"{COUNT} === '1 of {many:,} rollouts'")
+    assert clean.run(LINES) == [f"What is {many - 1}?"]
+    whole = (run / "report.html").stat().st_size
+    monkeypatch.setattr("lib.report.page.MOST_BYTES", whole // 4)
+    address = page(run)
+    assert (run / "report.html").stat().st_size < whole // 2
+    opened(clean, address + "#rollouts")
+    note = clean.until("document.querySelector('#rollouts > .note').textContent")
+    kept = clean.until(f"{COUNT}.includes('rollouts') && {COUNT}").split()[0]
+    assert note.startswith(f"{kept} of {many:,} rollouts are in this file, drawn evenly; ")
+    assert note.endswith("--watch shows all")
+
+
+def test_a_live_page_shows_a_new_step_within_three_seconds(clean, run):
+    with serve([run], 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            address = f"http://127.0.0.1:{server.server_port}/"
+            opened(clean, address)
+            clean.until("document.querySelector('.live').textContent === 'live · stage 2, step 5 of 9 so far'")
+            write(run, "metrics", [step(6)], mode="a")
+            start = time.monotonic()
+            clean.until("document.querySelector('.live').textContent.includes('step 6 of 9')")
+            print("a new step after", time.monotonic() - start)
+            chart = "JSON.parse(document.querySelector('figure script').textContent).x"
+            assert clean.run(chart) == [1, 2, 3, 4, 5, 6]
+            with open(run / "metrics.jsonl", "ab") as file:
+                file.write(b'{"stage": 2, "step": 7, "acc_attempt1": NaN}\n{"st')
+            clean.until("document.querySelector('#overview').textContent.includes('1 damaged lines')")
+            clean.run("location.hash = '#rollouts'")
+            clean.until(f"{COUNT} === '8 of 8 rollouts'")
+            clean.run("document.querySelector('#line-3').click()")
+            write(run, "generations", [rollout(6, "new", "newer", False, True)], mode="a")
+            clean.until(f"{COUNT} === '9 of 9 rollouts'")
+            assert clean.run("document.querySelector('.detail .prompt').textContent") == "question 3"  # still chosen
+        finally:
+            clean.call("Page.navigate", url="about:blank")  # which asks no more
+            server.shutdown()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
+    clean.look(width=390, height=800, dark=scheme == "dark", phone=True)
+    for fragment in ("", "#r=0.2"):
+        opened(clean, page(run, fragment))
+        clean.until("document.querySelector(location.hash ? '.detail .prompt' : 'canvas')")
+        assert clean.run("document.documentElement.scrollWidth") <= 390
+        assert clean.run(CONTRAST.read_text()) == []
+    names = "[...document.querySelectorAll('input, select, button')].filter((each) => !(each.labels?.length || "
+    assert clean.run(f"{names}each.getAttribute('aria-label') || each.textContent)).length") == 0
