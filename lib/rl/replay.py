@@ -198,7 +198,8 @@ class ReplayBuffer:
         for slot, uid in enumerate(self._uids):
             n = draws[slot]
             self._best[n].append((-means[slot], hash((self._seed, uid, n)), uid))  # the hash is the lot
-        for heap in (self._cheapest, *self._best.values()):
+        heapq.heapify(self._cheapest)
+        for heap in self._best.values():
             heapq.heapify(heap)
 
     def _lowest(self) -> tuple[float, int]:
