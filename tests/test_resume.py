@@ -224,6 +224,28 @@ def test_every_adapter_at_once_is_resumed(template, tmp_path):
     assert all(f"\n| {name} | " in cards[0] for name in EVERY_ADAPTER.keys() - {"warmup_steps"})
 
 
+def test_a_mixture_of_tasks_is_resumed(template, tmp_path):
+    """Each with its own reward, and a buffer in which prompts of both are."""
+    config = CONFIG | {
+        "dataset": {
+            "mixture": {"sums": {"name": "rows.jsonl", "weight": 2}, "digits": {"name": "digits.jsonl"}},
+            "test_split_size": 6,
+        },
+        "reward": {"by_task": {"sums": {"fn": "my_reward.odd_digits"}, "digits": {"fn": "exact_match"}}},
+        "train": CONFIG["train"] | {"stage1_steps": 3, "stage2_steps": 2},
+    }
+    whole, killed = (moments.Run("train", template, tmp_path / name, config) for name in ("whole", "killed"))
+    for run in (whole, killed):
+        rows = [{"question": f"{a}{b}", "answer": str(b), "kind": "hard"} for a in range(6) for b in range(5)]
+        (run.folder / "digits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    whole.start(journal="journal.json", synced="synced.json")
+    saved, _ = whole.journal()
+    killed.start(code=-signal.SIGKILL, kill_at=saved["stage1/step_2"] + 5)
+    assert "resumed from runs/tiny/stage1/step_2" in killed.start("--resume")
+    killed.same_as(whole)
+    assert {task for row in whole.rows("evaluations") for task in row["by_task"]} == {"sums", "digits"}
+
+
 # -- signals
 
 
