@@ -38,6 +38,7 @@ import json
 import math
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import partial
@@ -101,16 +102,17 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    for temperature in args.temperature:
-        settings = settings_for(config.eval, args, temperature)
-        row = (
-            described(config, adapter, settings)
-            | which
-            | measure(task, held_out, settings, accelerator, Telling(screen.say, f"temperature {temperature:g}"))
-        )
-        rows.append(row)
-        for path in outputs(args, config) if accelerator.is_main_process else ():
-            append(path, row)
+    with tempfile.TemporaryDirectory() as folder, task.engine.open(Path(folder, "engine")):
+        for temperature in args.temperature:
+            settings = settings_for(config.eval, args, temperature)
+            row = (
+                described(config, adapter, settings)
+                | which
+                | measure(task, held_out, settings, accelerator, Telling(screen.say, f"temperature {temperature:g}"))
+            )
+            rows.append(row)
+            for path in outputs(args, config) if accelerator.is_main_process else ():
+                append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     return FINISHED

@@ -2,7 +2,6 @@
 
 layout          how a page about runs looks: style, headings, tables, pictures inside it
 paired          two evaluations of the same questions, compared question by question
-children        other programs, several at once, none of which outlives this one
 sweep_tables    the figures of a sweep: over seeds, between variants, and which conditions hold
 sweeps          the jobs of a sweep: planned, started, recorded; the result of each run
 sweep_page      those results as a page

@@ -18,6 +18,7 @@ from lib.core.clock import phase
 from lib.core.errors import OutOfMemory
 from lib.core.memory import one_error
 from lib.generators import native
+from lib.generators.engines import NATIVE, Engine
 from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
@@ -128,6 +129,7 @@ class Sampling:
     pad_id: int
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
     by_base: float = 0.0  # share of prompts whose first answers the reference model writes
+    engine: Engine = NATIVE
 
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
         """Returns the settings for decoding the trees of these prompts together."""
@@ -181,10 +183,11 @@ def sample(
     with memory_explained(decoding):
         if by_base:
             with policy.reference_mode():
-                written |= native.generate(policy, {path: turn(path) for path in by_base}, decoding)
+                written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
         turns = {path: follow(path, completion) for path, completion in written.items()}
         turns |= {path: turn(path) for path in others[len(by_base) :]}
-        written |= native.generate(policy, {path: asked for path, asked in turns.items() if asked}, decoding, follow)
+        asking = {path: asked for path, asked in turns.items() if asked}
+        written |= sampling.engine.generate(policy, asking, decoding, follow)
     groups = _judged(renderer, judge, asked, written)
     return [Group(groups[(i,)].prompt, groups[(i,)].answers, (i,) not in turns) for i in range(len(prompts))]
 
