@@ -26,6 +26,7 @@ CODE_DATA := data/generated/tiny-code$(SUFFIX)
 RUSH_BASE = outputs/tiny-rush-base$(SUFFIX)
 RUSH_DATA := data/generated/tiny-rush$(SUFFIX)
 SMOLLM2 := data/generated/smollm2
+VLLM := .venv-vllm
 REAL_BASE = outputs/smollm2-base$(SUFFIX)
 REAL_DATA := data/generated/bags$(SUFFIX)
 SHIPPED := data
@@ -33,7 +34,7 @@ RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep data test setup smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep data test setup setup-vllm smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -128,6 +129,8 @@ test: setup ## run the tests
 
 setup: $(VENV)/.complete ## install into .venv, once; Unsloth too, with its dependencies where an NVIDIA driver is found
 
+setup-vllm: $(VLLM)/.complete ## vLLM for a CPU in an environment of its own, .venv-vllm, to try generation.engine=vllm
+
 smoke: setup $(SUMS_DATA)/sft.jsonl $(CODE_DATA)/sft.jsonl ## every part of both loops on 8 examples, in about a minute
 	@$(RUN_PYTHON) sft_train.py --config configs/tiny_sums_base.yaml --smoke 8
 	@$(RUN_PYTHON) train.py --config configs/tiny_sums.yaml --smoke 8 model.name=outputs/tiny-sums-base-smoke/final
@@ -150,7 +153,7 @@ lint: setup ## ruff and mypy: mistakes, layout, types
 	@$(RUN_PYTHON) -m mypy
 
 clean: ## remove .venv, caches and generated data; your runs in outputs/ stay
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache unsloth_compiled_cache data/generated
+	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .mypy_cache unsloth_compiled_cache data/generated
 	find . -name __pycache__ -not -path './.*' -prune -exec rm -rf {} +
 
 $(SUMS_DATA)/sft.jsonl: | setup
@@ -205,3 +208,14 @@ $(VENV)/.complete: requirements.txt requirements-dev.txt requirements-web.txt re
 	$(RUN_PYTHON) -m compileall -qq -j 0 $(VENV)/lib || true; \
 	mv $(VENV)/.incomplete $@; \
 	echo "setup: ready after $$(($$(date +%s) - start)) s"
+
+# uv, because pip cannot leave out what vLLM asks for and no text needs: 2 GB of pictures and sound.
+$(VLLM)/.complete: requirements-vllm.txt | setup
+	@set -e; echo "setup: $(VLLM), with 2 GB of vLLM for CPUs ..."; rm -rf $(VLLM); $(RUN_PYTHON) -m venv $(VLLM); \
+	for name in torchvision torchaudio torchcodec triton opencv-python-headless; do \
+	    echo "$$name ; sys_platform == 'never'"; done > $(VLLM)/left_out.txt; \
+	pip="$(VLLM)/bin/python -m pip -qq --disable-pip-version-check install"; \
+	$$pip $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch==2.13.0 uv; \
+	$(VLLM)/bin/uv pip install -q --python $(VLLM)/bin/python --override $(VLLM)/left_out.txt -r requirements-vllm.txt \
+	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match); \
+	touch $@; echo "setup: $(VLLM) is ready"

@@ -40,6 +40,7 @@ import json
 import math
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -103,15 +104,16 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    for temperature, how in product(args.temperature, ways_of(config, args)):
-        settings = settings_for(config.eval, args, temperature)
-        row = described(config, adapter, settings) | which | how | {"temperature": temperature}
-        prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
-        asking = replace(task, prompts=prompts)
-        row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
-        rows.append(row)
-        for path in outputs(args, config) if accelerator.is_main_process else ():
-            append(path, row)
+    with tempfile.TemporaryDirectory() as folder, task.engine.open(Path(folder, "engine")):
+        for temperature, how in product(args.temperature, ways_of(config, args)):
+            settings = settings_for(config.eval, args, temperature)
+            row = described(config, adapter, settings) | which | how | {"temperature": temperature}
+            prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
+            asking = replace(task, prompts=prompts)
+            row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
+            rows.append(row)
+            for path in outputs(args, config) if accelerator.is_main_process else ():
+                append(path, row)
     screen.heading(f"{adapter or 'base'} of {config.model.full_name}")
     screen.say("\n".join(tables(rows)))
     return FINISHED

@@ -27,11 +27,11 @@ import time
 from pathlib import Path
 
 import reward_function  # noqa: F401  registers rewards and extractors, for the check of the stages' configs
+from lib.core.children import Children
 from lib.core.config import KINDS, SweepConfig, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.interrupts import Interrupts
-from lib.report.children import Children
 from lib.report.sweep_page import page_of
 from lib.report.sweep_tables import DIFFERENCE_HEADS, SUMMARY_HEADS, SweepOutcome, outcome_of
 from lib.report.sweeps import Runs, Schedule, distinct, in_threads, parallel_in_words, plan, program, read_results

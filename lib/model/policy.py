@@ -231,6 +231,12 @@ class Policy(nn.Module):
             hidden = self.hidden_states(inputs)
         return token_scores(hidden, self.head, inputs.targets)[0], hidden
 
+    @property
+    def is_reference(self) -> bool:
+        """Tells whether every adapter is off now."""
+        own = self.shelf or ()
+        return all(layer._disable_adapters for layer in self._adapted) and not any(adapter.is_on for adapter in own)
+
     @contextlib.contextmanager
     def reference_mode(self) -> Iterator[None]:
         """Turns every adapter off, merged or not, so that the frozen base answers. Restores them on exceptions too."""

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from lib.core.config import Opponent, SelfPlayConfig, Snapshots
-from lib.generators import native
 from lib.generators.openai import address
 from lib.generators.protocol import Reply, Request, Turn
 from lib.generators.remote import Remote
@@ -176,7 +175,7 @@ class SnapshotOpponent:
             paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
             turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
             with self.policy.wearing(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
-                written = native.generate(self.policy, turns, decoding)
+                written = self.sampling.engine.generate(self.policy, turns, decoding)
             said.update({key: self.renderer.text(written[(*paths[key], 0)]) for key in new})
         return _opponent_answers([said[key] for key in keys], prompts, self.judge)
 

@@ -11,7 +11,6 @@ flow            from attempt 1 to the last: right, wrong, malformed
 sections        alarms, tables, differences, games, curves
 page            sections by templates, in one file (static/, templates/)
 terminal, live  the same in a terminal; served, and what is new as it trains
-children        other programs, several at once, none of which outlives this one
 sweep_tables    the figures of a sweep: over seeds, between variants, and which conditions hold
 sweeps          the jobs of a sweep: planned, started, recorded; the result of each run
 sweep_page      those results as a page

@@ -34,6 +34,7 @@ from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 
 OVER = 3  # the stage of a run that is finished
+ENGINE_FOLDER = "engine"  # in the run directory; its log is beside it
 SHOWN = 1000  # numbers of an adapter in a histogram, about
 RESTORES = 3  # per stage; if the policy breaks at an eighth of its learning rate, the rate is not the cause
 
@@ -114,6 +115,7 @@ class Session:
             ) as self.log,
             Interrupts(patience=LAUNCHER_SECONDS if several else 0.0) as self.signals,
             self.tracker,
+            self.task.engine.open(config.run_dir / ENGINE_FOLDER),
         ):
             self.signals.where = self.where
             self.checkpoints = Checkpoints(

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
+from lib.generators.engines import NATIVE, Engine, engine_of
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
 from lib.rewards.judge import Judge
@@ -40,6 +41,7 @@ class Task(Generic[TaskConfig]):
     test: list[dict]  # held out: what evaluations report,
     selection: list[dict]  # and what training selects by
     notes: list[str]  # what was left out, and what attempt 2 sees; printed at start-up
+    engine: Engine = NATIVE  # samples what the policy writes
 
     @property
     def tokenizer(self) -> Any:
@@ -76,6 +78,7 @@ class Task(Generic[TaskConfig]):
             batch_size=self.config.generation.batch_size,
             by_base=by_base,
             followed=followed,
+            engine=self.engine,
         )
 
 
@@ -92,10 +95,11 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)
-    texts = [prompts.prompt(row).ids for row in rows_and_notes[0][:PROBED_ROWS]]
-    probe_adapters(policy, max(texts, key=len))
-    probe(policy, max(texts, key=len), tokenizer.pad_token_id, config.model.full_name)
-    return Task(config, splits, judge, prompts, policy, *rows_and_notes)
+    longest = max((prompts.prompt(row).ids for row in rows_and_notes[0][:PROBED_ROWS]), key=len)
+    probe_adapters(policy, longest)
+    probe(policy, longest, tokenizer.pad_token_id, config.model.full_name)
+    engine = engine_of(config.model, config.generation, policy, longest, say)
+    return Task(config, splits, judge, prompts, policy, *rows_and_notes, engine)
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:

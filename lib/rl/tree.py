@@ -19,6 +19,7 @@ from lib.core.clock import phase
 from lib.core.errors import OutOfMemory
 from lib.core.memory import one_error
 from lib.generators import native
+from lib.generators.engines import NATIVE, Engine
 from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
@@ -138,6 +139,7 @@ class Sampling:
     batch_size: int | None = None  # completions decoded at once, at most; None: what memory allows
     followed: int | None = None  # first answers to a prompt that others follow, at most; None: all
     by_base: float = 0.0  # share of prompts whose first answers the reference model writes
+    engine: Engine = NATIVE
 
     def follows(self, path: TreePath) -> bool:
         """Tells whether something may follow the answer at a path, which is its tree and a copy for each attempt."""
@@ -199,10 +201,11 @@ def sample(
     with memory_explained(decoding):
         if by_base:
             with policy.reference_mode():
-                written |= native.generate(policy, {path: turn(path) for path in by_base}, decoding)
+                written |= sampling.engine.generate(policy, {path: turn(path) for path in by_base}, decoding)
         turns = {path: follow(path, completion) for path, completion in written.items()}
         turns |= {path: turn(path) for path in others[len(by_base) :]}
-        written |= native.generate(policy, {path: asked for path, asked in turns.items() if asked}, decoding, follow)
+        asking = {path: asked for path, asked in turns.items() if asked}
+        written |= sampling.engine.generate(policy, asking, decoding, follow)
     verdicts: dict[TreePath, tuple[str, Verdict]] = {}
     for length in count(2):
         level = sorted(path for path in written if len(path) == length)
@@ -216,7 +219,7 @@ def sample(
             nexts = {path: next_turn(path, prompt) for path, prompt in zip(level, renderer.after(answers), strict=True)}
             with memory_explained(decoding):
                 following = {path: asked for path, asked in nexts.items() if asked}
-                written |= native.generate(policy, following, decoding, follow)
+                written |= sampling.engine.generate(policy, following, decoding, follow)
     groups = _groups(asked, written, verdicts)
     return [Group(groups[(i,)].prompt, groups[(i,)].answers, (i,) not in turns) for i in range(len(prompts))]
 

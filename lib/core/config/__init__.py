@@ -45,7 +45,7 @@ from lib.core.config.adapters import (
     Tuner,
     Vera,
 )
-from lib.core.config.chat import ChatPrompts, Endpoint, Thinking, wrong_address
+from lib.core.config.chat import ChatPrompts, Endpoint, Thinking
 from lib.core.config.collect import ChatSampling, CollectConfig, Collection, Tools, Upload, WebSettings
 from lib.core.config.combinations import (
     BEHIND_NORMS,
@@ -57,6 +57,7 @@ from lib.core.config.combinations import (
     OWN,
     SLAB,
     UNSLOTH,
+    VLLM,
     in_words,
     obstacles_everywhere,
     refusal,
@@ -73,7 +74,7 @@ from lib.core.config.distill import Distill, Itself
 from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
-from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainLoop, command_after
+from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainedSampling, TrainLoop, Vllm, command_after
 from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
     GspoTrain,
@@ -97,6 +98,7 @@ from lib.core.config.shared import (
     TaskReward,
     TrainedModel,
     weights_of,
+    wrong_address,
 )
 from lib.core.config.sweep import SweepConfig
 from lib.core.config.trees import differences, read_tree

@@ -1,10 +1,10 @@
 """What the configs of scripts that ask chats have: prompts, servers, thinking."""
 
-import re
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
+from lib.core.config.shared import wrong_address
 
 
 class ChatPrompts(Section):
@@ -58,20 +58,6 @@ class Endpoint(Section):
     def cost(self, read: int, written: int) -> float:
         """Returns the cost of `read` input tokens and `written` output tokens."""
         return (read * self.input_price + written * self.output_price) / 1e6
-
-
-def wrong_address(url: str) -> str:
-    """Returns what is wrong with a server's address, "" if nothing is."""
-    if not re.match(r"https?://[^\s/]+", url):
-        return f"no address: {url!r}; write http://HOST:PORT/v1"
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  (it raises where it is none)
-    except ValueError as error:
-        return f"no address: {error}; write http://HOST:PORT/v1"
-    if parts.username is not None:
-        return "it holds a name or password, which logs would show: use endpoint.api_key_env"
-    return ""
 
 
 class Thinking(Section):

@@ -13,8 +13,8 @@ OWN = (
     "rope_frequency", "bottleneck", "soft_prompt", "bitfit", "norm_gains",
 )  # fmt: skip
 
-FOUR_BITS, UNSLOTH, FUSED, FOLDING, SLAB = (
-    "4-bit weights", "Unsloth", "fused layers", "folding into weights", "the quick decoder",
+FOUR_BITS, UNSLOTH, VLLM, FUSED, FOLDING, SLAB = (
+    "4-bit weights", "Unsloth", "vLLM", "fused layers", "folding into weights", "the quick decoder",
 )  # fmt: skip
 
 
@@ -31,6 +31,9 @@ OBSTACLES: dict[str, dict[str, Obstacle]] = {
     UNSLOTH: {
         **{name: Obstacle("its kernels compute past what these change") for name in OWN},
         **{name: Obstacle("it attaches LoRA and rsLoRA alone") for name in OF_PEFT if name not in ("lora", "rslora")},
+    },
+    VLLM: {
+        name: Obstacle("it serves LoRA and rsLoRA alone") for name in (*OF_PEFT, *OWN) if name not in ("lora", "rslora")
     },
     FUSED: {"oft": Obstacle("PEFT's OFT takes no transposed layers", "in GPT-2's transposed layers")},
     FOLDING: {

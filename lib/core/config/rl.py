@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from lib.core.config.combinations import VLLM, refusal
 from lib.core.config.curriculum import CurriculumSettings, TemperatureSchedule
 from lib.core.config.distill import Distill
 from lib.core.config.section import Conflicts, Count, CountOrZero, Name, Positive, Section, Weight
@@ -18,6 +19,7 @@ from lib.core.config.shared import (
     SandboxSettings,
     Source,
     TrainedModel,
+    wrong_address,
 )
 
 SAMPLER_TRICKS = ("top_p", "top_k", "min_p", "repetition_penalty")
@@ -72,12 +74,36 @@ class Dataset(Source):
             )
 
 
+class Vllm(Section):
+    """A vLLM server that samples in place of this process; it serves the trained LoRA (docs/engines.md)."""
+
+    url: Name | None = None
+    # http://HOST:PORT of a server that runs already and reads the run directory; null: one is started, and stopped with
+    # the run
+    python: Name | None = None  # the Python of an environment that has vllm, to start it with; null: this one
+    options: list[str] = []  # further words of its command line, such as [--gpu-memory-utilization, "0.4"]
+    start_s: Positive = 900.0  # seconds until it must answer
+    deadline_s: Positive = 600.0  # seconds for one completion; a server that takes longer counts as hanging
+    restarts: CountOrZero = 2  # how often one that was started here is started again after it has died or hangs
+    tolerance: Positive | None = None
+    # by how much its log-probs may differ from the policy's on one text, in nats per token; more ends the run. null:
+    # 1e-4 in float32, else 0.05
+
+    def _conflicts(self) -> Conflicts:
+        if self.url and (wrong := wrong_address(self.url)):
+            yield ("url",), wrong
+        if self.url and (self.python or self.options):
+            yield ("url", "python", "options"), "these start a server, and url names one: give the one or the other"
+
+
 class TrainedSampling(Section):
     """Sampling whose log-probs are trained, at this very temperature."""
 
     temperature: Positive = 1.0  # log-probs are trained at this temperature too
     temperature_schedule: TemperatureSchedule | None = None  # null: it stays
     batch_size: Count | None = None  # maximum number of completions decoded at once; null: as many as memory allows
+    engine: Literal["native", "vllm"] = "native"  # native: in this process, with the weights that are trained
+    vllm: Vllm = Vllm()
 
     @model_validator(mode="before")
     @classmethod
@@ -186,6 +212,8 @@ class RLConfig(RunConfig):
     def _conflicts(self) -> Conflicts:
         if self.model.adapters.is_empty:
             yield ("model.adapters",), "nothing would be trained: the base is the reference; keep lora, or add another"
+        if self.generation.engine == "vllm":
+            yield from self._conflicts_with_vllm()
         schedule = self.generation.temperature_schedule
         if schedule and schedule.end > self.generation.temperature:
             keys = ("generation.temperature", "generation.temperature_schedule.end")
@@ -200,6 +228,19 @@ class RLConfig(RunConfig):
             yield (
                 keys,
                 f"{end} is beyond the {held} rows of dataset.test_split_size: lower the first or raise the latter",
+            )
+
+    def _conflicts_with_vllm(self) -> Conflicts:
+        if told := refusal(VLLM, self.model.adapters.names):
+            yield ("model.adapters", "generation.engine"), f"{told}: set engine: native, or keep lora alone"
+        keys = ("model.load_in_4bit", "generation.engine")
+        if self.model.load_in_4bit:
+            yield keys, "vLLM would sample from other weights than those of 4 bits that are trained: set one of the two"
+        if self.model.adapter:
+            yield (
+                ("model.adapter", "generation.engine"),
+                "vLLM serves a base and one adapter: merge the other one first, by evaluate.py --merge OUT, then set "
+                "model.name=OUT and remove model.adapter",
             )
 
     def _conflicts_of_distillation(self, distill: Distill) -> Conflicts:

@@ -1,10 +1,12 @@
 """What the configs of several scripts have: model, rows, reward, optimizer, dashboard, run directory, smoke runs."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -60,6 +62,20 @@ class TrainedModel(Model):
             yield ("adapters", "backend"), f"{told}: set backend: plain, or keep lora alone"
         if self.load_in_4bit and (told := refusal(FOUR_BITS, self.adapters.names)):
             yield ("adapters", "load_in_4bit"), f"{told}: set load_in_4bit: false, or take lora in its place"
+
+
+def wrong_address(url: str) -> str:
+    """Returns what is wrong with a server's address, "" if nothing is."""
+    if not re.match(r"https?://[^\s/]+", url):
+        return f"no address: {url!r}; write http://HOST:PORT/v1"
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  (it raises where it is none)
+    except ValueError as error:
+        return f"no address: {error}; write http://HOST:PORT/v1"
+    if parts.username is not None:
+        return "it holds a name or password, which logs would show: use endpoint.api_key_env"
+    return ""
 
 
 GENERATED = "reasoning_gym:"  # before the name of a task that the optional package reasoning-gym generates

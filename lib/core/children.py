@@ -1,42 +1,46 @@
-"""Other programs, several at once, none of which outlives this process, however it ends."""
+"""Other programs, several at once, none of which outlives this process, however it ends.
+
+Run as a script, this file is the guard that sees to it: a process that waits for the end of a pipe. A fork of this
+process would do, too, but it would keep a copy of every page of memory that training writes to.
+"""
 
 import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-from lib.sandbox.jail.kernel import die_with
 
 
 class Children:
-    """Programs in process groups of their own: Ctrl-C reaches them through `signal` alone.
+    """Programs in process groups of their own: Ctrl-C reaches them through `signal` alone; a context.
 
-    When this process ends, even by SIGKILL, the kernel kills the programs; what they have started is killed by a
-    guard, a process that waits for the end of a pipe. Open it first: the guard inherits all files that are open here.
+    When this process ends, even by SIGKILL, a guard kills the programs and what they have started.
     """
 
     def __init__(self) -> None:
         self._running: dict[int, subprocess.Popen] = {}
-        self._guard, self._pipe = _start_guard()
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", os.path.abspath(__file__)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._pipe = self._guard.stdin.fileno()
 
     def __enter__(self) -> "Children":
         return self
 
     def __exit__(self, *_: object) -> None:
         for pid in list(self._running):
-            self._end(pid)
-        os.close(self._pipe)
-        os.waitpid(self._guard, 0)
+            self.end(pid)
+        self._guard.stdin.close()
+        self._guard.wait()
 
     def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
-        """Starts a program whose output is appended to its log; returns its process id."""
-        here = os.getpid()
+        """Starts a program whose output is appended to its log; returns its process id. Raises OSError."""
 
         def prepare() -> None:  # runs in the child before exec, so the program is never without a guard
             os.write(self._pipe, b"+%d\n" % os.getpid())
-            die_with(here)
 
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "ab") as file:
@@ -52,7 +56,7 @@ class Children:
         codes = {pid: process.poll() for pid, process in self._running.items()}
         over = {pid: code for pid, code in codes.items() if code is not None}
         for pid in over:
-            self._end(pid)
+            self.end(pid)
         return over
 
     def signal(self, number: int) -> None:
@@ -60,9 +64,10 @@ class Children:
         for pid in self._running:
             _kill_group(pid, number)
 
-    def _end(self, pid: int) -> None:
+    def end(self, pid: int) -> None:
+        """Kills a program, and what it has started or left behind."""
         process = self._running.pop(pid)
-        _kill_group(pid, signal.SIGKILL)  # even if it has ended: it may have left a server or a worker behind
+        _kill_group(pid, signal.SIGKILL)
         process.wait()
         os.write(self._pipe, b"-%d\n" % pid)
 
@@ -72,23 +77,16 @@ def _kill_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _start_guard() -> tuple[int, int]:
-    """Forks a guard that reads groups from a pipe and kills them at its end; returns its id and the write end."""
-    reading, writing = os.pipe()
-    if guard := os.fork():
-        os.close(reading)
-        return guard, writing
-    os.setsid()  # Ctrl-C is not meant for it
+def _guard(lines: Iterable[str]) -> None:
+    """Reads which groups of processes begin and end, and kills what is left at the end of the pipe."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    os.close(writing)
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):  # else a reader of our output would not see the end of it when we exit
-        os.dup2(null, number)
     groups: set[int] = set()
-    with open(reading, encoding="ascii") as lines:
-        for line in lines:
-            (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+    for line in lines:
+        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
     for group in groups:
         _kill_group(group, signal.SIGKILL)
-    os._exit(0)
+
+
+if __name__ == "__main__":
+    _guard(sys.stdin)

@@ -1,0 +1,213 @@
+"""Sampling by a real vLLM server, which is started here: as sampled so scored, whatever adapter the policy wears.
+
+make setup-vllm && WHOLE=1 .venv/bin/python -m pytest tests/test_vllm.py
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from conftest import SCRATCH, TEMPLATE
+
+from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vllm
+from lib.core.errors import ApiError, ConfigError
+from lib.generators import vllm
+from lib.generators.engines import NATIVE, engine_of
+from lib.generators.native import Decoding
+from lib.generators.protocol import Turn
+from lib.generators.vllm_server import BASE
+from lib.model.loading import attach_tuner
+from lib.model.policy import Inputs, Policy
+from lib.model.scratch import build
+
+ROOT = Path(__file__).parent.parent
+PYTHON = os.environ.get("REMATCH_VLLM_PYTHON") or str(ROOT / ".venv-vllm/bin/python")
+needs_vllm = pytest.mark.skipif(
+    not os.access(PYTHON, os.X_OK), reason="no environment with vllm: `make setup-vllm` makes one"
+)
+PROMPTS = {(0,): Turn([5, 6, 7, 8], 12, 3), (1,): Turn([9, 10, 11], 8, 2)}
+PROBE = [5, 6, 7, 8, 9, 10, 11, 12]
+DECODING = Decoding(0.8, frozenset({1}), 0, rows=5, columns=32, seed=3)
+CLOSE = 1e-4  # nats, in float32
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    architecture = SCRATCH["architecture"] | {
+        "hidden_size": 64,
+        "head_dim": 32,
+    }  # not on every CPU has vLLM smaller ones
+    for part in build(FromScratch(**{**SCRATCH, "architecture": architecture}), TEMPLATE, seed=0):
+        part.save_pretrained(folder)
+    return folder
+
+
+def policy_of(folder, rank=8, moved=0.0, seed=0):
+    from transformers import AutoModelForCausalLM
+
+    base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    policy = Policy(attach_tuner(base, Lora(r=rank, alpha=16), TrainedModel(name="tiny"), "plain", seed=0), 0.8)
+    move(policy, moved, seed)
+    return policy
+
+
+def move(policy, by, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in policy.trainable:
+            parameter += by * torch.randn(parameter.shape, generator=draw)
+
+
+def engine_for(folder, policy, said, **settings):
+    model = TrainedModel(name=str(folder), max_seq_length=64)
+    sampling = TrainedSampling(engine="vllm", vllm=Vllm(**{"python": PYTHON} | settings))
+    return engine_of(model, sampling, policy, PROBE, said.append)
+
+
+@pytest.fixture(scope="module")
+def opened(folder, tmp_path_factory):
+    """An engine with a server, the policy it was started for, and what it said."""
+    policy, said = policy_of(folder, moved=0.05), []
+    engine = engine_for(folder, policy, said)
+    with engine.open(tmp_path_factory.mktemp("run") / "engine"):
+        yield engine, policy, said
+
+
+def scored(policy, turn, completion):
+    ids = turn.ids + completion.ids
+    text, places = torch.tensor([ids]), torch.arange(len(ids))
+    predictors = places[len(turn.ids) - 1 : -1]
+    with torch.no_grad():
+        return policy(Inputs(text, places[None], predictors, text[0, len(turn.ids) :]))[0]
+
+
+def check(policy, turns, written):
+    for path, completion in written.items():
+        turn = turns[path[:-1]]
+        torch.testing.assert_close(torch.tensor(completion.logps), scored(policy, turn, completion), atol=CLOSE, rtol=0)
+        assert completion.finished == (completion.ids[-1] in DECODING.stop_ids)
+        assert completion.finished or len(completion.ids) == turn.max_new_tokens
+
+
+@needs_vllm
+def test_what_it_samples_is_scored_the_same_whatever_the_policy_wears(opened):
+    engine, policy, _ = opened
+    asked = []
+
+    def follow(path, completion):
+        if len(path) > 2:
+            return None
+        asked.append(path)
+        return Turn(PROMPTS[path[:1]].ids + completion.ids + [7], 6, 2)
+
+    written = engine.generate(policy, PROMPTS, DECODING, follow)
+    assert sorted(asked) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)] and len(written) == 15
+    turns = PROMPTS | {path: Turn(PROMPTS[path[:1]].ids + written[path].ids + [7], 6, 2) for path in asked}
+    check(policy, turns, written)
+    assert written == engine.generate(policy, PROMPTS, DECODING, follow)  # a seed per path
+    with policy.reference_mode():
+        check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+    other = [weight + 0.1 for weight in policy.snapshot()]
+    with policy.wearing(other):
+        check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+    check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+
+
+@needs_vllm
+def test_versions_come_and_go_and_leave_nothing(opened):
+    engine, policy, _ = opened
+    for step in range(2 * vllm.KEPT):
+        move(policy, 0.02, seed=step)
+        check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
+    kept = sorted(path.name for path in engine.folder.iterdir())
+    assert kept == sorted(engine._versions.values()) and len(kept) == vllm.KEPT
+    served = [model["id"] for model in engine.server._get("/v1/models")["data"]]
+    assert sorted(served) == sorted([BASE, *kept])
+
+
+@needs_vllm
+@pytest.mark.parametrize("fault", ["stale", "reused", "base"])
+def test_the_comparison_of_log_probs_finds_what_is_wrong(opened, folder, tmp_path, fault, monkeypatch):
+    engine, policy, _ = opened
+    engine.generate(policy, PROMPTS, DECODING)
+    name = next(reversed(engine._versions.values()))
+    if fault == "stale":  # the server keeps what it has
+        monkeypatch.setattr(engine.server, "load", lambda new, where: None)
+        monkeypatch.setattr(engine.server, "score", lambda new, ids, real=engine.server.score: real(name, ids))
+    elif fault == "reused":  # a path that it has read before, under the same name
+        monkeypatch.setattr(engine.server, "load", lambda new, where: None)
+        monkeypatch.setattr(
+            engine.server, "score", lambda new, ids, real=engine.server.score: real(BASE if new == BASE else name, ids)
+        )
+    else:
+        engine._versions.clear()
+        with torch.no_grad():
+            policy.language_model.model.embed_tokens.weight[5:8] += 0.5
+    before = policy.snapshot()
+    try:
+        move(policy, 0.05, seed=99)
+        what = "base" if fault == "base" else "adapter"
+        with pytest.raises(ApiError, match=rf"log-probs of the {what} differ by .* nats per token"):
+            engine.generate(policy, PROMPTS, DECODING)
+    finally:
+        if fault == "base":
+            with torch.no_grad():
+                policy.language_model.model.embed_tokens.weight[5:8] -= 0.5
+        with torch.no_grad():
+            for parameter, value in zip(policy.trainable, before, strict=True):
+                parameter.copy_(value)
+
+
+@needs_vllm
+def test_a_wrong_rank_is_refused_in_a_sentence(opened, folder):
+    engine, *_ = opened
+    with pytest.raises(ApiError, match=r"generation.vllm: http.* refuses \(4..\): .*rank"):
+        engine.generate(policy_of(folder, rank=64, moved=0.05), PROMPTS, DECODING)
+
+
+@needs_vllm
+def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
+    engine, policy, said = opened
+    want = engine.generate(policy, PROMPTS, DECODING)
+
+    def kill(path, completion):
+        if len(said) < 2:
+            os.killpg(engine.server._pid, signal.SIGKILL)
+            said.append("killed")
+
+    del said[:]
+    engine.settings.restarts, got = 1, engine.generate(policy, PROMPTS, DECODING, kill)
+    assert got == want and any("starting another one" in line for line in said)
+    assert not [each for each in psutil.process_iter() if each.status() == "zombie" and each.ppid() == os.getpid()]
+
+
+def test_a_server_that_is_not_there_is_named(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.generators.vllm_server.SHORT_SECONDS", 1.0)
+    policy, said = policy_of(folder), []
+    engine = engine_for(folder, policy, said, python=None, url="http://127.0.0.1:9")
+    with pytest.raises(ApiError, match=r"no vLLM server answers at http://127\.0\.0\.1:9"), engine.open(tmp_path / "e"):
+        pass
+    engine = engine_for(folder, policy, said, python="/nowhere/python")
+    with pytest.raises(ApiError, match="/nowhere/python cannot be started"), engine.open(tmp_path / "e"):
+        pass
+    began = time.monotonic()
+    engine = engine_for(folder, policy, said, python="/bin/false")
+    told = pytest.raises(ApiError, match=r"ended with code 1 as it started; the end of .*engine\.log")
+    with told, engine.open(tmp_path / "engine"):
+        pass
+    assert time.monotonic() - began < 20 and not (tmp_path / "engine").exists()
+
+
+def test_several_processes_share_one_server(folder, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match=r"name it in generation\.vllm\.url"):
+        engine_for(folder, policy_of(folder), [])
+
+
+def test_the_native_engine_is_the_default():
+    assert engine_of(TrainedModel(name="tiny"), TrainedSampling(), None, [], print) is NATIVE
