@@ -213,7 +213,7 @@ class ScoreConfig(RLConfig):
 
     def told(self, with_feedback: bool = True) -> dict[str, str]:
         """Returns what a row of an evaluation says of what stands between attempts; {} if that is the same for all."""
-        feedback, stop = self.prompts.feedback, self.prompts.stop
+        feedback, stop = str(self.prompts.feedback), str(self.prompts.stop)
         if feedback == "none" and stop == "never":
             return {}
         if not with_feedback:
