@@ -5,6 +5,7 @@ One that is started here dies with this process, however that ends (lib/core/chi
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -31,13 +32,17 @@ POLL_SECONDS = 0.5
 SHORT_SECONDS = 30.0  # for a question that needs no model; a server that takes longer hangs
 CONNECTIONS = 128
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the largest ranks of LoRA that vLLM can be told
-LAST_LINES = 5  # of the server's log, in an error
+CAUSE = re.compile(r"\b\w*(Error|Exception): .*")
 ENVIRONMENT = {
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-ON_CPU = {"TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}  # compiling takes longer than it saves
+ON_CPU = {  # unless the environment says otherwise
+    "TORCHDYNAMO_DISABLE": "1",  # compiling takes longer than it saves
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; or it takes nearly all memory
+}
 
 
 class Lost(Exception):
@@ -51,8 +56,7 @@ class VllmServer:
         self.settings, self.log, self.say = settings, log, say
         self.url = (settings.url or "").rstrip("/")
         self._words, self._on_cpu = words, on_cpu
-        self._restarts = 0
-        self._pid = 0
+        self._restarts = self._pid = self._began = 0
 
     def __enter__(self) -> "VllmServer":
         import httpx2
@@ -148,7 +152,8 @@ class VllmServer:
         self.url = f"http://127.0.0.1:{port}"
         python = self.settings.python or sys.executable
         command = [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
-        environment = without_launcher(os.environ) | ENVIRONMENT | (ON_CPU if self._on_cpu else {})
+        environment = (ON_CPU if self._on_cpu else {}) | without_launcher(os.environ) | ENVIRONMENT
+        self._began = self.log.stat().st_size if self.log.exists() else 0  # a log has the output of all starts
         self.say(f"vllm: starting a server, its output is in {self.log}")
         try:
             self._pid = self._children.start([*command, *self._words], self.log, environment)
@@ -218,12 +223,13 @@ class VllmServer:
             return response.text
 
     def _last_words(self) -> str:
+        """Returns the first error in the log since the last start, or its last line."""
         try:
-            lines = self.log.read_text("utf-8", errors="replace").strip().splitlines()
+            lines = self.log.read_bytes()[self._began :].decode(errors="replace").strip().splitlines()
         except OSError:
             lines = []
-        told = " | ".join(line.strip()[:300] for line in lines[-LAST_LINES:])
-        return f"the end of {self.log}: {told or 'empty'}"
+        cause = next((found[0] for line in lines if (found := CAUSE.search(line))), lines[-1] if lines else "nothing")
+        return f"{self.log} says: {cause.strip()[:500]}"
 
 
 def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[str]:
@@ -239,7 +245,7 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     ]  # fmt: skip
     words += ["--revision", model.revision] if model.revision else []
     words += ["--trust-remote-code"] if model.trust_remote_code else []
-    words += ["--enforce-eager"] if policy.device.type == "cpu" else []
+    words += ["--enforce-eager", "--block-size", "32"] if policy.device.type == "cpu" else []
     return [*words, *settings.options]
 
 
