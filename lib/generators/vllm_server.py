@@ -81,7 +81,13 @@ class VllmServer:
 
     def load(self, name: str, folder: Path) -> None:
         """Makes an adapter known. Raises ApiError where the server refuses it, Lost where it does not answer."""
-        self._post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(folder.resolve())})
+        path = "/v1/load_lora_adapter"
+        try:
+            self._post(path, {"lora_name": name, "lora_path": str(folder.resolve())})
+        except Lost as error:
+            if "LoRA" not in str(error):
+                raise
+            raise ApiError(f"generation.vllm: {self.url}{path} refuses the adapter ({error})") from error  # its rank
 
     def unload(self, name: str) -> None:
         """Forgets an adapter. A server that is gone has forgotten it."""
@@ -228,7 +234,8 @@ class VllmServer:
             lines = self.log.read_bytes()[self._began :].decode(errors="replace").strip().splitlines()
         except OSError:
             lines = []
-        cause = next((found[0] for line in lines if (found := CAUSE.search(line))), lines[-1] if lines else "nothing")
+        errors = (CAUSE.search(line) for line in lines if " WARNING " not in line)
+        cause = next((found[0] for found in errors if found), lines[-1] if lines else "nothing")
         return f"{self.log} says: {cause.strip()[:500]}"
 
 
