@@ -177,14 +177,15 @@ def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
     engine, policy, said = opened
     want = engine.generate(policy, PROMPTS, DECODING)
 
-    def kill(path, completion):
-        if len(said) < 2:
-            os.killpg(engine.server._pid, signal.SIGKILL)
-            said.append("killed")
+    killed = []
 
-    del said[:]
-    engine.settings.restarts, got = 1, engine.generate(policy, PROMPTS, DECODING, kill)
-    assert got == want and any("starting another one" in line for line in said)
+    def kill(path, completion):
+        if not killed:
+            killed.append(engine.server._pid)
+            os.killpg(engine.server._pid, signal.SIGKILL)
+
+    assert engine.generate(policy, PROMPTS, DECODING, kill) == want
+    assert any("ended with signal 9" in line and "starting another one" in line for line in said)
     assert not [each for each in psutil.process_iter() if each.status() == "zombie" and each.ppid() == os.getpid()]
 
 
