@@ -104,7 +104,10 @@ def main() -> int:
         return FINISHED
     held_out, which = chosen_rows(task, args)
     rows = []
-    with tempfile.TemporaryDirectory() as folder, task.engine.open(Path(folder, "engine")):
+    beside = (
+        config.run_dir if config.run_dir.is_dir() else None
+    )  # a server elsewhere reads it, and maybe no other place
+    with tempfile.TemporaryDirectory(dir=beside) as folder, task.engine.open(Path(folder, "engine")):
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)
             row = described(config, adapter, settings) | which | how | {"temperature": temperature}
@@ -223,6 +226,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     if not args.config:
         options.error("the following arguments are required: --config (or --compare)")
     config = load((SelfPlayConfig, ScoreConfig), args.config, args.overrides)
+    config = config.model_copy(update={"distill": None})  # no teacher is asked
     if (args.majority or args.swap_attempts) and isinstance(config, SelfPlayConfig):
         option = "--majority votes over" if args.majority else "--swap-attempts measures"
         raise ConfigError(

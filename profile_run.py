@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -111,7 +112,8 @@ def sample(task: Any, count: int, seed: int) -> list:
     generator = torch.Generator(task.policy.device).manual_seed(seed)
     sampling = task.sampling(task.config.generation.temperature)
     prompts = [task.prompts.prompt(row) for row in rows]
-    trees = tree.sample(task.policy, task.prompts, prompts, task.judge, sampling, generator)
+    with tempfile.TemporaryDirectory() as folder, task.engine.open(Path(folder, "engine")):
+        trees = tree.sample(task.policy, task.prompts, prompts, task.judge, sampling, generator)
     return [path for grown in trees for path in tree.paths(grown)]
 
 

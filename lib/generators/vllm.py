@@ -10,13 +10,13 @@ late or scales by another rank gives other log-probs, and training on them would
 """
 
 import asyncio
+import contextlib
 import hashlib
-import os
 import shutil
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +58,27 @@ class VllmEngine:
         self.server: VllmServer
         self.folder: Path
 
-    @contextmanager
+    @contextlib.contextmanager
     def open(self, folder: Path) -> Iterator[None]:
         """Keeps a server for as long as the context is open; `folder` is for versions of the adapter."""
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed; a server of its own died with it
+        self.folder = folder / uuid.uuid4().hex[:8]  # of this process alone
+        if not self.settings.url:
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed; its server died with it
         with VllmServer(self.settings, self._words, folder.with_suffix(".log"), self._on_cpu, self.say) as self.server:
             try:
                 yield
             finally:
-                for name in self._versions.values():
-                    self.server.unload(name)
-                self._versions.clear()
-                shutil.rmtree(folder, ignore_errors=True)
+                self._forget()
+                shutil.rmtree(self.folder, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    folder.rmdir()  # unless another process has versions in it
 
     def generate(
         self, policy: Policy, turns: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp = nothing_follows
     ) -> dict[TreePath, Completion]:
         """Returns what `native.generate` does, drawn with vLLM's random numbers: one seed per path."""
         done: dict[TreePath, Completion] = {}
+        in_vain = before = 0
         waiting = {(*path, copy): turn for path, turn in turns.items() for copy in range(turn.copies)}
         while waiting:
             try:
@@ -85,9 +87,21 @@ class VllmEngine:
                 with phase("generate"):
                     asyncio.run(self._answer(model, waiting, decoding, follow_up, done))
             except Lost as error:
+                in_vain, before = (1 if len(done) > before else in_vain + 1), len(done)
+                if in_vain > self.settings.restarts:
+                    raise ApiError(
+                        f"generation.vllm: {self.server.url} was lost {in_vain} times without one answer in between "
+                        f"({error}); fix it, then --resume"
+                    ) from error
                 self.server.recover(error)  # raises ApiError where it cannot
-                self._versions.clear()
+                self._forget()
         return done
+
+    def _forget(self) -> None:
+        """Unloads all versions."""
+        for name in self._versions.values():
+            self.server.unload(name)
+        self._versions.clear()
 
     async def _answer(
         self, model: str, waiting: dict[TreePath, Turn], decoding: Decoding, follow_up: FollowUp,
@@ -100,7 +114,8 @@ class VllmEngine:
                 answer = await post("/v1/completions", _request(model, path, turn, decoding))
                 return path, _completion(answer, decoding.stop_ids)
 
-            tasks = {asyncio.ensure_future(one(path, turn)) for path, turn in waiting.items()}
+            every = [asyncio.ensure_future(one(path, turn)) for path, turn in waiting.items()]
+            tasks = set(every)
             heard = time.monotonic()
             try:
                 while tasks:
@@ -116,14 +131,15 @@ class VllmEngine:
                         if turn := follow_up(path, completion):
                             following = {(*path, copy): turn for copy in range(turn.copies)}
                             waiting |= following
-                            tasks |= {asyncio.ensure_future(one(*each)) for each in following.items()}
+                            every += (more := [asyncio.ensure_future(one(*each)) for each in following.items()])
+                            tasks |= set(more)
                     if time.monotonic() - heard > SAY_SECONDS:
                         self.say(f"vllm: no answer for {SAY_SECONDS:.0f} s, {len(tasks)} requests are under way")
                         heard = time.monotonic()
             finally:
-                for task in tasks:
+                for task in every:
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.gather(*every, return_exceptions=True)
 
     # -- the adapter on the server
 
@@ -139,7 +155,7 @@ class VllmEngine:
             with policy.reference_mode():
                 self._compare(policy, BASE)
         self._count += 1
-        name = f"v{self._count}-{os.getpid()}-{digest[:8]}"
+        name = f"v{self._count}-{self.folder.name}"
         save_adapter(policy.model, self.folder / name)
         self.server.load(name, self.folder / name)
         self._compare(policy, name)

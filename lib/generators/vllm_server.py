@@ -10,15 +10,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lib.core.children import Children
 from lib.core.config import TrainedModel, Vllm
-from lib.core.errors import ApiError
-from lib.core.interrupts import give_way
+from lib.core.errors import ApiError, Left
+from lib.core.interrupts import current, give_way
 from lib.model.policy import Policy
 from lib.run.adapter_files import POLICY
 from lib.run.distributed import without_launcher
@@ -62,7 +62,7 @@ class VllmServer:
         import httpx2
 
         self._stack = contextlib.ExitStack()
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, _leavable():
             self._client = stack.enter_context(httpx2.Client(timeout=SHORT_SECONDS))
             if not self.settings.url:
                 self._children = stack.enter_context(Children())
@@ -138,6 +138,9 @@ class VllmServer:
                 ) from error
             return
         end = self._children.ended().get(self._pid)
+        if end is None:
+            self._children.end(self._pid)
+        self._pid = 0
         state = "hangs" if end is None else f"ended with {'signal' if end < 0 else 'code'} {abs(end)}"
         if self._restarts == self.settings.restarts:
             raise ApiError(
@@ -146,8 +149,6 @@ class VllmServer:
             ) from error
         self._restarts += 1
         self.say(f"vllm: the server {state} ({error}); starting another one, the {self._restarts}. time")
-        if end is None:
-            self._children.end(self._pid)
         self._start()
 
     def _start(self) -> None:
@@ -204,7 +205,7 @@ class VllmServer:
         import httpx2
 
         try:
-            return self._read(path, self._client.post(self.url + path, json=body))
+            return self._read(path, self._client.post(self.url + path, json=body, timeout=self.settings.deadline_s))
         except httpx2.HTTPError as error:
             raise Lost(f"{type(error).__name__} {error}") from None
 
@@ -254,6 +255,18 @@ def command_line(model: TrainedModel, settings: Vllm, policy: Policy) -> list[st
     words += ["--trust-remote-code"] if model.trust_remote_code else []
     words += ["--enforce-eager", "--block-size", "32"] if policy.device.type == "cpu" else []
     return [*words, *settings.options]
+
+
+@contextlib.contextmanager
+def _leavable() -> Iterator[None]:
+    """Lets a signal end what is inside: nothing has been sampled that would be lost."""
+    interrupts = current()
+    try:
+        with interrupts.leavable() if interrupts else contextlib.nullcontext():
+            yield
+    except Left as error:
+        error.exit_code = interrupts.exit_code
+        raise
 
 
 def _window() -> str:

@@ -45,7 +45,7 @@ class CorrectionPrompts:
         self.retry_ids = self._after_attempt(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
         if feedback is not None:
-            self.longest_retry = max(len(self.retry_ids), len(self._after_attempt("")) + prompts.feedback_tokens)
+            self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
         if room < 1:
             raise ConfigError(
@@ -126,9 +126,10 @@ class CorrectionPrompts:
         """Returns a feedback without control tokens, its middle left out where it has too many tokens."""
         # the mark of attempt 1 must stand in one place, and a program may print what it likes
         text = self.outside.harmless(feedback.replace(PLACEHOLDER, PLACEHOLDER.lower()))
-        ids, most = self._encode(text), self.prompts.feedback_tokens
-        while len(self._after_attempt(text)) > self.longest_retry and most:
-            most -= 1  # what is put together anew may have more tokens than its parts
+        ids = self._encode(text)
+        most = len(ids)
+        while (beyond := len(self._after_attempt(text)) - self.longest_retry) > 0 and most:
+            most = max(0, most - beyond)  # again, where what is put together anew has more tokens than its parts
             head, tail = most - most // 2, most // 2
             text = self.tokenizer.decode(ids[:head]) + CUT + self.tokenizer.decode(ids[len(ids) - tail :])
             text = self.outside.harmless(text)

@@ -124,12 +124,13 @@ class Distiller:
         earlier attempt, it reads as the policy did.
         """
         own, first, prompt = node.group.trained_ids, root.group.trained_ids, root.group.prompt
+        is_hinted = prompt.number in self.hinted and not prompt.hint
+        if self.settings.shown is None and not is_hinted:
+            return None if self.settings.itself else own
         if own[: len(first)] != first:
             return None  # the middle of an earlier attempt was left out, or it was rendered anew
-        if prompt.number in self.hinted and not prompt.hint:
+        if is_hinted:
             return self.hinted[prompt.number] + own[len(first) :]
-        if self.settings.shown is None:
-            return None if self.settings.itself else own
         values = {**prompt.row, "question": prompt.question, "feedback": feedback}
         if self._shows_sibling:
             values["sibling"] = _sibling(node, answer, found)

@@ -151,7 +151,7 @@ def _example(known: Known) -> Iterator[str]:
         yield decode(rest)
     if config.prompts.feedback != "none":
         most = config.prompts.feedback_tokens
-        yield f"[but prompts.feedback: {config.prompts.feedback} answers each attempt, by at most {most} tokens]"
+        yield f"[but prompts.feedback: {config.prompts.feedback} answers each attempt, with up to {most} tokens more]"
     yield f">>> attempt 2, at most {new2} tokens; reward and KL, stage II: bonus too <<<"
     if config.train.attempts > 2:
         yield f"[and so on, to attempt {config.train.attempts}]"

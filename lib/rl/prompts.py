@@ -118,8 +118,6 @@ class ChatRenderer:
         """Returns the prompt of another chat about a row."""
         return Prompt(row, self.ids(messages), question_of(messages), messages, number)
 
-    reads_verdicts = False
-
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
         """Returns the ids of a prompt whose last message says `text` instead."""
         return self.ids(with_last_said(prompt.messages, text))

@@ -30,7 +30,6 @@ RENAMED = {  # keys of earlier versions, with their present names
     "generation_temperature": "temperature",
     "num_generations": "group_size",
     "kl_coeff": "beta",
-    "corrections": "train.attempts",  # one more than these
     "wandb_project": "project",
     "report_to": "backend",
 }

@@ -236,6 +236,9 @@ class RLConfig(RunConfig):
         keys = ("model.load_in_4bit", "generation.engine")
         if self.model.load_in_4bit:
             yield keys, "vLLM would sample from other weights than those of 4 bits that are trained: set one of the two"
+        if self.generation.batch_size:
+            keys = ("generation.batch_size", "generation.engine")
+            yield keys, "vLLM decides what it decodes at once: set batch_size: null; vllm.options has --max-num-seqs"
         if self.model.adapter:
             yield (
                 ("model.adapter", "generation.engine"),
@@ -251,6 +254,9 @@ class RLConfig(RunConfig):
         if distill.endpoint and (gen.temperature != 1 or gen.temperature_schedule):
             keys = ("distill.endpoint", "generation.temperature")
             yield keys, "a server tells log-probs at temperature 1, and so must be sampled: set 1, without a schedule"
+        if distill.reward_weight != 1 and getattr(self.train, "kl", None) == "k1_in_reward":
+            keys = ("distill.reward_weight", "train.kl")
+            yield keys, "it would scale the KL to the reference, which is a part of the rewards: set another train.kl"
         if distill.reward_weight == 0 and self.train.resample_rounds:
             keys = ("distill.reward_weight", "train.resample_rounds")
             yield keys, "rewards train nothing, so that no prompt is worth less by them: set resample_rounds: 0"

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.rl import SMOKE_TOKENS, Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
@@ -26,7 +26,8 @@ class Prompts(Section):
     stop: Literal["never", "verdict"] = "never"
     # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
     # which takes an oracle at evaluation: beside each there is then one that neither stops nor has feedback
-    feedback_tokens: Annotated[int, Field(ge=16)] = 128  # most tokens of a feedback; of a longer one the middle is cut
+    feedback_tokens: Annotated[int, Field(ge=16)] = 128
+    # most tokens that a feedback adds to those of self_correction; of a longer one the middle is cut
     verdict: VerdictFeedback = VerdictFeedback()
     tests: TestsFeedback = TestsFeedback()
     tool: ToolFeedback = ToolFeedback()
@@ -116,6 +117,15 @@ class ScoreTrain(TrainLoop):
         """Returns the number of first attempts that have revisions."""
         return min(self.followed_attempts or self.attempts_per_prompt, self.attempts_per_prompt)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _attempts_of_earlier_versions(cls, values: Any) -> Any:
+        """Reads `corrections`, as runs of earlier versions have it: the attempts after the first."""
+        if isinstance(values, dict) and isinstance(values.get("corrections"), int) and "attempts" not in values:
+            values = {**values, "attempts": values["corrections"] + 1}
+            del values["corrections"]
+        return values
+
     def _conflicts(self) -> Conflicts:
         if self.recipe != "score" and self.stage1_steps:
             keys = ("recipe", "stage1_steps")
@@ -128,6 +138,8 @@ class ScoreTrain(TrainLoop):
         if self.recipe == "thinktwice" and self.revisions_per_attempt == 1 and self.baseline == "leave_one_out":
             keys = ("recipe", "revisions_per_attempt")
             yield keys, "a single review has nobody to be compared with: raise revisions_per_attempt"
+        if self.recipe == "thinktwice" and self.overlong_buffer:
+            yield ("recipe", "overlong_buffer"), "thinktwice pays right answers alone: set overlong_buffer: 0"
         if self.recipe == "ufo" and self.discount == 1:
             yield ("recipe", "discount"), "ufo pays less for each further attempt: set a discount below 1, such as 0.5"
         if not (self.has_steps(1) or self.has_steps(2)):
