@@ -10,6 +10,7 @@ Exit codes: 0 nothing failed, 1 something did, 2 the command line.
 """
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -95,8 +96,9 @@ def main() -> int:
 
 def findings(config: Path | None) -> Iterator[Finding]:
     """Yields all findings; what a check itself stumbles over is one, too."""
+    named = functools.wraps(servers)(lambda: servers(config))
     checks: list[Callable[[], Iterator[Finding]]] = [
-        python, packages, imports_and_devices, memory, disk, sandbox, hub, lambda: servers(config),
+        python, packages, imports_and_devices, memory, disk, sandbox, hub, named,
     ]  # fmt: skip
     for check in checks:
         try:
@@ -318,8 +320,8 @@ def _kept_token() -> str:
 
 
 def servers(config: Path | None) -> Iterator[Finding]:
-    """Asks every OpenAI-compatible server that a config names, or the environment, for its models."""
-    addresses: dict[str, str | None] = {}
+    """Asks every OpenAI-compatible server that a config names, or the environment, for its models; and vLLM's."""
+    found: list[tuple[str, str, str | None]] = []
     if config:
         try:
             import yaml
@@ -327,21 +329,20 @@ def servers(config: Path | None) -> Iterator[Finding]:
             yield Finding("servers", WARN, f"{config} cannot be read without PyYAML", "install requirements.txt first")
             return
         try:
-            addresses = dict(_endpoints(yaml.safe_load(config.read_text(encoding="utf-8"))))
+            found = list(_endpoints(yaml.safe_load(config.read_text(encoding="utf-8"))))
         except yaml.YAMLError as error:
             raise ConfigError(f"--config {config}: {first_line(error)}; correct it") from error
     elif os.environ.get("OPENAI_BASE_URL"):
-        addresses = {os.environ["OPENAI_BASE_URL"]: "OPENAI_API_KEY"}
-    for address, variable in addresses.items():
+        found = [(os.environ["OPENAI_BASE_URL"], "models", "OPENAI_API_KEY")]
+    for address, asked, variable in dict.fromkeys(found):
         key = os.environ.get(variable) if variable else None
         if variable and not key:
             yield Finding("servers", FAIL, f"{address}: its key is missing", f"export {variable}=...")
             continue
-        status, said = _ask(f"{address.rstrip('/')}/models", key)
+        status, said = _ask(f"{address.rstrip('/')}/{asked}", key)
         if status == 0:
-            yield Finding(
-                "servers", FAIL, f"{address} does not answer ({said})", "start the server, or correct base_url"
-            )
+            fix = f"start the server, or correct {'base_url' if asked == 'models' else 'generation.vllm.url'}"
+            yield Finding("servers", FAIL, f"{address} does not answer ({said})", fix)
         elif status in (401, 403):
             yield Finding(
                 "servers", FAIL, f"{address} refuses the key (status {status})", f"correct {variable or 'api_key_env'}"
@@ -350,12 +351,15 @@ def servers(config: Path | None) -> Iterator[Finding]:
             yield Finding("servers", OK if status < 400 else WARN, f"{address} answers (status {status})")
 
 
-def _endpoints(tree: Any) -> Iterator[tuple[str, str | None]]:
-    """Yields the address of every server in a config, and the variable with its key."""
+def _endpoints(tree: Any) -> Iterator[tuple[str, str, str | None]]:
+    """Yields the address of every server in a config, what to ask it for, and the variable with its key."""
     for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from _endpoints(value)
     if isinstance(tree, dict) and isinstance(tree.get("base_url"), str):
-        yield tree["base_url"], tree.get("api_key_env")
+        yield tree["base_url"], "models", tree.get("api_key_env")
+    vllm = tree.get("vllm") if isinstance(tree, dict) else None
+    if isinstance(vllm, dict) and isinstance(vllm.get("url"), str):
+        yield vllm["url"], "health", None
 
 
 def _ask(address: str, key: str | None = None) -> tuple[int, str]:

@@ -10,7 +10,8 @@ the state of an optimizer never does. What was pushed is loaded as me/my-run@REV
 model.adapter and evaluate.py --adapter, or by PEFT's `revision=`. The token is HF_TOKEN, or what `hf auth login` has
 kept; it is written nowhere.
 
-Exit codes: 0 pushed, 2 nothing to push, or the Hub refuses or cannot be reached: the same command goes on from there.
+Exit codes: 0 pushed, 2 nothing to push, or the Hub refuses or cannot be reached: the same command goes on from there,
+74 no place for what is to be pushed.
 """
 
 if __name__ == "__main__":
@@ -38,6 +39,11 @@ def main() -> int:
     to = target(args, is_run)
     if is_run:
         outbox = folder / OUTBOX
+        if args.revision and waiting(outbox):
+            raise ConfigError(
+                f"--revision {args.revision}: what waits in {outbox} has revisions of its own; push it first: python "
+                f"push.py {folder}"
+            )
         if args.to and not waiting(outbox):
             fill(outbox, weights_of(folder), to, args.revision)
         if not waiting(outbox):
@@ -47,7 +53,14 @@ def main() -> int:
         return FINISHED
     if not any(folder.glob("*.safetensors")):
         raise ConfigError(f"{folder}: no weights here, expected a run, an adapter or a model; give its folder")
-    with tempfile.TemporaryDirectory(prefix="rematch-push-", dir=folder.parent) as outbox:
+    try:
+        made = tempfile.TemporaryDirectory(prefix="rematch-push-", dir=folder.parent)  # where files can be linked
+    except OSError as error:
+        raise StorageError(
+            f"{folder.parent}: cannot be written ({error.strerror}), and push.py links files there; copy {folder} to "
+            "where you may write"
+        ) from error
+    with made as outbox:
         fill(Path(outbox), [folder], to, args.revision)
         push_all(Path(outbox), to, say)
     return FINISHED

@@ -63,6 +63,8 @@ def command_line() -> argparse.Namespace:
         "--csv", action="store_true", help="write metrics.csv and evaluations.csv too, into the folders of the runs"
     )
     args = parser.parse_args()
+    if args.watch and args.csv:
+        raise ConfigError("--csv: with --watch no tables are written; give one of the two")
     for folder in args.runs:
         if not any((folder / name).exists() for name in FILES):
             raise ConfigError(f"{folder} holds no {' or '.join(FILES)}: give the folder of a run")

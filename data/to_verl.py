@@ -5,9 +5,10 @@
     python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
         data.train_files=outputs/verl-gsm8k/train.parquet \\
         data.val_files=outputs/verl-gsm8k/test.parquet \\
-        custom_reward_function.path=data/to_verl.py custom_reward_function.name=compute_score \\
-        +custom_reward_function.reward_kwargs.config=outputs/verl-gsm8k/config.yaml
+        reward.custom_reward_function.path=data/to_verl.py reward.custom_reward_function.name=compute_score \\
+        +reward.custom_reward_function.reward_kwargs.config=outputs/verl-gsm8k/config.yaml
 
+The keys are those of verl 0.9, which is not part of the tests.
 The same rows are held out, prompts have the same messages, and every text is judged by the same code as here: format,
 extractors, equality and sandbox included. What verl has no word for stays behind: second attempts, opponents, teachers
 and curricula. A LoRA trained here is a folder of PEFT's, so verl can start from it; one trained there is given to
@@ -29,12 +30,14 @@ sys.path.insert(0, str(ROOT))  # verl loads this file by its path
 
 import pyarrow as pa
 import pyarrow.parquet
+import yaml
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
-from lib.core.config import RLConfig, ScoreConfig, SelfPlayConfig, dump, load
+from lib.core.config import RLConfig, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import SandboxError, run_script
 from lib.rewards.judge import Judge, prepare
 from lib.rewards.routing import JudgeByTask
+from lib.run.tracking import without_secrets
 
 _lock = threading.Lock()  # verl may judge in several threads
 
@@ -56,7 +59,10 @@ def main() -> int:
     for split, rows in {"train": splits.train, "test": splits.test}.items():
         table = pa.Table.from_pylist(list(in_form_of_verl(rows, split, config, judge)))
         pyarrow.parquet.write_table(table, args.out / f"{split}.parquet")
-    (args.out / "config.yaml").write_text(dump(config), encoding="utf-8")
+    tree = without_secrets(config.model_dump(mode="json"))
+    (args.out / "config.yaml").write_text(
+        yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8"
+    )
     print(f"{args.out}: {len(splits.train)} rows to train on, {len(splits.test)} held out, and config.yaml")
     return 0
 

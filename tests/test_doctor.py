@@ -132,9 +132,11 @@ def test_the_servers_of_a_config(monkeypatch, tmp_path):
             f"endpoint: {{base_url: {server.url}/api, api_key_env: KEY}}\n"
             f"teacher: {{endpoint: {{base_url: {server.url}/v1, api_key_env: NOT_SET}}}}\n"
             "opponent: {endpoint: {base_url: 'http://127.0.0.1:9/v1'}}\n"
+            "generation: {vllm: {url: 'http://127.0.0.1:9'}}\n"
         )
         found = list(doctor.servers(tmp_path / "c.yaml"))
-    assert [finding.status for finding in found] == ["ok", "FAIL", "FAIL"]
+    assert [finding.status for finding in found] == ["ok", "FAIL", "FAIL", "FAIL"]
+    assert found[3].fix == "start the server, or correct generation.vllm.url"
     assert "its key is missing" in found[1].found and found[1].fix == "export NOT_SET=..."
     assert "does not answer (" in found[2].found and "refused" in found[2].found
     (tmp_path / "c.yaml").write_text("a: [")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +19,11 @@ import evaluate
 import push
 import sft_train
 import train
-from lib.core.config import ScoreConfig, load
+from lib.core.config import HubSettings, ScoreConfig, load
 from lib.core.errors import ConfigError
+from lib.core.interrupts import Interrupts
 from lib.run.hub import local_adapter
-from lib.run.outbox import revision_of, waiting
+from lib.run.outbox import OUTBOX, REPO, Publisher, _locked, put, revision_of, waiting
 
 TOKEN = "hf_this_is_told_to_nobody"
 ROOT = Path(__file__).parents[1]
@@ -81,7 +83,8 @@ def call(patch, script, *arguments):
 
 
 def files_in(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink() and path.name != REPO)
+    return {path: path.read_bytes() for path in found}
 
 
 def test_a_run_is_pushed_while_it_trains_and_its_revisions_are_loaded(hub, config, monkeypatch, capsys):
@@ -209,6 +212,37 @@ def test_mistakes_are_one_sentence(hub, config, monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     told = refused(evaluate, "--config", config, "--adapter", "me/none@main")
     assert "the Hub cannot be reached and the local cache lacks it" in told
+
+
+def test_what_waits_for_one_repository_goes_to_no_other(hub, monkeypatch):
+    settings = HubSettings(repo_id="me/run")
+    run = Path("run")
+    weights = run / "stage1/step_2"
+    weights.mkdir(parents=True)
+    (weights / "adapter_model.safetensors").write_bytes(b"weights")
+    (run / "config.yaml").write_text("hub: {repo_id: me/run}")
+    put(weights, run / OUTBOX, settings, "stage1-step_2")
+    with pytest.raises(ConfigError, match="stage1-step_2: waits for me/run, not for me/other; push it first"):
+        call(monkeypatch, push, run, "--to", "me/other")
+    with pytest.raises(ConfigError, match="--revision v1: what waits in run/to_hub has revisions of its own"):
+        call(monkeypatch, push, run, "--to", "me/run", "--revision", "v1")
+    assert hub.repos == {} and len(waiting(run / OUTBOX)) == 1
+    assert call(monkeypatch, push, run) == 0
+    assert hub.repos["me/run"].branches["stage1-step_2"]["adapter_model.safetensors"] == b"weights"
+    assert REPO not in hub.repos["me/run"].branches["stage1-step_2"] and not waiting(run / OUTBOX)
+
+
+def test_a_signal_ends_the_wait_for_the_process_of_an_earlier_start(tmp_path):
+    weights, said = tmp_path / "stage1/step_2", []
+    weights.mkdir(parents=True)
+    (weights / "adapter_model.safetensors").write_bytes(b"weights")
+    publisher = Publisher(tmp_path, HubSettings(repo_id="me/run"), said.append, said.append)
+    with _locked(tmp_path / OUTBOX), Interrupts() as interrupts:
+        publisher.result(weights)
+        interrupts.note(signal.SIGTERM)
+        publisher.close()
+    assert said[0] == "pushing to me/run: stage1-step_2" and said[1].startswith("not all of it is pushed yet")
+    assert len(said) == 2 and publisher._process is None
 
 
 def test_a_smoke_run_pushes_nothing(config):

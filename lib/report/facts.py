@@ -11,6 +11,7 @@ from lib.core.config import KINDS, keys_of, section_of
 from lib.core.console import duration
 from lib.report.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
 from lib.report.run_folder import RunFolder
+from lib.run.tracking import without_secrets
 
 
 def facts_of(run: RunFolder) -> Facts:
@@ -77,9 +78,10 @@ def changed_settings(run: RunFolder) -> list[PageSection]:
     """Returns the section of the keys that are not at their defaults, and the whole config, folded."""
     if not run.config:
         return []
-    listing = Listing(yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True, width=100))
+    config = without_secrets(run.config)
+    listing = Listing(yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100))
     whole = PageSection("Config", [listing], "As resolved; running it again repeats the run.", folded=True)
-    lines = [line_of(key, [shown(value), shown(default)]) for key, value, default in unlike_defaults(run.config)]
+    lines = [line_of(key, [shown(value), shown(default)]) for key, value, default in unlike_defaults(config)]
     table = TextTable(muted("here", "default"), lines, "keys")
     note = "Keys that are not at their defaults; – is a key without one, or of another version."
     return [PageSection("Settings", [machine_of(run), table], note), whole]
@@ -124,7 +126,7 @@ def shown(value: Any) -> str:
 
 def differing_settings(runs: Sequence[RunFolder]) -> PageSection:
     """Returns the section of the config keys in which the runs differ."""
-    flats = [flat(run.config) for run in runs]
+    flats = [flat(without_secrets(run.config)) for run in runs]
     keys = dict.fromkeys(key for each in flats for key in each)
     lines = []
     for key in keys:

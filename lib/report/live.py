@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from lib.core.errors import ConfigError
 from lib.report.page import overview, render_overview, render_runs
-from lib.report.rollouts import Rollouts, rollouts_of
+from lib.report.rollouts import Rollouts, packed, rollouts_of
 from lib.report.run_folder import RunFolder, RunReader
 
 HOST = "127.0.0.1"
@@ -57,6 +57,11 @@ def serve(folders: Sequence[Path], port: int) -> ThreadingHTTPServer:
                 since = parse_qs(address.query).get("since", [""])[0]
                 body = json.dumps(news(version, runs, rollouts, since)).encode()
                 return self._send(HTTPStatus.OK, body, "application/json")
+            if address.path == "/data/index":
+                body = packed(rollouts.index | {"version": version})
+                return self._send(HTTPStatus.OK, body, "application/octet-stream")
+            if parse_qs(address.query).get("of", [version])[0] != version:  # of an index that numbers them otherwise
+                return self._send(HTTPStatus.CONFLICT, b"read the index again", "text/plain")
             blob = rollouts.blob(address.path.removeprefix("/data/")) if address.path.startswith("/data/") else None
             if blob is None:
                 return self._send(HTTPStatus.NOT_FOUND, b"nothing here", "text/plain")

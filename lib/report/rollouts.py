@@ -72,15 +72,17 @@ class Rollouts:
 
         Those of one prompt at one moment stay together.
         """
-        blobs = {name: base64.b64encode(self.blob(name)).decode() for name in self.names()}
-        size = sum(map(len, blobs.values()))
-        if size <= most or not self.units:
-            return self, blobs
-        share = 0.9 * most / size
-        kept = [unit for unit in self.units if int((unit["group"] + 1) * share) > int(unit["group"] * share)]
-        used = {unit["prompt"] for unit in kept}
-        prompts = [text if number in used else "" for number, text in enumerate(self.prompts)]
-        return Rollouts(self.runs, self.moments, prompts, kept, self.total).within(most)
+        kept, share = self, 1.0
+        while True:
+            blobs = {name: base64.b64encode(kept.blob(name)).decode() for name in kept.names()}
+            size = sum(map(len, blobs.values()))
+            if size <= most or not kept.units:
+                return kept, blobs
+            share *= 0.9 * most / size  # of the groups of all rollouts; it shrinks each time
+            units = [unit for unit in self.units if int((unit["group"] + 1) * share) > int(unit["group"] * share)]
+            used = {unit["prompt"] for unit in units}
+            prompts = [text if number in used else "" for number, text in enumerate(self.prompts)]
+            kept = Rollouts(self.runs, self.moments, prompts, units, self.total)
 
 
 def packed(tree: dict) -> bytes:

@@ -106,15 +106,21 @@ class RunReader:
     def __init__(self, folder: Path):
         self.folder = folder
         self._tails = {name: _Tail(folder, name) for name in STREAMS}
+        self._board: tuple[int, int, int] | None = None  # the scoreboard's stamp at the last read
 
     def is_changed(self) -> bool:
         """Tells whether a stream or the scoreboard has changed since the last `read`."""
-        return any(tail.is_changed() for tail in self._tails.values())
+        return self._board != _stamp(self._scoreboard) or any(tail.is_changed() for tail in self._tails.values())
+
+    @property
+    def _scoreboard(self) -> Path:
+        return self.folder / "scoreboard.json"
 
     def read(self) -> RunFolder:
         """Returns the run as it is now; leaves out what is missing or damaged, counts damaged lines."""
         streams = {name: tail.read() for name, tail in self._tails.items()}
-        board, bad = _rows_of(self.folder / "scoreboard.json")
+        self._board = _stamp(self._scoreboard)
+        board, bad = _rows_of(self._scoreboard)
         damaged = bad + sum(tail.damaged for tail in self._tails.values())
         config, notes = _config_of(self.folder)
         newer = {row["schema"] for rows in streams.values() for row in rows[-1:] if row.get("schema", SCHEMA) != SCHEMA}
@@ -223,6 +229,15 @@ def kind_of(rows: list[dict]) -> PageKind:
     """Returns the first kind all of whose accuracies are in the rows: without any, these are of SFT."""
     keys = {key for row in rows for key in row}
     return next(kind for kind in KINDS if keys.issuperset(kind.accuracies))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Returns what changes with a file; None without it."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _rows_of(path: Path) -> tuple[list[dict], int]:

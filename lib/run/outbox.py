@@ -3,6 +3,8 @@
     RUN/to_hub/stage1-step_200/   what is to become this revision: links to the files of a checkpoint, and its card
     RUN/to_hub/push.log           what the pushing process has said
 
+Each folder has a file `.repo`, which is not pushed: the repository that it waits for.
+
 Training puts folders here and goes on; a process of its own, `push.py RUN`, empties the outbox, oldest first. Whatever
 is left, after an error, a kill or a full disk, is pushed when the run is resumed, or by the same command.
 """
@@ -21,12 +23,14 @@ from pathlib import Path
 
 from lib.core.config import HubSettings
 from lib.core.errors import ConfigError
+from lib.core.interrupts import current
 from lib.run.hub import BESIDE, MAIN, WEIGHTS, push
 from lib.run.runlog import CARD
 
 OUTBOX = "to_hub"
 LOG = "push.log"
 LOCK = ".lock"
+REPO = ".repo"
 PUSH = Path(__file__).parents[2] / "push.py"
 FOLDER = re.compile(r"(?:^|/)(stage\d+)/(step_\d+)$")
 BEAT_SECONDS = 0.2
@@ -52,6 +56,7 @@ def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
     if (folder / CARD).is_file():
         text = (folder / CARD).read_text(encoding="utf-8")
         (part / CARD).write_text(_as_on_the_hub(text, folder, to.repo_id, revision), encoding="utf-8")
+    (part / REPO).write_text(to.repo_id, encoding="utf-8")
     shutil.rmtree(final, ignore_errors=True)
     os.replace(part, final)
     return final
@@ -59,19 +64,29 @@ def put(folder: Path, outbox: Path, to: HubSettings, revision: str) -> Path:
 
 def waiting(outbox: Path) -> list[Path]:
     """Returns what is to be pushed, oldest first."""
-    found = [each for each in outbox.glob("*") if each.is_dir() and each.suffix != ".tmp"]
-    return sorted(found, key=lambda folder: (folder.stat().st_mtime_ns, folder.name))
+    found = []
+    for folder in outbox.glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # another process has pushed it since
+            if folder.is_dir() and folder.suffix != ".tmp":
+                found.append((folder.stat().st_mtime_ns, folder.name, folder))
+    return [folder for *_, folder in sorted(found)]
 
 
 def push_all(outbox: Path, to: HubSettings, say: Callable[[str], None]) -> None:
     """Pushes what is in an outbox until nothing is; what was pushed is removed. One process at a time does it.
 
-    Raises ConfigError where the Hub refuses or cannot be reached; what is left waits.
+    Raises ConfigError where the Hub refuses or cannot be reached, or where all that is left is for another repository;
+    what is left waits.
     """
     with _locked(outbox):
         while folders := waiting(outbox):
-            folder = folders[0]
-            inode = folder.stat().st_ino
+            folder = next((each for each in folders if _repo_of(each) in (None, to.repo_id)), None)
+            if folder is None:
+                raise ConfigError(
+                    f"{folders[0]}: waits for {_repo_of(folders[0])}, not for {to.repo_id}; push it first: python "
+                    f"push.py {outbox.parent} --to {_repo_of(folders[0])}, or delete the folder"
+                )
+            inode = _inode(folder)
             try:
                 commit = push(folder, to, folder.name)
             except ConfigError:
@@ -127,21 +142,37 @@ class Publisher:
             self._tell(f"nothing can be pushed ({error})", str(self._run))
 
     def close(self) -> None:
-        """Waits until everything is pushed, or has failed. Call it at the end of a run; an interrupted run does not."""
+        """Waits until everything is pushed, or has failed, or a signal comes.
+
+        Call it at the end of a run; an interrupted run does not.
+        """
         if self._to is None:
             return
         self.start()  # for what came while the last process was about to end
         if self._is_at_work():
             self._say(f"pushing to {self._to.repo_id}: {', '.join(each.name for each in waiting(self._outbox))}")
-        while self._is_at_work():
-            time.sleep(BEAT_SECONDS)
-        if not self._has_warned and not waiting(self._outbox):
+        is_anothers = self._process is None
+        is_done = self._has_ended()
+        if is_done and is_anothers:
+            self.start()  # for what it has left
+            is_done = self._has_ended()
+        if not is_done:
+            self._say(f"not all of it is pushed yet; for what will be missing: python push.py {self._run}")
+        elif not self._has_warned and not waiting(self._outbox):
             self._say(f"pushed to {self._to.repo_id}")
 
+    def _has_ended(self) -> bool:
+        """Waits until no process is at work, which it returns, or a signal has come."""
+        while self._is_at_work():
+            if (interrupts := current()) and interrupts.received:
+                return False
+            time.sleep(BEAT_SECONDS)
+        return True
+
     def _is_at_work(self) -> bool:
-        """Tells whether the process runs; warns of one that has failed."""
+        """Tells whether the process runs, or that of an earlier start; warns of one that has failed."""
         if self._process is None:
-            return False
+            return _is_locked(self._outbox)
         code = self._process.poll()
         if code is None:
             return True
@@ -172,8 +203,27 @@ def _locked(outbox: Path) -> Iterator[None]:
         os.close(file)
 
 
+def _is_locked(outbox: Path) -> bool:
+    """Tells whether a process is pushing an outbox."""
+    with contextlib.suppress(FileNotFoundError), open(outbox / LOCK, encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _repo_of(folder: Path) -> str | None:
+    """Returns the repository that a folder waits for; None where an older version has put it there."""
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / REPO).read_text(encoding="utf-8")
+    return None
+
+
 def _inode(folder: Path) -> int | None:
-    return folder.stat().st_ino if folder.exists() else None
+    with contextlib.suppress(FileNotFoundError):
+        return folder.stat().st_ino
+    return None
 
 
 def _link(file: Path, to: Path) -> None:

@@ -7,8 +7,7 @@ r"""Runs Python that a model wrote, and judges it by tests in a way that the pro
 
 From Python, with no more of Rematch than `pip install .` installs, under the name rematch_sandbox (docs/judge.md):
 
-    from lib.sandbox.benchmark import OURS, show_benchmark
-from lib.sandbox.pool import Sandbox
+    from lib.sandbox.pool import Sandbox
     from lib.sandbox.worker import Program
 
     with Sandbox() as sandbox:
@@ -183,7 +182,8 @@ def _text(path: Path) -> str:
 
 
 def script() -> None:
-    """Runs `main()` and ends the process with its exit status."""
+    """Runs `main()` and ends the process with its exit status; judges are imported from the working directory first."""
+    sys.path.insert(0, str(Path.cwd()))
     run_script(main)
 
 

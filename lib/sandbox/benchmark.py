@@ -246,27 +246,32 @@ def _served(command: list[str], home: str) -> Iterator[JudgeTrial]:
 
 def serve(name: str, only: str, every: int, first: int) -> None:
     """Prints a line of JSON for each question from the `first` on. Runs in the cage, as its first process."""
-    judge = imported(name)
+    judge, is_caged = imported(name), os.getpid() == 1  # without the cage, its parent has a process id of this space
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)  # judges and programs print what they like
     for question in questions(only, every)[first:]:
-        trial = _of_program(judge, question, Path(os.environ["HOME"]), partial(_in_fork, out.fileno()))
+        ask = partial(_in_fork, out.fileno(), is_caged)
+        trial = _of_program(judge, question, Path(os.environ["HOME"]), ask, is_caged)
         print(json.dumps(trial), file=out, flush=True)
 
 
-def _of_program(judge: Callable, question: tuple[str, str, float, Any], home: Path, ask: Callable) -> JudgeTrial:
+def _of_program(
+    judge: Callable, question: tuple[str, str, float, Any], home: Path, ask: Callable, is_caged: bool = False
+) -> JudgeTrial:
     name, kind, due, program = question
     canary = home / "canary.txt"
     canary.write_text("alive")
     score, why = ask(judge, program, home, canary)
     harms = [] if canary.exists() and canary.read_text() == "alive" else ["the canary is changed"]
-    if os.getpid() == 1 and (left := _end_others()):
+    if is_caged and (left := _end_others()):
         harms.append(f"{left} processes left")
     return JudgeTrial(name, kind, due, score, why, "" if due == 1 else ", ".join(harms))
 
 
-def _in_fork(out: int, judge: Callable, program: Any, home: Path, canary: Path) -> tuple[float | None, str]:
+def _in_fork(
+    out: int, is_caged: bool, judge: Callable, program: Any, home: Path, canary: Path
+) -> tuple[float | None, str]:
     """Returns the score that the judge gives in a process of its own, and why there is none."""
     read, write = os.pipe()
     child = os.fork()
@@ -275,7 +280,7 @@ def _in_fork(out: int, judge: Callable, program: Any, home: Path, canary: Path) 
             os.close(out)
             os.setsid()
             os.chdir(home)
-            if os.getppid() == 1:
+            if is_caged:
                 resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
             os.write(write, json.dumps(_asked(judge, program, home, canary)).encode())
         finally:

@@ -19,10 +19,12 @@ const Rollouts = (() => {
 
   // -- data
 
-  async function inflated(name) {
+  // `of`: the version of the index that names it; a live page reads the index again where the server has another.
+  async function inflated(name, of) {
     let stream;
     if (isLive) {
-      const answer = await fetch(`data/${name}`);
+      const answer = await fetch(`data/${name}${of ? `?of=${of}` : ""}`);
+      if (answer.status === 409) refresh();
       if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
       stream = answer.body;
     } else {
@@ -34,7 +36,8 @@ const Rollouts = (() => {
   }
 
   let loading = null;
-  const load = () => (loading ??= Promise.all([inflated("index"), inflated("prompts")]).then(([tree, texts]) => {
+  const load = () => (loading ??= inflated("index").then(async (tree) => {
+    const texts = await inflated("prompts", tree.version);
     index = tree;
     prompts = texts.prompts;
     index.size = index.rows.id.length;
@@ -44,7 +47,7 @@ const Rollouts = (() => {
 
   async function body(place) {
     const number = Math.floor(place / index.part);
-    if (!parts.has(number)) parts.set(number, inflated(`part-${number}`));
+    if (!parts.has(number)) parts.set(number, inflated(`part-${number}`, index.version));
     return (await parts.get(number)).rollouts[place % index.part];
   }
 
