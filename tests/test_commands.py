@@ -51,8 +51,9 @@ TASK = {
     "solution": "def add(a, b):\n    return a + b\n",
 }  # fmt: skip
 SFT = {
-    "run_name": "my-sft", "model": {"name": "outputs/tiny-sums-base/final"},
-    "lora": {"r": 2, "alpha": 4}, "dataset": {"name": "data/generated/tiny-sums/sft.jsonl", "test_split_size": 0},
+    "run_name": "my-sft",
+    "model": {"name": "outputs/tiny-sums-base/final", "adapters": {"lora": {"r": 2, "alpha": 4}}},
+    "dataset": {"name": "data/generated/tiny-sums/sft.jsonl", "test_split_size": 0},
     "train": {"steps": 1, "batch_size": 2, "max_length": 128},
 }  # fmt: skip
 
