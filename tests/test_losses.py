@@ -356,7 +356,8 @@ def credit_by_hand(attempt, advantage, weight, kl_weight):
     count = len(attempt)
     return Credit(
         nodes=[], attempt=torch.tensor(attempt), advantage=torch.tensor(advantage), weight=torch.tensor(weight),
-        kl_weight=torch.tensor(kl_weight), teacher_weight=torch.zeros(count), importance=torch.ones(count), learned=[True] * count,
+        kl_weight=torch.tensor(kl_weight), teacher_weight=torch.zeros(count),
+        importance=torch.ones(count), learned=[True] * count,
         off_policy=torch.zeros(count, dtype=torch.bool), start=torch.arange(count),
         sampled_logp=torch.zeros(count), parts=[], divisor=1.0,
     )  # fmt: skip

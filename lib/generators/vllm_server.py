@@ -137,8 +137,12 @@ class VllmServer:
                     f"generation.vllm: {self.url} no longer answers ({error}); start it again, then --resume"
                 ) from error
             return
-        end = self._children.ended().get(self._pid)
-        if end is None:
+        end = None
+        for _ in range(4):  # a process that is killed breaks its connections before it has ended
+            if (end := self._children.ended().get(self._pid)) is not None:
+                break
+            time.sleep(POLL_SECONDS)
+        else:
             self._children.end(self._pid)
         self._pid = 0
         state = "hangs" if end is None else f"ended with {'signal' if end < 0 else 'code'} {abs(end)}"
