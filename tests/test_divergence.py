@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from helpers.naive import log_probs
 from test_head import HEADS, D, N, V, head_of, tensors
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -21,15 +22,6 @@ def teacher_of(rows=V, sharp=1.0):
     draw = torch.Generator().manual_seed(1)
     hidden, weight = torch.randn(N, WIDTH, generator=draw), sharp * torch.randn(rows, WIDTH, generator=draw)
     return WholeTeacher(hidden, Head(weight, scale=0.5, temperature=0.8))
-
-
-def log_probs(hidden, head):
-    logits = hidden @ head.weight.T * head.scale
-    if head.bias is not None:
-        logits = logits + head.bias * head.scale
-    if head.softcap is not None:
-        logits = head.softcap * torch.tanh(logits / head.softcap)
-    return (logits / head.temperature).log_softmax(-1)
 
 
 def kl_of(log_p, log_q):

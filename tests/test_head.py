@@ -1,5 +1,6 @@
 import pytest
 import torch
+from helpers.naive import log_probs
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lib.model import head as module
@@ -37,15 +38,7 @@ def head_of(weight, bias, options):
 def dense(hidden, ref_hidden, head, targets):
     """The same three numbers by plain autograd over [N, V]."""
 
-    def log_p(states):
-        logits = states @ head.weight.T * head.scale
-        if head.bias is not None:
-            logits = logits + head.bias * head.scale
-        if head.softcap is not None:
-            logits = head.softcap * torch.tanh(logits / head.softcap)
-        return (logits / head.temperature).log_softmax(-1)
-
-    p, q = log_p(hidden), log_p(ref_hidden)
+    p, q = log_probs(hidden, head), log_probs(ref_hidden, head)
     return p.gather(1, targets[:, None])[:, 0], -(p.exp() * p).sum(-1), (p.exp() * (p - q)).sum(-1)
 
 

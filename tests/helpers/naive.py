@@ -42,3 +42,13 @@ def update(policy, rollouts, credit, betas, kind, temperature):
             logps[attempt, i] = logp.detach()
     loss.backward()
     return loss.item(), torch.cat([parameter.grad.flatten().clone() for parameter in policy.trainable]), logps
+
+
+def log_probs(hidden, head):
+    """Log-probs (N, V) of hidden states (N, d) under a head, in the open."""
+    logits = hidden @ head.weight.T * head.scale
+    if head.bias is not None:
+        logits = logits + head.bias * head.scale
+    if head.softcap is not None:
+        logits = head.softcap * torch.tanh(logits / head.softcap)
+    return (logits / head.temperature).log_softmax(-1)
