@@ -5,7 +5,7 @@ server is what the policy wears at that moment, be it the newest step, an oppone
 has a name and a folder that were never used before, because vLLM keeps prefixes it has read under a name; a folder is
 deleted only after its adapter was unloaded, because an engine that evicts one reads it again.
 
-After each version the server and the policy score one text (`_Canary`): an adapter that the server did not take, took
+After each version the server and the policy score one text (`_compare`): an adapter that the server did not take, took
 late or scales by another rank gives other log-probs, and training on them would fail without a word.
 """
 
@@ -47,9 +47,7 @@ class VllmEngine:
     Raises ApiError if there is no server to ask any more, or if its log-probs are not the policy's.
     """
 
-    def __init__(
-        self, settings: Vllm, words: list[str], probe: list[int], on_cpu: bool, say: Callable[[str], None]
-    ):  # fmt: skip
+    def __init__(self, settings: Vllm, words: list[str], probe: list[int], on_cpu: bool, say: Callable[[str], None]):
         """Takes the words that start a server, and `probe`, the ids of a text to compare log-probs on."""
         self.settings, self.say = settings, say
         self._words, self._on_cpu, self._probe = words, on_cpu, probe[:CANARY_TOKENS]

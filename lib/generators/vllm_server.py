@@ -92,7 +92,7 @@ class VllmServer:
     def unload(self, name: str) -> None:
         """Forgets an adapter. A server that is gone has forgotten it."""
         with contextlib.suppress(Lost, ApiError):
-            self._post("/v1/unload_lora_adapter", {"lora_name": name})
+            self._post("/v1/unload_lora_adapter", {"lora_name": name}, SHORT_SECONDS)
 
     def score(self, name: str, ids: list[int]) -> list[float]:
         """Returns log-probs of ids[1:] under the base or an adapter, at temperature 1."""
@@ -205,11 +205,13 @@ class VllmServer:
         if not TESTED[0] <= numbers < TESTED[1]:
             self.say(f"vllm: version {version or 'unknown'} at {self.url} is untested; tested is {_window()}")
 
-    def _post(self, path: str, body: dict) -> Any:
+    def _post(self, path: str, body: dict, seconds: float | None = None) -> Any:
+        """Returns the answer within `seconds`, or within the deadline of a completion. Raises Lost, ApiError."""
         import httpx2
 
+        seconds = seconds or self.settings.deadline_s
         try:
-            return self._read(path, self._client.post(self.url + path, json=body, timeout=self.settings.deadline_s))
+            return self._read(path, self._client.post(self.url + path, json=body, timeout=seconds))
         except httpx2.HTTPError as error:
             raise Lost(f"{type(error).__name__} {error}") from None
 
