@@ -164,7 +164,7 @@ def test_tuners_of_peft_keep_the_contract(tuner, kind, dtype, beside, tmp_path):
     if not beside:
         rounds = tuner == "oft" or (tuner == "dora" and dtype == torch.bfloat16)  # a product with what is 1
         assert torch.equal(logits(policy), base) or rounds
-        assert (logits(policy).float() - base.float()).abs().max() < (1e-5 if dtype == torch.float32 else 0.1)
+        assert (logits(policy).float() - base.float()).abs().max() < (1e-5 if dtype == torch.float32 else 0.2)
     trained = {name for name, p in policy.model.named_parameters() if p.requires_grad}
     assert any(f"{'lora' if tuner in ('dora', 'rslora') else tuner}_" in name for name in trained)
     move(policy, 0.1)

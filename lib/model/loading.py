@@ -77,6 +77,7 @@ def load_base(config: Model, backend: str) -> tuple[nn.Module, Any]:
     if config.adapter:
         model = merge_saved(model, config.adapter, config.name)
     if config.load_in_4bit:
+        _without_packing(model)
         _try_4_bits(model)
     _without_dropout(model)
     return model, _with_template(tokenizer, config)
@@ -147,6 +148,17 @@ def _check_folders(config: Model) -> None:
             f"model.name: '{config.name}' has no tokenizer.json, expected the tokenizer beside the model: copy the "
             "tokenizer's files of the model that it was made from, or have save_pretrained write them there"
         )
+
+
+def _without_packing(model: nn.Module) -> None:
+    """Keeps 4-bit weights in the layout that has a gradient.
+
+    On a CPU that multiplies bfloat16, bitsandbytes packs a layer for good at its first forward without gradient, and
+    its kernel for packed weights passes none on.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def _try_4_bits(model: nn.Module) -> None:
