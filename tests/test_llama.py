@@ -12,7 +12,7 @@ from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model import llama as module
 from lib.model.head import product
-from lib.model.llama import FAMILY, Llama, Merged, attend_within
+from lib.model.llama import FAMILY, Llama, Stacked, attend_within
 from lib.model.policy import Inputs, Policy
 
 SHAPE = {
@@ -225,13 +225,13 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
     attend = attend_within(None, 0, torch.float32)
     before = {key: value.clone() for key, value in policy.state_dict().items()}
     with torch.no_grad():
-        on = policy.llama.merged(12)
+        on = policy.llama.stacked(12)
         with policy.reference_mode():
-            off = policy.llama.merged(12)
+            off = policy.llama.stacked(12)
             expected_off = policy.llama(ids, positions, attend)
         expected_on = policy.llama(ids, positions, attend)
         for merged, expected in ((on, expected_on), (off, expected_off)):
-            assert isinstance(merged, Merged)
+            assert isinstance(merged, Stacked)
             assert_near(merged(ids, positions, attend), expected)
             assert_near(merged(ids, positions, attend, chosen), expected.flatten(0, 1)[chosen])
     assert torch.equal(expected_on, expected_off) == (lora == "none")
@@ -243,8 +243,8 @@ def test_bfloat16_is_not_merged_and_decodes_all_the_same():
     policy, (ids, positions, *_) = policy_of("qwen3", dtype=torch.bfloat16), texts()
     attend = attend_within(None, 0, torch.bfloat16)
     with torch.no_grad():
-        assert isinstance(policy.llama.merged(12), Llama)
-        assert torch.equal(policy.llama.merged(12)(ids, positions, attend), policy.llama(ids, positions, attend))
+        assert isinstance(policy.llama.stacked(12), Llama)
+        assert torch.equal(policy.llama.stacked(12)(ids, positions, attend), policy.llama(ids, positions, attend))
     asked = []
     policy.backbone.rotary_emb.register_forward_hook(lambda *_: asked.append(1))
     decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=4, columns=16)
