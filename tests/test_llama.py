@@ -239,12 +239,39 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
     assert all(torch.equal(after[key], value) for key, value in before.items())
 
 
-def test_bfloat16_is_not_merged_and_decodes_all_the_same():
-    policy, (ids, positions, *_) = policy_of("qwen3", dtype=torch.bfloat16), texts()
-    attend = attend_within(None, 0, torch.bfloat16)
+@pytest.mark.parametrize("lora", LORAS)
+@pytest.mark.parametrize("name", MODELS)
+def test_in_bfloat16_it_is_as_near_to_float32_as_the_forward_of_training(name, lora):
+    """The adapter stays beside the weights, which would round it."""
+    policy, wide, (ids, positions, *_) = policy_of(name, lora, torch.bfloat16), policy_of(name, lora), texts()
+    wide.load_state_dict(policy.state_dict())
+    attend, exactly = (attend_within(None, 0, dtype) for dtype in (torch.bfloat16, torch.float32))
     with torch.no_grad():
-        assert isinstance(policy.llama.stacked(12), Llama)
-        assert torch.equal(policy.llama.stacked(12)(ids, positions, attend), policy.llama(ids, positions, attend))
+        expected = wide.llama(ids, positions, exactly)
+        error = (policy.llama(ids, positions, attend).float() - expected).norm() / expected.norm()
+        assert isinstance(policy.llama.stacked(12), Stacked)
+        assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), expected, 1.5 * error)
+        with policy.reference_mode(), wide.reference_mode():
+            off = wide.llama(ids, positions, exactly)
+            assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), off, 1.5 * error)
+    assert error < 0.05
+    assert torch.equal(expected, off) == (lora == "none")
+
+
+def test_a_small_adapter_is_not_rounded_away_in_bfloat16():
+    """Merged, a change of a thousandth of W would be lost in most of its numbers."""
+    policy = policy_of("llama", dtype=torch.bfloat16)
+    layer = policy.backbone.layers[0].self_attn.q_proj
+    (up,) = (part for name, part in layer.named_parameters() if "lora_B" in name)
+    up.data *= 1e-3
+    stacked = module._Linear.of(layer)
+    x = torch.randn(5, SHAPE["hidden_size"], dtype=torch.bfloat16)
+    change = linear(linear(x, stacked.down), stacked.up.t()).float()
+    assert_near(change, layer.scaling["default"] * (x.float() @ layer.lora_A.default.weight.t() @ up.t()), 0.01)
+
+
+def test_bfloat16_decodes():
+    policy = policy_of("qwen3", dtype=torch.bfloat16)
     asked = []
     policy.backbone.rotary_emb.register_forward_hook(lambda *_: asked.append(1))
     decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=4, columns=16)

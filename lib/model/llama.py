@@ -373,28 +373,27 @@ def _add_product(y: torch.Tensor, x: torch.Tensor, matrix: torch.Tensor, scale: 
 
 def _norm(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
     """Returns x / rms(x) * weight along the last dimension, by an RMSNorm of transformers."""
-    if x.dtype != torch.float32:
-        return module(x)  # models differ in where they round
     return _RMSNorm.apply(x, module.weight, module.variance_epsilon)
 
 
 class _RMSNorm(torch.autograd.Function):
-    """RMSNorm (Zhang & Sennrich 2019, arXiv 1910.07467) with a frozen weight, in float32."""
+    """RMSNorm (Zhang & Sennrich 2019, arXiv 1910.07467) with a frozen weight; its sums are float32 at least."""
 
     @staticmethod
     def forward(ctx, x, weight, epsilon):
         size = x.shape[-1]
-        inverse = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(size).add_(epsilon).rsqrt_()
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        inverse = torch.linalg.vector_norm(wide, dim=-1, keepdim=True).square_().div_(size).add_(epsilon).rsqrt_()
         ctx.save_for_backward(x, weight, inverse)
-        return (x * inverse).mul_(weight)
+        return (wide * inverse).to(x.dtype).mul_(weight)
 
     @staticmethod
     def backward(ctx, grad):
         # with r = 1 / rms(x) and g = grad * weight: dx = r g - r^3 x mean(g x)
         x, weight, inverse = ctx.saved_tensors
-        by_normed = grad * weight
-        along = (by_normed * x).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
-        return by_normed.mul_(inverse).addcmul_(x, along), None, None
+        wide, by_normed = x.to(inverse.dtype), (grad * weight).to(inverse.dtype)
+        along = (by_normed * wide).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
+        return by_normed.mul_(inverse).addcmul_(wide, along).to(x.dtype), None, None
 
 
 class _Rotary(torch.autograd.Function):
