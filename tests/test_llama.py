@@ -215,6 +215,21 @@ def test_gradient_checkpointing_computes_the_layers_again_and_gives_the_same():
     assert_all_near(*found)
 
 
+def test_gradients_by_narrow_products_are_as_good_as_by_wide_ones(monkeypatch):
+    """As a CPU that multiplies bfloat16 computes an adapter's, held against float32."""
+    policy, wide, inputs = policy_of("llama", dtype=torch.bfloat16), policy_of("llama"), texts()
+    wide.load_state_dict(policy.state_dict())
+    expected = gradients(wide, wide.hidden_states(inputs))
+    errors = {}
+    for quick in (False, True):
+        monkeypatch.setattr(module, "is_quick_on_cpu", lambda dtype, quick=quick: quick)
+        found = gradients(policy, policy.hidden_states(inputs))
+        assert all(grad.dtype == torch.float32 for grad in found)
+        errors[quick] = sum(((a - b).norm() / b.norm()) for a, b in zip(found, expected, strict=True)) / len(found)
+    assert errors[False] != errors[True]
+    assert errors[True] < 1.2 * errors[False] < 0.1
+
+
 # -- decoding
 
 
