@@ -4,6 +4,7 @@ Answers are lines of JSON on what was standard output at the start; whatever a l
 
     ours    lib.rl.score.ScoreRun on a config, by the calls of train.py's loop, stage II; where a case has no second
             attempts, lib.play.gspo.GspoRun by those of rl_train_gspo_selfplay.py
+    generate  transformers' `generate` with the adapter, where a case has no second attempts; trains nothing
     naive   what one would write first: `generate` twice, two graphs with all logits, two reference passes, one update
     trl     trl.GRPOTrainer on as many completions, in one turn
 """
@@ -42,6 +43,7 @@ class Case:
     trl_rows: int  # completions of a micro-batch, at most
     at_once: int | None = None  # completions that naive and trl decode together; None: all of them
     equal: bool = False  # every completion has the full length; else lengths are spread evenly from 1 on
+    dtype: str = "float32"  # of the frozen weights
 
     @property
     def firsts(self) -> int:
@@ -173,7 +175,8 @@ def base(folder: Path) -> tuple:
     from lib.core.config import Model
     from lib.model.loading import load_base
 
-    return load_base(Model(name=str(folder / "base"), backend="plain"), "plain")
+    dtype = saved_case(folder).dtype
+    return load_base(Model(name=str(folder / "base"), backend="plain", dtype=dtype), "plain")
 
 
 def end_by(model: torch.nn.Module, lengths: Iterator[int], end: int) -> None:
@@ -213,7 +216,7 @@ def score_config(case: Case, folder: Path):
 
     first, second = case.prompt_tokens, case.prompt_tokens + case.length + 16
     return load(ScoreConfig, ROOT / "configs" / "tiny_arithmetic.yaml", [
-        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}",
+        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", f"model.dtype={case.dtype}",
         f"model.max_seq_length={second + case.length}", f"dataset.name={folder / 'data.jsonl'}",
         "dataset.test_split_size=1", "reward.fn=parity", "reward.answer_extractor=identity",
         f"generation.max_prompt_length_attempt1={first}", f"generation.max_prompt_length_attempt2={second}",
@@ -407,6 +410,16 @@ class Naive:
         return ((BETA * kl - advantage[:, None] * logp) * batch[1]).sum() / self.case.length
 
 
+def generate(case: Case, folder: Path, meter: Meter) -> None:
+    """Samples by `generate` for each line, and does nothing with it."""
+    self = Naive(case, folder)
+    meter.ready()
+    while True:
+        meter.begin()
+        written = self.generate(next(self.batches), case.attempts, self.lengths[0])
+        meter.end(seconds() - meter.start, len(written), sum(len(ids) for _, ids in written))
+
+
 def largest_divisor(number: int, limit: int) -> int:
     """Returns the largest divisor of `number` that is at most `limit`; at least 1."""
     return next(size for size in range(max(1, min(number, limit)), 0, -1) if number % size == 0)
@@ -475,7 +488,8 @@ def trl(case: Case, folder: Path, meter: Meter) -> None:
         steps_per_generation=generated // rows, num_generations=group,
         max_completion_length=case.length, temperature=1.0,
         **({"beta": BETA} if case.revisions else {"importance_sampling_level": "sequence", "loss_type": "grpo"}),
-        gradient_checkpointing=False, bf16=torch.cuda.is_available(), use_vllm=False,
+        gradient_checkpointing=False, use_vllm=False, bf16=case.dtype == "bfloat16",
+        use_cpu=not torch.cuda.is_available(),
     )  # fmt: skip
     # a LoraConfig: TRL would copy the adapter of a PeftModel, and run the copy as the reference
     lora = LoraConfig(r=Lora().r, lora_alpha=Lora().alpha, target_modules=list(Lora().targets), task_type="CAUSAL_LM")
@@ -493,7 +507,7 @@ def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    {"ours": ours, "naive": naive, "trl": trl}[name](saved_case(folder), folder, Meter(answers))
+    {"ours": ours, "generate": generate, "naive": naive, "trl": trl}[name](saved_case(folder), folder, Meter(answers))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python benchmarks/step.py                               # tiny and wide models on a CPU; Qwen3-0.6B's on a GPU
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
     python benchmarks/step.py --model tiny-gspo             # a step of GSPO, 32 prompts x 8; qwen3-0.6b-gspo on a GPU
+    python benchmarks/step.py --model smollm2 --dtype bfloat16 --pairs 3     # a real model's sizes, on a CPU
     python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
@@ -28,7 +29,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -42,13 +42,14 @@ from rich.console import Console
 from rich.table import Table
 from transformers.utils import logging as chatter
 
-from benchmarks.contenders import MIB, Case, seconds
+from benchmarks.contenders import Case
+from benchmarks.floors import Products, Sizes, on_gpu
 from lib.core.config import FromScratch, SFTConfig, load, positive
-from lib.model.decoder import bytes_per_token
 from lib.model.scratch import build
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTENDERS = ("ours", "naive", "trl")
+OF_ONE_ATTEMPT = ("ours", "generate", "trl")
 GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 96, 192)}  # prompts: times the base
 CASES = {  # tiny: the batch of the demo
     "tiny": Case("tiny", prompts=32, attempts=2, revisions=4, length=24, prompt_tokens=13, micro_batch_tokens=4096,
@@ -59,6 +60,10 @@ CASES = {  # tiny: the batch of the demo
                  naive_rows=8, trl_rows=12),
     "tiny-gspo": Case("tiny", prompts=32, attempts=8, revisions=0, length=24, prompt_tokens=13, micro_batch_tokens=4096,
                       naive_rows=64, trl_rows=64),
+    "smollm2": Case("smollm2", prompts=8, attempts=2, revisions=4, length=32, prompt_tokens=64, micro_batch_tokens=2048,
+                    naive_rows=16, trl_rows=20),
+    "smollm2-gspo": Case("smollm2", prompts=32, attempts=4, revisions=0, length=128, prompt_tokens=48,
+                         micro_batch_tokens=2048, naive_rows=16, trl_rows=16),
     "qwen3-0.6b-gspo": Case("qwen3-0.6b", prompts=32, attempts=8, revisions=0, length=512, prompt_tokens=64,
                             micro_batch_tokens=16_384, naive_rows=8, trl_rows=16, at_once=256),
     "qwen3-0.6b": Case("qwen3-0.6b", prompts=64, attempts=8, revisions=1, length=512, prompt_tokens=64,
@@ -70,6 +75,11 @@ QWEN3 = {
     "initializer_range": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 1_000_000},
 }  # fmt: skip
 LAYERS = {"wide": 2, "qwen3-0.6b": 28}
+SMOLLM2 = {
+    "model_type": "llama", "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+    "num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 64, "vocab_size": 49_152,
+    "tie_word_embeddings": True, "rope_parameters": {"rope_type": "default", "rope_theta": 100_000},
+}  # fmt: skip
 
 
 class Child:
@@ -114,7 +124,8 @@ def architecture(model: str, columns: int) -> tuple[FromScratch, str]:
     """Returns what lib.model.scratch builds the model from, and its chat template."""
     config = load(SFTConfig, ROOT / "configs" / "tiny_base.yaml").model
     plan = config.from_scratch
-    fields = plan.architecture if model == "tiny" else QWEN3 | {"num_hidden_layers": LAYERS[model]}
+    known = {"tiny": plan.architecture, "smollm2": SMOLLM2}
+    fields = known.get(model) or QWEN3 | {"num_hidden_layers": LAYERS[model]}
     fields = fields | {"max_position_embeddings": columns}
     return plan.model_copy(update={"architecture": fields}), config.chat_template
 
@@ -129,19 +140,11 @@ def fill_vocabulary(file: Path, size: int) -> None:
     file.write_text(json.dumps(spec), encoding="utf-8")
 
 
-class Sizes(NamedTuple):
-    """The sizes that set what a step has to move and multiply."""
-
-    layers: int  # parameters of the layers
-    head: int  # parameters of the head, which is the embedding too
-    cached: int  # bytes of a token's keys and values
-
-
 def prepare(case: Case, folder: Path) -> Sizes:
     """Writes the case, the model and the data; returns the model's sizes."""
     columns = case.prompt_tokens + 2 * case.length + 32
     model, tokenizer = build(*architecture(case.model, columns), seed=0)
-    model.to(torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    model.to(getattr(torch, case.dtype))
     tokenizer.save_pretrained(folder / "base")
     fill_vocabulary(folder / "base" / "tokenizer.json", model.config.vocab_size)
     model.save_pretrained(folder / "base")
@@ -152,9 +155,7 @@ def prepare(case: Case, folder: Path) -> Sizes:
     ]
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     case.save(folder)
-    head = model.get_output_embeddings().weight.numel()
-    layers = sum(parameter.numel() for parameter in model.parameters()) - head
-    return Sizes(layers, head, bytes_per_token(model))
+    return Sizes.of(model)
 
 
 @contextlib.contextmanager
@@ -172,14 +173,18 @@ def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
 
 def compare(case: Case, pairs: int, console: Console) -> None:
     """Runs all contenders on a case and prints its tables."""
-    names = CONTENDERS if case.revisions else tuple(name for name in CONTENDERS if name != "naive")
+    names = CONTENDERS if case.revisions else OF_ONE_ATTEMPT
     taken: dict[str, list[dict]] = {name: [] for name in names}
+    floors = []
     with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
         folder = Path(temporary)
         console.print(f"{case.model}: setting up ...")
         sizes = prepare(case, folder)
+        products = None if torch.cuda.is_available() else Products(sizes)
         with started(names, folder) as children:
             for turn in range(pairs):
+                if products:
+                    floors.append(products.floors(case))
                 for name, child in children.items():
                     taken[name].append(child.step())
                 shown = ", ".join(f"{name} {steps[-1]['total']:.2f} s" for name, steps in taken.items())
@@ -189,11 +194,12 @@ def compare(case: Case, pairs: int, console: Console) -> None:
         if done != {(case.completions, case.tokens)}:
             raise SystemExit(f"{name} did {done} completions and tokens, expected {case.completions}, {case.tokens}")
     console.print(step_table(case, taken))
+    console.print(part_table("rollouts alone", case, taken, "rollout"))
     if "naive" in taken:
-        console.print(part_table("rollouts alone", case, taken, "rollout"))
         console.print(part_table("updates alone", case, taken, "update"))
-    if torch.cuda.is_available():
-        console.print(floor_table(case, sizes, taken["ours"]))
+    if not products:
+        floors = [on_gpu(case, sizes)] * pairs
+    console.print(floor_table(case, floors, taken["ours"]))
 
 
 def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
@@ -202,10 +208,12 @@ def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
     size += f"{case.length if case.equal else f'1 to {case.length}'} tokens, prompts of {case.prompt_tokens}"
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU threads: {torch.get_num_threads()}"
     table = table_of(
-        f"{case.model}: {size}; {device}", "completions/s", "tokens/s generated", "tokens/s trained",
+        f"{case.model}, {case.dtype}: {size}; {device}", "completions/s", "tokens/s generated", "tokens/s trained",
         "rollout s", "update s", "peak extra MiB", "step / ours", "range",
     )  # fmt: skip
     for name, steps in taken.items():
+        if name == "generate":  # no step
+            continue
         total, rollout, update = (middle(steps, key) for key in ("total", "rollout", "update"))
         table.add_row(
             name, f"{case.completions / total:.1f}", f"{case.tokens / rollout:.0f}", f"{case.tokens / update:.0f}",
@@ -216,9 +224,9 @@ def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
 
 
 def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -> Table:
-    """Returns a table of one part of the step, ours against naive, which does the same work."""
+    """Returns a table of one part of the step, ours against what does the same work."""
     table = table_of(f"{case.model}: {title}", "seconds", "/ ours", "range")
-    for name in ("ours", "naive"):
+    for name in list(taken)[:2]:  # they do the same work
         table.add_row(name, f"{middle(taken[name], key):.3f}", *ratio(taken[name], taken["ours"], key))
     return table
 
@@ -273,53 +281,12 @@ def steps_of_ours(case: Case) -> list[dict]:
             return [children["ours"].step() for _ in range(3)]
 
 
-def floor_table(case: Case, sizes: Sizes, ours: list[dict]) -> Table:
+def floor_table(case: Case, floors: list[dict], ours: list[dict]) -> Table:
     """Compares what ours took with the least time the device needs to move and multiply what ours has to."""
-    firsts, seconds = case.lengths(case.firsts), case.lengths(case.seconds)
-    # a row reads its keys and values once for each token that it writes
-    first = sum(case.prompt_tokens * length + length**2 / 2 for length in firsts)
-    context = case.prompt_tokens + sum(firsts) / len(firsts)
-    second = sum(context * length + length**2 / 2 for length in seconds)
-    # every step reads all weights; where lengths differ, second attempts are written while first ones still are
-    steps = 2 * case.length if case.equal else case.length
-    moved = steps * 2 * (sizes.layers + sizes.head) + sizes.cached * (first + second)
-    # per parameter and token: 2 operations for the policy's forward, 2 for the reference's, 2 for the gradient with
-    # respect to activations, none for frozen weights; the head sees scored tokens alone; no adapters, no attention
-    passed = (case.firsts if case.revisions else case.prompts) * case.prompt_tokens + case.tokens
-    flops = (6 if case.revisions else 4) * (sizes.layers * passed + sizes.head * case.tokens)
-    bandwidth, throughput = copy_bandwidth(), matmul_throughput()
-    speeds = f"{bandwidth / 1e12:.2f} TB/s copied, {throughput / 1e12:.0f} TFLOP/s multiplied in bfloat16"
-    table = table_of(f"{case.model}: floors by {speeds}", "floor s", "ours s", "ours / floor")
-    for name, floor, took in (
-        ("rollout", moved / bandwidth, middle(ours, "rollout")), ("update", flops / throughput, middle(ours, "update"))
-    ):  # fmt: skip
-        table.add_row(name, f"{floor:.2f}", f"{took:.2f}", f"{took / floor:.1f}x")
+    table = table_of(f"{case.model}: floors (benchmarks/floors.py)", "floor s", "ours s", "ours / floor", "range")
+    for name in floors[0]:
+        table.add_row(name, f"{middle(floors, name):.2f}", f"{middle(ours, name):.2f}", *ratio(ours, floors, name))
     return table
-
-
-def copy_bandwidth() -> float:
-    """Measures the bytes per second that the GPU reads and writes in a large copy."""
-    source = torch.zeros(1024 * MIB, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    return 2 * source.numel() / quickest(lambda: target.copy_(source))
-
-
-def matmul_throughput() -> float:
-    """Measures the floating-point operations per second in a large bfloat16 product."""
-    side = 8192
-    a, b = torch.randn(2, side, side, dtype=torch.bfloat16, device="cuda")
-    return 2 * side**3 / quickest(lambda: a @ b)
-
-
-def quickest(call, repeats: int = 20) -> float:
-    """Returns the seconds of the quickest call, the first one left out."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = seconds()
-        call()
-        times.append(seconds() - start)
-    return min(times)
 
 
 def command_line() -> argparse.Namespace:
@@ -333,6 +300,8 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--attempts", type=positive, metavar="K1", help="first attempts of each prompt, at least 2")
     options.add_argument("--revisions", type=positive, metavar="K2", help="second attempts of each first one")
     options.add_argument("--length", type=positive, metavar="L", help="tokens of the longest completion")
+    options.add_argument("--dtype", choices=("float32", "bfloat16"), help="of the frozen weights "
+                         "(default: float32, on a GPU bfloat16)")  # fmt: skip
     options.add_argument("--equal", action="store_true", help="every completion has the full length")
     args = options.parse_args()
     if args.attempts == 1:
@@ -345,6 +314,7 @@ def main() -> None:
     args = command_line()
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
+    sizes["dtype"] = args.dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
     on_gpu = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
     cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
     chatter.disable_progress_bar()

@@ -201,7 +201,7 @@ def test_a_decoder_that_is_dropped_is_freed_with_its_recorded_steps(make_policy,
     gc.disable()
     try:
         with policy.generation_mode() as model:
-            slab = Decoder(model, 3, 16, policy.llama and policy.llama.merged(16))
+            slab = Decoder(model, 3, 16, policy.llama and policy.llama.stacked(16))
             slab.fixed_sizes = True
             slab.feed(0, PROMPTS[:1])
             slab.step(torch.tensor([5]), torch.tensor([True]), widest=4)
@@ -235,7 +235,7 @@ def test_the_llama_family_decodes_on_the_models_device_alone(make_policy, dtype,
     policy.model.to("meta", dtype)
     tokens = torch.zeros(3, queries, dtype=torch.long, device="meta")
     with policy.generation_mode() as model, Devices() as devices:
-        hidden = Decoder(model, 3, 16, policy.llama.merged(16))._forward(0, tokens, tokens, 4)
+        hidden = Decoder(model, 3, 16, policy.llama.stacked(16))._forward(0, tokens, tokens, 4)
     assert hidden.shape == (3, queries, 16)
     assert {each for each in devices.seen if each[0] != "meta"} == set()
 

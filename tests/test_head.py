@@ -72,6 +72,19 @@ def test_bfloat16_is_as_good_as_its_eight_bits():
         assert (mine.float() - theirs).norm() <= 0.02 * theirs.norm()
 
 
+@pytest.mark.parametrize("quick", [False, True], ids=["cast", "two passes"])
+def test_logits_in_bfloat16_are_rounded_no_more_than_a_sum_in_float32(quick, monkeypatch):
+    """Both ways; the second is taken where the CPU multiplies bfloat16, and is as exact where it does not."""
+    monkeypatch.setattr(module, "is_quick_on_cpu", lambda dtype: quick)
+    draw = torch.Generator().manual_seed(0)
+    hidden, weight = (3 * torch.randn(n, 64, generator=draw).bfloat16() for n in (40, 500))
+    expected = hidden.double() @ weight.double().t()
+    error = (Head(weight).logits(hidden) - expected).abs().max() / expected.abs().max()
+    assert error < 2**-15
+    if quick:
+        assert ((hidden @ weight.t()) - expected).abs().max() / expected.abs().max() > 2**-10
+
+
 @pytest.mark.parametrize("options", HEADS.values(), ids=HEADS)
 def test_bfloat16_is_within_a_hundredth_of_float64_autograd(options):
     """Of the same rounded numbers: what is lost is lost on the way, and in the gradient's own rounding."""

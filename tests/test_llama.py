@@ -12,7 +12,7 @@ from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model import llama as module
 from lib.model.head import product
-from lib.model.llama import FAMILY, Llama, Merged, attend_within
+from lib.model.llama import FAMILY, Llama, Stacked, attend_within
 from lib.model.policy import Inputs, Policy
 
 SHAPE = {
@@ -215,6 +215,21 @@ def test_gradient_checkpointing_computes_the_layers_again_and_gives_the_same():
     assert_all_near(*found)
 
 
+def test_gradients_by_narrow_products_are_as_good_as_by_wide_ones(monkeypatch):
+    """As a CPU that multiplies bfloat16 computes an adapter's, held against float32."""
+    policy, wide, inputs = policy_of("llama", dtype=torch.bfloat16), policy_of("llama"), texts()
+    wide.load_state_dict(policy.state_dict())
+    expected = gradients(wide, wide.hidden_states(inputs))
+    errors = {}
+    for quick in (False, True):
+        monkeypatch.setattr(module, "is_quick_on_cpu", lambda dtype, quick=quick: quick)
+        found = gradients(policy, policy.hidden_states(inputs))
+        assert all(grad.dtype == torch.float32 for grad in found)
+        errors[quick] = sum(((a - b).norm() / b.norm()) for a, b in zip(found, expected, strict=True)) / len(found)
+    assert errors[False] != errors[True]
+    assert errors[True] < 1.2 * errors[False] < 0.1
+
+
 # -- decoding
 
 
@@ -225,13 +240,13 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
     attend = attend_within(None, 0, torch.float32)
     before = {key: value.clone() for key, value in policy.state_dict().items()}
     with torch.no_grad():
-        on = policy.llama.merged(12)
+        on = policy.llama.stacked(12)
         with policy.reference_mode():
-            off = policy.llama.merged(12)
+            off = policy.llama.stacked(12)
             expected_off = policy.llama(ids, positions, attend)
         expected_on = policy.llama(ids, positions, attend)
         for merged, expected in ((on, expected_on), (off, expected_off)):
-            assert isinstance(merged, Merged)
+            assert isinstance(merged, Stacked)
             assert_near(merged(ids, positions, attend), expected)
             assert_near(merged(ids, positions, attend, chosen), expected.flatten(0, 1)[chosen])
     assert torch.equal(expected_on, expected_off) == (lora == "none")
@@ -239,12 +254,39 @@ def test_merged_is_the_same_and_leaves_the_weights_alone(name, lora):
     assert all(torch.equal(after[key], value) for key, value in before.items())
 
 
-def test_bfloat16_is_not_merged_and_decodes_all_the_same():
-    policy, (ids, positions, *_) = policy_of("qwen3", dtype=torch.bfloat16), texts()
-    attend = attend_within(None, 0, torch.bfloat16)
+@pytest.mark.parametrize("lora", LORAS)
+@pytest.mark.parametrize("name", MODELS)
+def test_in_bfloat16_it_is_as_near_to_float32_as_the_forward_of_training(name, lora):
+    """The adapter stays beside the weights, which would round it."""
+    policy, wide, (ids, positions, *_) = policy_of(name, lora, torch.bfloat16), policy_of(name, lora), texts()
+    wide.load_state_dict(policy.state_dict())
+    attend, exactly = (attend_within(None, 0, dtype) for dtype in (torch.bfloat16, torch.float32))
     with torch.no_grad():
-        assert isinstance(policy.llama.merged(12), Llama)
-        assert torch.equal(policy.llama.merged(12)(ids, positions, attend), policy.llama(ids, positions, attend))
+        expected = wide.llama(ids, positions, exactly)
+        error = (policy.llama(ids, positions, attend).float() - expected).norm() / expected.norm()
+        assert isinstance(policy.llama.stacked(12), Stacked)
+        assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), expected, 1.5 * error)
+        with policy.reference_mode(), wide.reference_mode():
+            off = wide.llama(ids, positions, exactly)
+            assert_near(policy.llama.stacked(12)(ids, positions, attend).float(), off, 1.5 * error)
+    assert error < 0.05
+    assert torch.equal(expected, off) == (lora == "none")
+
+
+def test_a_small_adapter_is_not_rounded_away_in_bfloat16():
+    """Merged, a change of a thousandth of W would be lost in most of its numbers."""
+    policy = policy_of("llama", dtype=torch.bfloat16)
+    layer = policy.backbone.layers[0].self_attn.q_proj
+    (up,) = (part for name, part in layer.named_parameters() if "lora_B" in name)
+    up.data *= 1e-3
+    stacked = module._Linear.of(layer)
+    x = torch.randn(5, SHAPE["hidden_size"], dtype=torch.bfloat16)
+    change = linear(linear(x, stacked.down), stacked.up.t()).float()
+    assert_near(change, layer.scaling["default"] * (x.float() @ layer.lora_A.default.weight.t() @ up.t()), 0.01)
+
+
+def test_bfloat16_decodes():
+    policy = policy_of("qwen3", dtype=torch.bfloat16)
     asked = []
     policy.backbone.rotary_emb.register_forward_hook(lambda *_: asked.append(1))
     decoding = Decoding(1.0, frozenset([-1]), pad_id=0, rows=4, columns=16)

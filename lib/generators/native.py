@@ -60,7 +60,7 @@ def generate(
     with contextlib.ExitStack() as stack:
         with phase("sync"):
             model = stack.enter_context(policy.generation_mode())
-            forward = policy.llama and policy.llama.merged(decoding.columns)  # before the rows: it takes memory too
+            forward = policy.llama and policy.llama.stacked(decoding.columns)  # before the rows: it takes memory too
         stack.enter_context(phase("generate"))
         if prefix := policy.prefix:
             turns, decoding, follow_up = _after_prefix(prefix, turns, decoding, follow_up)

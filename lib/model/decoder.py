@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lib.core.memory import container_room
-from lib.model.llama import Attend, Llama, Merged
+from lib.model.llama import Attend, Llama, Stacked
 from lib.model.logits import backbone_of
 
 ATTENTION = "rematch_slab"
@@ -55,7 +55,7 @@ def affordable_rows(model: nn.Module, columns: int) -> int:
 class Decoder:
     """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; the caller assigns them."""
 
-    def __init__(self, model: nn.Module, rows: int, columns: int, forward: Llama | Merged | None = None):
+    def __init__(self, model: nn.Module, rows: int, columns: int, forward: Llama | Stacked | None = None):
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, _slab_attention)

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from lib.model.head import product
+from lib.model.head import is_quick_on_cpu, product
 from lib.model.logits import backbone_of
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
@@ -47,14 +47,14 @@ class Llama:
         is_frozen = not any(p.requires_grad for name, p in model.named_parameters() if "lora_" not in name)
         return cls(backbone) if is_bare and is_frozen and all(map(_is_plain, linears)) else None
 
-    def merged(self, positions: int) -> "Llama | Merged":
+    def stacked(self, positions: int) -> "Llama | Stacked":
         """Returns a forward for decoding up to `positions` positions.
 
-        The adapter is merged into copies of the weights where that is exact, which it is in float32 alone.
+        It has copies of the weights, with the adapter merged in where that is exact, which it is in float32 alone.
         """
-        tensors = [parameter for layer in self._layers for parameter in layer.parameters()]
-        is_exact = all(each.dtype == torch.float32 for each in tensors)
-        return (Merged if is_exact else Llama)(self._backbone, positions)
+        kinds = {(weight.dtype, weight.device.type) for layer in self._layers for weight in _frozen(layer)}
+        is_copied = kinds in ({(torch.float32, "cpu")}, {(torch.float32, "cuda")}, {(torch.bfloat16, "cpu")})
+        return (Stacked if is_copied else Llama)(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -75,39 +75,94 @@ class Llama:
 
 
 @dataclass(frozen=True)
-class _Layer:
-    """The weights of a layer: matrices with one input are stacked, and the weight of the norm before is folded in."""
+class _Linear:
+    """Linear layers with one input as one, x W^T + bias. Where it would be rounded, an adapter stays beside W."""
 
-    qkv: torch.Tensor  # ((H + 2 KV) D, d)
-    qkv_bias: torch.Tensor | None
+    weight: torch.Tensor  # W (out, in)
+    bias: torch.Tensor | None  # (out,)
+    down: torch.Tensor | None  # A (r, in)
+    up: torch.Tensor | None  # scale B^T (r, out), in blocks
+
+    @classmethod
+    def of(cls, *modules: nn.Module, gain: torch.Tensor | None = None) -> "_Linear":
+        """Copies the layers with their active adapters, and in float32 the weight (in,) of the norm before them."""
+        bases, adapters = zip(*map(_parts, modules), strict=True)
+        sizes = [base.out_features for base in bases]
+        stack, low = torch.cat([base.weight for base in bases]), (None, None)
+        if stack.dtype == torch.float32:
+            for part, adapter in zip(stack.split(sizes), adapters, strict=True):
+                if adapter:
+                    down, up, scale = adapter
+                    part.addmm_(up, down, alpha=scale)
+            if gain is not None:
+                stack *= gain  # W (g * x) = (W diag(g)) x
+        elif any(adapters):
+            low = _beside(sizes, adapters, stack.dtype)
+        if all(base.bias is None for base in bases):
+            return cls(stack, None, *low)
+        zeros = [stack.new_zeros(size) for size in sizes]
+        biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
+        return cls(stack, torch.cat(biases), *low)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        rows = x.flatten(0, -2)
+        y = product(rows, self.weight)
+        if self.bias is not None:
+            y += self.bias
+        if self.down is not None:
+            y.addmm_(linear(rows, self.down), self.up)
+        return y.view(*x.shape[:-1], -1)
+
+
+def _beside(sizes: list[int], adapters: tuple, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the adapters of stacked layers as one: A (r, in) and scale B^T (r, out), r the sum of their ranks."""
+    ranks = [len(adapter[0]) if adapter else 0 for adapter in adapters]
+    down = torch.cat([adapter[0] for adapter in adapters if adapter])
+    up = down.new_zeros(sum(ranks), sum(sizes))
+    row = column = 0
+    for rank, size, adapter in zip(ranks, sizes, adapters, strict=True):
+        if adapter:
+            up[row : row + rank, column : column + size] = adapter[2] * adapter[1].t()
+        row, column = row + rank, column + size
+    return down.to(dtype), up.to(dtype)
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """The weights of a layer: matrices with one input are stacked, and the norm before is folded in where exact."""
+
+    norm: torch.Tensor | None  # (d,), where it is not folded in
+    qkv: _Linear  # d to (H + 2 KV) D
     qk_norm: torch.Tensor | None  # (H + KV, D)
-    out: torch.Tensor  # (d, H D)
-    out_bias: torch.Tensor | None
-    gate_up: torch.Tensor  # (2 m, d)
-    gate_up_bias: torch.Tensor | None
-    down: torch.Tensor  # (d, m)
-    down_bias: torch.Tensor | None
+    out: _Linear  # H D to d
+    mlp_norm: torch.Tensor | None
+    gate_up: _Linear  # d to 2 m
+    down: _Linear  # m to d
 
     @classmethod
     def of(cls, layer: nn.Module) -> "_Layer":
         """Copies the weights of a transformers layer."""
         attention, mlp = layer.self_attn, layer.mlp
-        qkv, qkv_bias = _stacked(attention.q_proj, attention.k_proj, attention.v_proj)
-        gate_up, gate_up_bias = _stacked(mlp.gate_proj, mlp.up_proj)
-        # W (g * x) = (W diag(g)) x, so a norm's weight g scales the columns of W
-        qkv *= layer.input_layernorm.weight
-        gate_up *= layer.post_attention_layernorm.weight
+        norm, mlp_norm = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
+        is_folded = norm.dtype == torch.float32
         qk_norm = None
         if hasattr(attention, "q_norm"):
             heads = attention.config.num_attention_heads, attention.config.num_key_value_heads
             norms = attention.q_norm.weight, attention.k_norm.weight
             qk_norm = torch.cat([norm.expand(count, -1) for norm, count in zip(norms, heads, strict=True)])
-        out, down = _stacked(attention.o_proj), _stacked(mlp.down_proj)
-        return cls(qkv, qkv_bias, qk_norm, *out, gate_up, gate_up_bias, *down)
+        return cls(
+            norm=None if is_folded else norm,
+            qkv=_Linear.of(attention.q_proj, attention.k_proj, attention.v_proj, gain=norm),
+            qk_norm=qk_norm,
+            out=_Linear.of(attention.o_proj),
+            mlp_norm=None if is_folded else mlp_norm,
+            gate_up=_Linear.of(mlp.gate_proj, mlp.up_proj, gain=mlp_norm),
+            down=_Linear.of(mlp.down_proj),
+        )
 
 
-class Merged:
-    """The forward for decoding in float32: without gradient, in few calls, whose overhead dominates small matrices."""
+class Stacked:
+    """The forward for decoding: without gradient, in few calls, whose overhead dominates small matrices."""
 
     def __init__(self, backbone: nn.Module, positions: int):
         config, attention = backbone.config, backbone.layers[0].self_attn
@@ -126,7 +181,7 @@ class Merged:
         x = embedding(ids, self._embedding)
         cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
         for index, layer in enumerate(self._layers):
-            qkv = _product(self._normed(x), layer.qkv, layer.qkv_bias).unflatten(-1, (-1, self._dim))
+            qkv = layer.qkv(self._normed(x, layer.norm)).unflatten(-1, (-1, self._dim))
             qk, value = qkv[:, :, : self._rotated], qkv[:, :, self._rotated :]  # (B, T, ., D)
             if layer.qk_norm is not None:
                 qk = self._normed(qk).mul_(layer.qk_norm)
@@ -134,13 +189,13 @@ class Merged:
             mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
             if chosen is not None and index == len(self._layers) - 1:
                 x, mixed = (part.flatten(0, 1)[chosen] for part in (x, mixed))
-            x = _product(mixed, layer.out, layer.out_bias).add_(x)
-            gate, up = _product(self._normed(x), layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
-            x = _product(self._act(gate).mul_(up), layer.down, layer.down_bias).add_(x)
+            x = layer.out(mixed).add_(x)
+            gate, up = layer.gate_up(self._normed(x, layer.mlp_norm)).chunk(2, dim=-1)
+            x = layer.down(self._act(gate).mul_(up)).add_(x)
         return self._normed(x).mul_(self._norm.weight)
 
-    def _normed(self, x: torch.Tensor) -> torch.Tensor:
-        return rms_norm(x, x.shape[-1:], None, self._epsilon)
+    def _normed(self, x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
+        return rms_norm(x, x.shape[-1:], weight, self._epsilon)
 
 
 def _rotations(backbone: nn.Module, positions: torch.Tensor) -> list[torch.Tensor]:
@@ -153,27 +208,6 @@ def _tables(backbone: nn.Module, count: int) -> list[torch.Tensor]:
     """Returns cosines and sines (count, 1, D / 2) at the first `count` positions."""
     every = torch.arange(count, device=backbone.embed_tokens.weight.device)[None]
     return [part[0] for part in _rotations(backbone, every)]
-
-
-def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    y = product(x.flatten(0, -2), weight).view(*x.shape[:-1], -1)
-    return y if bias is None else y.add_(bias)
-
-
-def _stacked(*modules: nn.Module) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Returns the weight and bias of linear layers with one input as one layer's, with active adapters merged in."""
-    bases, adapters = zip(*map(_parts, modules), strict=True)
-    sizes = [base.out_features for base in bases]
-    stack = torch.cat([base.weight for base in bases])
-    for part, adapter in zip(stack.split(sizes), adapters, strict=True):
-        if adapter:
-            down, up, scale = adapter
-            part.addmm_(up, down, alpha=scale)
-    if all(base.bias is None for base in bases):
-        return stack, None
-    zeros = [stack.new_zeros(size) for size in sizes]
-    biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
-    return stack, torch.cat(biases)
 
 
 def attend_within(mask: torch.Tensor | None, causal: int, dtype: torch.dtype) -> Attend:
@@ -234,6 +268,11 @@ def _projections(layer: nn.Module) -> list[nn.Module]:
     ]  # fmt: skip
 
 
+def _frozen(layer: nn.Module) -> list[torch.Tensor]:
+    """Returns a layer's weights without its adapters'."""
+    return [weight for name, weight in layer.named_parameters() if "lora_" not in name]
+
+
 def _is_plain(module: nn.Module) -> bool:
     """Tells whether `_linears` computes what this module does: a linear layer, or one with a single plain adapter."""
     from peft.tuners.lora import Linear
@@ -279,13 +318,16 @@ def _linears(x: torch.Tensor, *modules: nn.Module) -> tuple[torch.Tensor, ...]:
 class _Adapted(torch.autograd.Function):
     """W x + bias + scale B A x for layers with one input, W and bias frozen (Hu et al. 2021, arXiv 2106.09685).
 
-    The low-rank products are computed in the adapters' dtype, as in peft, and added in place.
+    The low-rank products are computed in the adapters' dtype, as in peft, or in that of x where it is the quicker one,
+    as under autocast; they are added in place.
     """
 
     @staticmethod
     def forward(ctx, x, scales, *parts):
         weights, biases, downs, ups = (parts[i::4] for i in range(4))  # (out, in), (out,), (r, in), (out, r) each
         down = torch.cat(downs)
+        if not x.is_cuda and is_quick_on_cpu(x.dtype):
+            down, *ups = (each.to(x.dtype) for each in (down, *ups))
         low = linear(x.to(down.dtype), down)  # (..., sum of r)
         outputs = tuple(linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True))
         ranks = [len(each) for each in downs]
@@ -331,28 +373,27 @@ def _add_product(y: torch.Tensor, x: torch.Tensor, matrix: torch.Tensor, scale: 
 
 def _norm(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
     """Returns x / rms(x) * weight along the last dimension, by an RMSNorm of transformers."""
-    if x.dtype != torch.float32:
-        return module(x)  # models differ in where they round
     return _RMSNorm.apply(x, module.weight, module.variance_epsilon)
 
 
 class _RMSNorm(torch.autograd.Function):
-    """RMSNorm (Zhang & Sennrich 2019, arXiv 1910.07467) with a frozen weight, in float32."""
+    """RMSNorm (Zhang & Sennrich 2019, arXiv 1910.07467) with a frozen weight; its sums are float32 at least."""
 
     @staticmethod
     def forward(ctx, x, weight, epsilon):
         size = x.shape[-1]
-        inverse = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(size).add_(epsilon).rsqrt_()
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        inverse = torch.linalg.vector_norm(wide, dim=-1, keepdim=True).square_().div_(size).add_(epsilon).rsqrt_()
         ctx.save_for_backward(x, weight, inverse)
-        return (x * inverse).mul_(weight)
+        return (wide * inverse).to(x.dtype).mul_(weight)
 
     @staticmethod
     def backward(ctx, grad):
         # with r = 1 / rms(x) and g = grad * weight: dx = r g - r^3 x mean(g x)
         x, weight, inverse = ctx.saved_tensors
-        by_normed = grad * weight
-        along = (by_normed * x).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
-        return by_normed.mul_(inverse).addcmul_(x, along), None, None
+        wide, by_normed = x.to(inverse.dtype), (grad * weight).to(inverse.dtype)
+        along = (by_normed * wide).sum(-1, keepdim=True).mul_(inverse**3).div_(-x.shape[-1])
+        return by_normed.mul_(inverse).addcmul_(wide, along).to(x.dtype), None, None
 
 
 class _Rotary(torch.autograd.Function):

@@ -44,6 +44,11 @@ def generated_splits(name: str, options: Mapping[str, Any], held_out: int) -> di
     }
 
 
+def task_names() -> list[str]:
+    """Returns the names of all tasks."""
+    return _ask("", {}, 0)
+
+
 def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
     try:
         made = _ask(task, options, index)
@@ -53,7 +58,7 @@ def _row(task: str, options: dict[str, Any], index: int) -> dict[str, Any]:
             "dataset.options"
         ) from error
     except Refused as error:
-        names = _ask("", {}, 0)
+        names = task_names()
         if task not in names:
             raise ConfigError(
                 f"dataset.name: reasoning-gym has no task '{task}'{did_you_mean(task, names)} Known: {', '.join(names)}"

@@ -41,7 +41,7 @@ from lib.core.clock import PHASES
 from lib.core.errors import run_script
 from lib.generators.openai import RemoteModel
 from lib.generators.remote import Remote
-from lib.model.llama import Llama, Merged
+from lib.model.llama import Llama, Stacked
 from lib.play.gspo import GspoRun
 from lib.rl import score, session
 from lib.rl.prompts import Prompt
@@ -180,7 +180,7 @@ class Moments:
         os.fsync = self._sync
         for owner, name in (
             (os, "replace"), (os, "unlink"), (os, "write"), (torch, "save"), (adapter_files, "save_file"),
-            (Llama, "__call__"), (Merged, "__call__"), (torch.optim.AdamW, "step"),
+            (Llama, "__call__"), (Stacked, "__call__"), (torch.optim.AdamW, "step"),
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip
             setattr(owner, name, _both(self._count, getattr(owner, name)))
