@@ -1,11 +1,11 @@
-"""Log-probs, ratios and weights of single tokens in generations.jsonl: the numbers that training has computed anyway."""
+"""Log-probs, ratios and weights of single tokens in generations.jsonl: what training has computed anyway."""
 
 import json
 from pathlib import Path
 
 import pytest
 from conftest import after
-from test_score import command, make_run, step
+from test_score import command, make_run
 from test_score import folder as score_folder  # noqa: F401
 from test_selfplay import folder, logged, opened, weights
 from test_selfplay import step as play_step

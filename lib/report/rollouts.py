@@ -182,9 +182,15 @@ def tokens_of(noted: object, text: str) -> dict[str, Any] | None:
 
 
 def form_of_run(run: RunFolder) -> str | None:
-    """Returns the form that most texts of a run had at first, where its config declares none; None if there is none."""
+    """Returns the form that most texts of a run had at first, where its config declares none; None if there is none.
+
+    An alarm may name it, in a run whose first texts are no longer there.
+    """
     if ((run.config.get("reward") or {}).get("format") or "free") != "free":
         return None
+    named = [form for form in FORMS for row in run.alarms if str(row["alarm"]).startswith(f"left_form_{form}")]
+    if named:
+        return named[0]
     first = [str(row.get("attempt1", row.get("text"))) for row in run.generations[:200] if row.get("who") != "opponent"]
     shares = {form: sum(not format_problem(form, text) for text in first) / max(1, len(first)) for form in FORMS}
     best = max(FORMS, key=shares.__getitem__)
