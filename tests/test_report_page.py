@@ -335,7 +335,7 @@ def test_a_live_page_shows_a_new_step_within_three_seconds(clean, run):
             clean.run("document.querySelector('#line-3').click()")
             write(run, "generations", [rollout(6, "new", "newer", False, True)], mode="a")
             clean.until(f"{COUNT} === '9 of 9 rollouts'")
-            assert clean.run("document.querySelector('.detail .prompt').textContent") == "question 3"  # still chosen
+            clean.until("document.querySelector('.detail .prompt')?.textContent === 'question 3'")  # still chosen
         finally:
             clean.call("Page.navigate", url="about:blank")  # which asks no more
             server.shutdown()

@@ -141,7 +141,8 @@ const Rollouts = (() => {
 
   // -- list
 
-  const verdict = (place) => (has(place, "teacher") ? "teacher" : has(place, "malformed") ? "malformed"
+  const verdict = (place) => (has(place, "teacher") ? "teacher" : has(place, "malformed_paid") ? "malformed ✓"
+    : has(place, "malformed") ? "malformed"
     : has(place, "i_to_c") ? "✗ ✓" : has(place, "c_to_i") ? "✓ ✗" : has(place, "right") ? "✓"
       : has(place, "wrong") ? "✗" : "–");
 
@@ -234,8 +235,8 @@ const Rollouts = (() => {
       if (group[each] === group[place]) mine.push(each);
       else if (prompt[each] === prompt[place]) others.set(group[each], [...(others.get(group[each]) ?? []), each]);
     }
-    const button = (each, label) => {
-      const node = make("button", has(each, "right") ? "node right" : "node wrong", label);
+    const button = (each, label, isRight = has(each, "right")) => {
+      const node = make("button", isRight ? "node right" : "node wrong", label);
       Object.assign(node, { type: "button", onclick: () => choose(each) });
       if (each === place) node.setAttribute("aria-current", "true");
       return node;
@@ -251,7 +252,7 @@ const Rollouts = (() => {
       for (const [number, paths] of [...firsts.values()].entries()) {
         const branch = make("li"), twigs = make("ul"), sign = (text) => (text.match ? "✓" : text.match === false ? "✗" : "–");
         const [[first, texts]] = paths;
-        branch.append(button(first, `${texts[0].who === "attempt 1" ? "attempt 1" : texts[0].who} #${number + 1} ${sign(texts[0])}`));
+        branch.append(button(first, `${texts[0].who === "attempt 1" ? "attempt 1" : texts[0].who} #${number + 1} ${sign(texts[0])}`, texts[0].match));
         if (texts[0].who === "attempt 1") {
           twigs.append(...paths.map(([each, own]) => {
             const twig = make("li");
