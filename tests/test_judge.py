@@ -1,5 +1,7 @@
 """The judge of programs as others take it: installed without anything else, as their reward, and as a benchmark."""
 
+import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -123,6 +125,46 @@ def test_trl_trains_by_it(tiny_folder, tmp_path):
     trainer = GRPOTrainer(str(tiny_folder), reward_funcs=adapters.trl_reward, args=settings, train_dataset=rows)
     trainer.train()
     assert trainer.state.log_history[0]["rewards/trl_reward/mean"] == 0.0
+
+
+def test_a_rubric_of_verifiers_scores_by_it():
+    """Its own Rubric calls the reward, as it does for each rollout; skipped where verifiers is not installed."""
+    verifiers = pytest.importorskip("verifiers")
+    rubric = verifiers.Rubric(funcs=[adapters.verifiers_reward], weights=[1.0])
+    for text, expected in ((RIGHT, 1.0), (WRONG, 0.5)):
+        state = {
+            "prompt": [{"role": "user", "content": "add"}], "completion": [{"role": "assistant", "content": text}],
+            "answer": "", "task": "", "info": {"tests": TESTS}, "timing": {"scoring_ms": 0.0, "total_ms": 0.0},
+        }  # fmt: skip
+        asyncio.run(rubric.score_rollout(state, contextlib.AsyncExitStack()))
+        assert state["reward"] == expected and state["metrics"] == {"verifiers_reward": expected}
+
+
+def test_lm_eval_measures_by_it(tmp_path):
+    """Its own evaluator runs a task of two rows with a model that always answers alike; skipped without it."""
+    evaluator = pytest.importorskip("lm_eval.evaluator")
+    from lm_eval.api.model import LM
+    from lm_eval.api.task import ConfigurableTask
+
+    class Always(LM):
+        def generate_until(self, requests, **_):
+            return [RIGHT for _ in requests]
+
+        def loglikelihood(self, requests, **_):
+            raise NotImplementedError
+
+        loglikelihood_rolling = loglikelihood
+
+    rows = [{"prompt": "add", "tests": TESTS}, {"prompt": "add", "tests": [*TESTS, "assert add(1, 1) == 3"]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = {
+        "task": "add", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(tmp_path / "rows.jsonl")}},
+        "test_split": "test", "output_type": "generate_until", "doc_to_text": "{{prompt}}", "doc_to_target": "",
+        "process_results": adapters.lm_eval_results,
+        "metric_list": [{"metric": "passed", "aggregation": "mean", "higher_is_better": True}],
+    }  # fmt: skip
+    found = evaluator.evaluate(Always(), {"add": ConfigurableTask(config=settings)}, bootstrap_iters=0)
+    assert found["results"]["add"]["passed,none"] == 0.5  # one of two rows has a test that fails
 
 
 # --- the benchmark ---

@@ -331,7 +331,7 @@ def test_an_alarm_leads_to_its_texts(run, monkeypatch):
     write(run, "alarms", [alarm | {"step": 3, "text": "malformed answers are paid", "action": "warn"}])
     page = page_of(monkeypatch, run)
     assert any("stage 2 step 3 (collapse, warn): malformed answers are paid" in text for text in page.text)
-    assert ("href", "#from=2&to=7&f=train,malformed") in page.attributes
+    assert ("href", "#from=2&to=7&f=train,malformed_paid") in page.attributes
 
 
 def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):

@@ -147,6 +147,88 @@ def test_filters_search_and_permalinks_give_the_right_rollouts(clean, run):
     clean.until("document.querySelector('.detail .prompt')?.textContent === 'question 3'")
 
 
+def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):
+    """An excerpt of a run whose lenient reward was gamed: `configs/sweep_gamed.yaml`, seed 130, on_collapse: warn."""
+    folder = Path(__file__).with_name("collapsed")
+    runs = [read_run(folder)]
+    with serve([folder], 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        try:
+            clean.look(width=1280, height=800)
+            opened(clean, address)
+            lead = clean.until("document.querySelector('.lead')?.textContent")
+            assert lead.startswith(
+                "The watch saw a collapse at stage II, step 30: read its alarm before these numbers. "
+            )
+            alarm = "document.querySelector('.warning')"
+            assert (
+                "share without the form 'answer', which most had, among the paid answers of attempt 1: 0.0511 -> 0.215"
+                in (clean.run(f"{alarm}.textContent"))
+            )
+            assert clean.run(f"{alarm}.getBoundingClientRect().bottom") < 800  # on the first screen
+            clean.run(f"{alarm}.querySelector('a').click()")
+            clean.until("document.querySelector('.detail .prompt')")
+            shown, every = clean.run(COUNT).split()[0::2]
+            lists = [row for row in runs[0].generations if row["stage"] == 2 and 25 <= row["step"] <= 30]
+            paid = [row for row in lists if row["match1"] and "<answer>" not in row["attempt1"]]
+            assert int(shown) == len(paid) > 5 and int(every) == len(runs[0].generations)
+            heads = "[...document.querySelectorAll('.column h3')].map((each) => each.textContent)"
+            assert clean.run(heads)[0] == "attempt 1 ✓ right"
+            assert (
+                clean.run("document.querySelector('.numbers .odd').textContent")
+                == "malformed: no closed <answer> block"
+            )
+            assert clean.run("document.querySelector('.fault').textContent") == "</answer>"
+            clean.run("document.querySelectorAll('.line')[1].click()")  # and a second click, to another such text
+            clean.until(
+                "document.querySelector('.detail .fault') && document.querySelectorAll('.line')[1].ariaSelected"
+            )
+            assert clean.run("document.querySelector('.numbers').textContent").startswith("exact_match 1")
+        finally:
+            clean.call("Page.navigate", url="about:blank")
+            server.shutdown()
+
+
+def test_tokens_are_coloured_by_what_was_kept_of_them(clean, run):
+    tokens = {"sizes": [2, 7, 0], "logp": [-0.01, -2.0, -0.2], "gap": [0.0, -0.3, 0.0], "ratio": [0.0, 0.06, 0.0],
+              "clipped": [1], "weight": 0.5}  # fmt: skip
+    write(run, "generations", [
+        rollout(1, "🙂a<answer", "<b>", False, True, tokens1=tokens, advantage1=0.5, finished1=True),
+        rollout(1, "plain", "later", False, True, tokens1={**tokens, "sizes": [1]}),
+    ])  # fmt: skip
+    opened(clean, page(run, "#r=0.0&by=logp"))
+    clean.until("document.querySelectorAll('.column .token').length === 3")
+    seen = "[...document.querySelectorAll('.column .token')].map((each) => [each.textContent, each.className])"
+    assert clean.run(seen) == [["🙂a", "token rare0"], ["<answer", "token rare3"], ["end", "token end rare1"]]
+    assert clean.run("document.querySelector('.column .token').title") == "log-prob −0.01, policy 0, log ratio 0"
+    assert "Nothing per token was kept of this answer." in clean.run(
+        "document.querySelectorAll('.column')[1].textContent"
+    )
+    clean.press("c")
+    clean.until("location.hash.includes('by=gap')")
+    clean.until("document.querySelector('[name=by]').value === 'gap'")
+    clean.until(f"{seen}[1]?.[1] === 'token down3'")
+    clean.press("c")
+    clean.until(f"{seen}[1]?.[1] === 'token up2'")
+    clean.run("document.querySelector('[name=by]').value = 'learned';"
+              "document.querySelector('[name=by]').dispatchEvent(new Event('input', { bubbles: true }))")  # fmt: skip
+    clean.until(f"{seen}.map((each) => each[1]).join() === 'token up3,token clipped,token end up3'")
+    assert clean.run("document.querySelector('.legend').textContent").startswith("What the loss does with the token: ")
+    clean.run("document.querySelector('details.tokens summary').click()")
+    clean.until("document.querySelectorAll('details.tokens tbody tr').length === 3")
+    cells = "[...document.querySelectorAll('details.tokens tbody tr')[1].cells].map((each) => each.textContent)"
+    assert clean.run(cells) == ['"<answer"', "−2", "−0.3", "+0.06"]
+    assert clean.run(CONTRAST.read_text()) == []
+    clean.press("c")  # back to parts
+    clean.until("!document.querySelector('.token')")
+    clean.run("document.querySelector('.chip[value=tokens]').click()")
+    clean.until(f"{COUNT} === '1 of 2 rollouts'")
+    write(run, "generations", [rollout(1, "a", "b", False, True)])
+    opened(clean, page(run, "#r=0.0&by=gap"))
+    clean.until("document.querySelector('.detail .note')?.textContent.startsWith('This run kept no numbers per token')")
+
+
 def test_attempts_stand_side_by_side_with_what_changed(clean, run):
     opened(clean, page(run, "#r=0.0"))
     clean.until("document.querySelectorAll('.column').length === 2")
@@ -253,7 +335,7 @@ def test_a_live_page_shows_a_new_step_within_three_seconds(clean, run):
             clean.run("document.querySelector('#line-3').click()")
             write(run, "generations", [rollout(6, "new", "newer", False, True)], mode="a")
             clean.until(f"{COUNT} === '9 of 9 rollouts'")
-            assert clean.run("document.querySelector('.detail .prompt').textContent") == "question 3"  # still chosen
+            clean.until("document.querySelector('.detail .prompt')?.textContent === 'question 3'")  # still chosen
         finally:
             clean.call("Page.navigate", url="about:blank")  # which asks no more
             server.shutdown()

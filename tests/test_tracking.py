@@ -229,9 +229,12 @@ def test_no_run_depends_on_it(task, tmp_path, monkeypatch):
 def test_tensorboard_is_told_the_same(task, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    with tracker(task(collect_rollouts), "tracking.backend=tensorboard") as board:
+    server = ["model=null", "endpoint.model=m", "endpoint.base_url=http://x/v1", "endpoint.headers.X-Key=hush-hush"]
+    with tracker(task(collect_rollouts), "tracking.backend=tensorboard", *server) as board:
         board.log("eval", {"acc": 0.5, "acc_ci95": [0.25, 0.75]}, 3, {"rewards": [0.0, 1.0]}, [{"text": "hello"}])
     events = EventAccumulator(str(tmp_path / "outputs/tiny/rematch")).Reload()
     assert [(each.step, each.value) for each in events.Scalars("eval/acc_ci95/high")] == [(3, 0.75)]
     assert events.Histograms("eval/rewards")[0].histogram_value.num == 2
     assert b"hello" in events.Tensors("eval/samples/text_summary")[0].tensor_proto.string_val[0]
+    told = events.Tensors("config/text_summary")[0].tensor_proto.string_val[0]
+    assert b"[hidden]" in told and b"hush-hush" not in told

@@ -14,6 +14,7 @@ import torch
 
 from lib.core.clock import phase
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
+from lib.core.errors import NumericError
 from lib.generators.remote import Remote, remote_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
@@ -41,6 +42,7 @@ from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
+from lib.rl.tokens import TokenNotes
 from lib.rl.tree import Group, Node, Sampling, nodes, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
@@ -193,8 +195,28 @@ class GspoRun:
 
     def update(self, games: list[Game], credit: Credit) -> dict:
         """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
+        notes = TokenNotes(self.config.tracking.tokens, credit, self.recipe, self.accelerator)
+        advantages = credit.advantages()
+        try:
+            updates = self._updates(credit, notes)
+        except NumericError:
+            self._log_texts("train", self._texts(games, self.opponent, advantages))  # they may tell the cause
+            raise
+        tokens = notes.rows(self.task.tokenizer)
+        self._log_texts("train", self._texts(games, self.opponent, advantages, tokens))
+        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
+        if self.curriculum.reads_outcomes:
+            self._learn_what_to_draw(games, credit)
+        self.session.count_step()
+        row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
+        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
+        self._write_scoreboard()
+        sampled = row["prompts"] * self.config.train.group_size
+        return self.session.log_step(row, sampled, lambda: self._distributions(games, credit))
+
+    def _updates(self, credit: Credit, notes: TokenNotes) -> list[dict]:
+        """Takes the optimizer steps, and returns the numbers of each."""
         train = self.config.train
-        self._log_texts("train", self._texts(games, self.opponent, credit.advantages()))  # also of a step that fails
         rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
         old_logp, updates = self._old_logp(credit), []
         for part in credit.parts * train.passes:
@@ -203,19 +225,14 @@ class GspoRun:
             is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
             for trial in self.step.trials(rate):
                 with trial:
-                    numbers = self._gradients(credit, part, old_logp, is_first)
+                    numbers = self._gradients(credit, part, old_logp, is_first, notes)
             pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
-        numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
-        if self.curriculum.reads_outcomes:
-            self._learn_what_to_draw(games, credit)
-        self.session.count_step()
-        row = self._metrics(games, credit) | numbers | self.curriculum.numbers()
-        row |= self.distiller.numbers(self.accelerator) if self.distiller else {}
-        self._write_scoreboard()
-        return self.session.log_step(row, row["prompts"] * train.group_size, lambda: self._distributions(games, credit))
+        return updates
 
-    def _gradients(self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool) -> dict:
+    def _gradients(
+        self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool, notes: TokenNotes | None = None
+    ) -> dict:
         """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
         numbers = Numbers()
         for batch in self.step.batches(part, credit.is_learned):
@@ -227,6 +244,8 @@ class GspoRun:
                     self.policy, batch, credit, self.objective, known, self.session.wrapped, self.distiller
                 )
                 self.accelerator.backward(loss / credit.divisor)
+            if notes:
+                notes.note(batch, logp, known)
             if is_first:
                 old_logp[places] = logp
             numbers += own
@@ -334,9 +353,9 @@ class GspoRun:
 
     def _texts(
         self, games: list[Game], opponent: ServerOpponent | SnapshotOpponent | None,
-        advantages: dict[int, float] | None = None,
+        advantages: dict[int, float] | None = None, tokens: dict[int, dict] | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        rows = [row for game in games for row in texts_of(game.group, advantages)]
+        rows = [row for game in games for row in texts_of(game.group, advantages, tokens)]
         return rows + [opponent_text(game) for game in games if opponent]
 
     def _log_texts(self, when: str, texts: list[dict[str, Any]], **how: float | str) -> None:

@@ -56,6 +56,12 @@ HELD_OUT = (
     LineChart("Gain of a second look", "Accuracy of the last attempt minus that of attempt 1, on the same questions.",
               {"delta": ("delta", "two")}, "evaluations", percent=True),
 )  # fmt: skip
+DISTILLATION = (
+    LineChart("Distance from the teacher", "KL in nats per distilled token, before the clip, logarithmic.",
+              {"distill_kl": ("kl", "two")}, log=True),
+    LineChart("Distilled", "Answers that the teacher read, of those that it might; and tokens beyond the clip.",
+              {"distilled": ("answers", "two"), "distill_clipped": ("clipped tokens", "bad")}, floor=0, percent=True),
+)  # fmt: skip
 TRAINING = (
     LineChart("Accuracy in training", "Exact match of the answers sampled in each step; bold is a moving mean.",
               of_attempts("acc"), percent=True),
@@ -73,6 +79,7 @@ TRAINING = (
               of_attempts("truncated"), floor=0, percent=True),
     LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
               of_attempts("well_formed"), percent=True),
+    *DISTILLATION,
 )  # fmt: skip
 PLAY_HELD_OUT = (
     LineChart("Accuracy on held-out questions", f"Exact match of single answers; {BANDS}.",
@@ -103,6 +110,7 @@ PLAY_TRAINING = (
               {"truncated": ("cut off", "two")}, floor=0, percent=True),
     LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
               {"well_formed": ("well-formed", "two")}, percent=True),
+    *DISTILLATION,
 )  # fmt: skip
 IMITATION = (
     LineChart("Loss", "Mean cross-entropy of the trained tokens, in nats.",

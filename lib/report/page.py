@@ -19,6 +19,7 @@ from lib.report.run_folder import RunFolder, kind_of
 from lib.report.sections import (
     alarms,
     as_one_kind,
+    collapse_of,
     counterfactuals,
     curves,
     drifts,
@@ -32,7 +33,9 @@ from lib.run.runlog import encode
 
 HERE = Path(__file__).parent
 MOST_BYTES = 13_000_000  # of rollouts in a page, so that it stays below 15 MB
-SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/diff.min.js", "charts.js", "texts.js", "rollouts.js", "live.js")
+SCRIPTS = (
+    "vendor/uPlot.iife.min.js", "vendor/diff.min.js", "charts.js", "texts.js", "answer.js", "rollouts.js", "live.js",
+)  # fmt: skip
 STYLES = ("vendor/uPlot.min.css", "page.css", "rollouts.css")
 
 
@@ -98,7 +101,7 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
         return several_runs(runs, rollouts) | {"notes": notes}
     run = runs[0]
     kind = run.kind
-    told = kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}."
+    told = collapse_of(run) + (kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}.")
     tables = [held_out(kind, [(None, run.table)])] if run.milestones else []
     sections = [*alarms(runs), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
     return {"title": run.name, "lead": told, "facts": facts_of(run), "notes": notes, "sections": sections}

@@ -9,6 +9,7 @@ import base64
 import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any
 
 from lib.core.console import WHEN, answered
@@ -19,8 +20,8 @@ from lib.text.formats import format_problem
 PART = 400  # rollouts
 LONGEST_TEXT = 20_000  # characters of one text; the log itself keeps no more
 FLAGS = (
-    "train", "evaluation", "i_to_c", "c_to_i", "right", "wrong", "malformed", "truncated", "copied", "changed", "won",
-    "lost", "hinted", "teacher", "alarm",
+    "train", "evaluation", "i_to_c", "c_to_i", "right", "wrong", "malformed", "malformed_paid", "truncated", "copied",
+    "changed", "won", "lost", "hinted", "teacher", "alarm", "tokens",
 )  # fmt: skip
 STATES = ("right", "wrong", "malformed")
 FORMS = ("answer", "boxed")  # looked for where a run declares no format
@@ -156,13 +157,40 @@ def text_of(row: dict, who: str, key: str, end: str, form: str | None) -> dict[s
         found |= {"malformed": problem} if problem else {}
     if "advantage" in found and not is_number(found["advantage"]):
         del found["advantage"]
-    return text | found
+    tokens = tokens_of(row.get(f"tokens{end}"), str(row.get(key)))
+    return text | found | ({"tokens": tokens} if tokens else {})
+
+
+def tokens_of(noted: object, text: str) -> dict[str, Any] | None:
+    """Returns the numbers of a text's tokens (lib/rl/tokens.py), with where each ends as a browser counts; or None.
+
+    None where there are none, or they are not of this text.
+    """
+    if not isinstance(noted, dict) or len(text) > LONGEST_TEXT:
+        return None
+    sizes = noted.get("sizes")
+    lists = [sizes, *(noted[name] for name in ("logp", "gap", "ratio") if name in noted)]
+    if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
+        return None
+    if not all(isinstance(size, int) for size in sizes) or sum(sizes) != len(text):
+        return None
+    edges = [0, *accumulate(sizes)]
+    pieces = [text[begin:end].encode("utf-16-le", "surrogatepass") for begin, end in pairwise(edges)]
+    return {name: value for name, value in noted.items() if name != "sizes"} | {
+        "ends": [bytes_before // 2 for bytes_before in accumulate(map(len, pieces))]
+    }
 
 
 def form_of_run(run: RunFolder) -> str | None:
-    """Returns the form that most texts of a run had at first, where its config declares none; None if there is none."""
+    """Returns the form that most texts of a run had at first, where its config declares none; None if there is none.
+
+    An alarm may name it, in a run whose first texts are no longer there.
+    """
     if ((run.config.get("reward") or {}).get("format") or "free") != "free":
         return None
+    named = [form for form in FORMS for row in run.alarms if str(row["alarm"]).startswith(f"left_form_{form}")]
+    if named:
+        return named[0]
     first = [str(row.get("attempt1", row.get("text"))) for row in run.generations[:200] if row.get("who") != "opponent"]
     shares = {form: sum(not format_problem(form, text) for text in first) / max(1, len(first)) for form in FORMS}
     best = max(FORMS, key=shares.__getitem__)
@@ -177,6 +205,8 @@ def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
     flags = {"train" if moment["train"] else "evaluation", known.get(last.get("match"), "")}
     flags |= {"alarm"} if moment["alarm"] else set()
     flags |= {"malformed"} if any("malformed" in text for text in own) else set()
+    flags |= {"malformed_paid"} if any("malformed" in text and text.get("match") for text in own) else set()
+    flags |= {"tokens"} if any("tokens" in text for text in own) else set()
     flags |= {"truncated"} if any(text.get("finished") is False for text in own) else set()
     flags |= {"hinted"} if row.get("hint") else set()
     flags |= {"teacher"} if row.get("who") == "teacher" else set()

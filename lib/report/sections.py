@@ -44,17 +44,27 @@ def alarms(runs: Sequence[RunFolder]) -> list[PageSection]:
             text = f"{label}{stage}step {row['step']}{word}{row['text']}"
             step = run.global_step(row)
             link = f"from={max(0, step - AROUND)}&to={step}&f=train{texts_behind(row)}{own}" if begins else ""
-            told.append(Paragraph(text, "warning" if begins else "", link, "see the texts" if begins else ""))
+            told.append(Paragraph(text, "warning" if begins else "", link, "read these texts" if begins else ""))
     note = "Alarms raised in training, with the config key to change; in brackets the severity, and what was done."
     return [PageSection("Alarms", told, note)] if told else []
+
+
+def collapse_of(run: RunFolder) -> str:
+    """Returns a sentence on the first collapse of a run, since its accuracies may look well; "" without one."""
+    first = next((row for row in run.alarms if row["event"] == "begins" and row["severity"] == "collapse"), None)
+    if first is None:
+        return ""
+    stage = f"stage {'I' * first['stage']}, " if run.kind.is_staged and first["stage"] in (1, 2) else ""
+    return f"The watch saw a collapse at {stage}step {first['step']}: read its alarm before these numbers. "
 
 
 def texts_behind(alarm: dict) -> str:
     """Returns the filter of rollouts that shows what an alarm is about, with a comma before it; "" for all."""
     name = alarm["alarm"].partition(".")[0]
-    if "malformed" in name or name.startswith("left_form"):
-        return ",malformed"
-    return {"truncated": ",truncated", "copies": ",copied", "accuracy_died": ",wrong"}.get(name, "")
+    if name == "malformed_is_paid" or name.startswith("left_form"):
+        return ",malformed_paid"
+    flag = {"malformed": "malformed", "truncated": "truncated", "copies": "copied", "accuracy_died": "wrong"}.get(name)
+    return f",{flag}" if flag else ""
 
 
 def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]]) -> PageSection:

@@ -17,6 +17,7 @@ swaps         attempt 2 after first attempts that are not its own
 replay        a buffer of prompts worth another look, drawn by an upper confidence bound
 curriculum    which prompts a step draws, and what became of them
 ledger        groups in the books: rows of texts, rows of numbers
+tokens        what sampler and policy said of single tokens, for the books
 watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
 recipes/      the shelf: what attempts earn
 measures      what a step of several attempts tells of its answers

@@ -25,36 +25,43 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def texts_of(group: Group, advantages: Mapping[int, float] | None = None) -> list[dict[str, Any]]:
+def texts_of(
+    group: Group, advantages: Mapping[int, float] | None = None, tokens: Mapping[int, dict] | None = None
+) -> list[dict[str, Any]]:
     """Returns what the policy wrote, with its verdict, and with its hint where there was one.
 
-    `advantages` are by `id()` of the answer, once they are known.
+    `advantages` and `tokens` (lib/rl/tokens.py) are by `id()` of the answer, once they are known.
     """
     prompt = group.prompt
     hint = {"hint": prompt.hint} if prompt.hint else {}
     question = question_of(prompt.plain) if prompt.plain else prompt.question
-    return [{"who": "policy", "prompt": question, **hint, **_text_of(answer, advantages)} for answer in group.answers]
+    about = {"who": "policy", "prompt": question, **hint}
+    return [about | _text_of(answer, advantages, tokens) for answer in group.answers]
 
 
-def rows_of(tree: Group, target: Any, advantages: Mapping[int, float] | None = None) -> list[dict[str, Any]]:
+def rows_of(
+    tree: Group, target: Any, advantages: Mapping[int, float] | None = None, tokens: Mapping[int, dict] | None = None
+) -> list[dict[str, Any]]:
     """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on.
 
-    `advantages` are by `id()` of the answer, where the tree is trained.
+    `advantages` and `tokens` (lib/rl/tokens.py) are by `id()` of the answer, where the tree is trained.
     """
     rows = []
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
         row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
         for number, (group, answer) in enumerate(path, start=1):
-            told = _text_of(answer, advantages) | {"match": answer.verdict.match}
+            told = _text_of(answer, advantages, tokens) | {"match": answer.verdict.match}
             told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
             row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}
         rows.append(row)
     return rows
 
 
-def _text_of(answer: Answer, advantages: Mapping[int, float] | None) -> dict[str, Any]:
-    verdict = answer.verdict
+def _text_of(
+    answer: Answer, advantages: Mapping[int, float] | None, tokens: Mapping[int, dict] | None
+) -> dict[str, Any]:
+    verdict, noted = answer.verdict, (tokens or {}).get(id(answer))
     return {
         "text": answer.text,
         "match": verdict.match if verdict.scored else None,
@@ -64,6 +71,7 @@ def _text_of(answer: Answer, advantages: Mapping[int, float] | None) -> dict[str
         **({"advantage": round(advantages[id(answer)], 5)} if advantages else {}),
         "length": len(answer.completion.ids),
         "finished": answer.completion.finished,
+        **({"tokens": noted} if noted else {}),
     }
 
 

@@ -23,6 +23,7 @@ from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
+from lib.rl.tokens import TokenNotes
 from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.run.distributed import anywhere, collect
@@ -115,13 +116,14 @@ class ScoreRun:
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
+        notes = TokenNotes(self.config.tracking.tokens, credit, self.objective.recipe, self.accelerator)
         updates = []
         for part in credit.parts:
             if not anywhere(part, self.accelerator):
                 continue  # nothing has a gradient: no step by momentum alone
             for trial in self.step.trials(rate):
                 with trial:
-                    numbers = self._gradients(credit, part)
+                    numbers = self._gradients(credit, part, notes)
             pulls = anywhere(credit.must_pull(part), self.accelerator)
             updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
@@ -141,22 +143,24 @@ class ScoreRun:
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        self._keep_texts("train", trees, credit.advantages())
+        self._keep_texts("train", trees, credit.advantages(), notes.rows(self.task.tokenizer))
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
         return row
 
-    def _gradients(self, credit: Credit, part: list[Node]) -> dict:
+    def _gradients(self, credit: Credit, part: list[Node], notes: TokenNotes | None = None) -> dict:
         """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
         numbers = Numbers()
         for batch in self.step.batches(part, credit.is_learned):
             # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
             with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                loss, own, _ = loss_of(
+                loss, own, logp = loss_of(
                     self.policy, batch, credit, self.objective, None, self.session.wrapped, self.distiller
                 )
                 self.accelerator.backward(loss / credit.divisor)
+            if notes:
+                notes.note(batch, logp)
             numbers += own
         return numbers.means(self.objective, credit.divisor, self.accelerator)
 
@@ -225,12 +229,13 @@ class ScoreRun:
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(
-        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None, /, **how: float | str
-    ) -> None:
+        self, when: str, trees: list[Group], advantages: dict[int, float] | None = None,
+        tokens: dict[int, dict] | None = None, /, **how: float | str,
+    ) -> None:  # fmt: skip
         """Logs every text of the policy, and the prompts that no attempt solved."""
         where = {"when": when, "stage": self.progress.stage, "step": self.progress.step, **how}
         target = self.config.dataset.target_field
-        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], advantages)]
+        rows = [row for tree in trees for row in rows_of(tree, tree.prompt.row[target], advantages, tokens)]
         self.session.keep_texts([where | row for row in rows])
         solved, last = {}, {}
         for tree in trees:

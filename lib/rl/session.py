@@ -321,9 +321,10 @@ class Session:
 
     def keep_texts(self, rows: list[dict]) -> None:
         """Writes rows of generations.jsonl, from all processes."""
-        self._written = [brief(row) for row in collect(rows, self.accelerator)]
-        for row in self._written:
+        rows = [brief(row) for row in collect(rows, self.accelerator)]
+        for row in rows:
             self.log.write("generations", row)
+        self._written = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
 
     def log_step(self, row: dict, completions: int, distributions: Callable[[], dict[str, list[float]]]) -> dict:
         """Writes, prints and returns a row of metrics.jsonl, with the seconds per phase; passes it to the watch.

@@ -281,13 +281,13 @@ FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answe
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
-          "malformed answers among those that were paid as right",
+          "share of malformed texts among the paid answers",
           "set reward.format, and a reward.answer_extractor that reads the declared place alone", collapse=True),
     Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
           "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
     *(
         Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_most=True),
-              f"answers that were paid as right without the form '{name}' that most had",
+              f"share without the form '{name}', which most had, among the paid answers",
               "declare reward.format, or raise the KL weight (train.beta1, train.beta)", collapse=True)
         for name in FORMS
     ),

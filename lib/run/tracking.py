@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lib.core.config import RunConfig, dump
+import yaml
+
+from lib.core.config import RunConfig
 from lib.core.errors import ConfigError
 from lib.run.runlog import is_number, write_whole
 
@@ -133,7 +135,9 @@ class _TensorBoard:
 
         self._writer = SummaryWriter(str(config.run_dir / config.tracking.project))
         if not resume:
-            self._writer.add_text("config", f"```\n{dump(config)}\n```")
+            said = without_secrets(config.model_dump(mode="json"))
+            text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=120)
+            self._writer.add_text("config", f"```\n{text}\n```")
 
     def log(
         self, numbers: dict[str, float], histograms: dict[str, list[float]], tables: dict[str, Rows], step: int

@@ -82,7 +82,9 @@ def main() -> int:
     )  # fmt: skip
     options.add_argument("--texts", action="store_true", help="with --benchmark: a judge of texts, judge(text, target)")
     options.add_argument("--only", default="", metavar="TEXT", help="with --benchmark: names that contain this")
-    options.add_argument("--every", type=int, default=1, metavar="N", help="with --benchmark: each N-th program")
+    options.add_argument(
+        "--every", type=int, metavar="N", help="with --benchmark: each N-th program (default: 20, or 1 with --only)"
+    )
     options.add_argument("--json", action="store_true", help="with --benchmark: the counts as a last line of JSON")
     options.add_argument("--tests", type=Path, metavar="FILE", help="asserts, and functions test_...")
     options.add_argument("--stateful", action="store_true", help="tests use objects that the program returns")
@@ -103,7 +105,8 @@ def main() -> int:
     if args.self_test:
         return show_self_test(args.rung, args.allow_unsafe)
     if args.benchmark:
-        return show_benchmark(args.benchmark, args.texts, args.only, args.every, args.allow_unsafe, args.json)
+        every = args.every or (1 if args.only else 20)
+        return show_benchmark(args.benchmark, args.texts, args.only, every, args.allow_unsafe, args.json)
     program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:
         if args.tests is None:

@@ -9,12 +9,15 @@ import functools
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lib.core.errors import ConfigError
 from lib.sandbox.pool import Sandbox
 from lib.sandbox.sources import program_for
 from lib.text.parsing import last_code
+
+JUDGE_SECONDS = 1.0  # of processor time for a program of the benchmark, which waits for time limits most of all
 
 
 def scores(texts: Sequence[str], tests: Sequence[Sequence[str] | str]) -> list[float | None]:
@@ -31,7 +34,7 @@ def scores(texts: Sequence[str], tests: Sequence[Sequence[str] | str]) -> list[f
 
 def judge(source: str, tests: Sequence[str], entry_points: Sequence[str]) -> float | None:
     """Returns what a bare program scores, as a judge for `--benchmark`."""
-    program = program_for(source, tests, entry_points)
+    program = replace(program_for(source, tests, entry_points), timeout_s=JUDGE_SECONDS)
     [verdict] = _sandbox(os.getpid()).judge([program])
     return verdict.pass_rate if verdict.scored else None
 

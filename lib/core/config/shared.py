@@ -232,6 +232,9 @@ class Tracking(Section):
     samples: CountOrZero = 8  # maximum number of texts in a table of samples
     max_generations_mb: CountOrZero = 0
     # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
+    tokens: Literal["none", "one_prompt", "all"] = "one_prompt"
+    # whose tokens have their log-probs, ratio and weight in generations.jsonl. one_prompt: those of the answers to one
+    # prompt per step, where the largest advantage was; all: those of every trained answer; none: nobody's
 
 
 class HubSettings(Section):

@@ -7,8 +7,9 @@ const Rollouts = (() => {
   const LINE = 58; // pixels of a line of the list, as in rollouts.css
   const NAMES = {
     train: "training", evaluation: "held out", i_to_c: "wrong → right", c_to_i: "right → wrong", right: "right",
-    wrong: "wrong", malformed: "malformed", truncated: "cut off", copied: "copied", changed: "changed", won: "won",
+    wrong: "wrong", malformed: "malformed", malformed_paid: "malformed, but paid", truncated: "cut off", copied: "copied", changed: "changed", won: "won",
     lost: "opponent won", hinted: "under a hint", teacher: "teacher", alarm: "in an alarm",
+    tokens: "token by token",
   };
   const isLive = document.body.hasAttribute("data-live");
   const form = box.querySelector("form"), list = box.querySelector(".list"), rows = box.querySelector(".rows");
@@ -76,10 +77,10 @@ const Rollouts = (() => {
 
   function read() {
     const params = new URLSearchParams(location.hash.slice(1));
-    state = Object.fromEntries(["q", "at", "from", "to", "sort", "r", "pin", "run", "flow"]
+    state = Object.fromEntries(["q", "at", "from", "to", "sort", "by", "r", "pin", "run", "flow"]
       .map((name) => [name, params.get(name) ?? ""]));
     state.f = new Set((params.get("f") ?? "").split(",").filter((flag) => flag in index.bit));
-    for (const name of ["q", "at", "from", "to", "sort"]) form[name].value = state[name];
+    for (const name of ["q", "at", "from", "to", "sort", "by"]) form[name].value = state[name];
     for (const chip of form.querySelectorAll(".chip")) {
       chip.setAttribute("aria-pressed", String(state.f.has(chip.value)));
     }
@@ -140,7 +141,8 @@ const Rollouts = (() => {
 
   // -- list
 
-  const verdict = (place) => (has(place, "teacher") ? "teacher" : has(place, "malformed") ? "malformed"
+  const verdict = (place) => (has(place, "teacher") ? "teacher" : has(place, "malformed_paid") ? "malformed ✓"
+    : has(place, "malformed") ? "malformed"
     : has(place, "i_to_c") ? "✗ ✓" : has(place, "c_to_i") ? "✓ ✗" : has(place, "right") ? "✓"
       : has(place, "wrong") ? "✗" : "–");
 
@@ -185,7 +187,8 @@ const Rollouts = (() => {
     const shown = [];
     for (const each of pinned >= 0 && pinned !== place ? [pinned, place] : [place]) shown.push(await whole(each));
     const more = await around(place);
-    if (turn === drawing) detail.replaceChildren(...shown, ...more);
+    const isThere = index.rows.flags.some((flags) => flags & index.bit.tokens);
+    if (turn === drawing) detail.replaceChildren(...Answer.legend(state.by, isThere), ...shown, ...more);
   }
 
   async function whole(place) {
@@ -219,34 +222,10 @@ const Rollouts = (() => {
       marks.get(own[i - 1]).push(...(found?.gone ?? []));
       marks.get(own[i]).push(...(found?.added ?? []));
     }
-    columns.append(...rollout.texts.map((each) => column(each, marks.get(each))));
+    columns.append(...rollout.texts.map((each) => Answer.column(each, marks.get(each), state.q.toLowerCase(), state.by)));
     view.append(columns);
     if (isLong) view.append(make("p", "note", "These texts are too long and too different to be compared word by word."));
     return view;
-  }
-
-  function column(text, marks) {
-    const side = make("div", `column ${text.match ? "right" : text.match === false ? "wrong" : ""}`);
-    const head = make("h3", "", text.who), told = make("ul", "numbers");
-    if ("match" in text) head.append(make("b", "", text.match ? " ✓ right" : " ✗ wrong"));
-    const parts = text.reward && typeof text.reward === "object" ? Object.entries(text.reward) : [];
-    for (const [name, value] of parts) told.append(make("li", "", `${name} ${value}`));
-    if ("advantage" in text) {
-      const item = make("li", `advantage ${text.advantage < 0 ? "down" : "up"}`, `advantage ${text.advantage.toPrecision(3)}`);
-      item.style.setProperty("--size", Math.min(1, Math.abs(text.advantage)));
-      told.append(item);
-    }
-    if ("length" in text) told.append(make("li", "", `${text.length} tokens`));
-    if (text.finished === false) told.append(make("li", "odd", "cut off"));
-    if (text.malformed) told.append(make("li", "odd", `malformed: ${text.malformed}`));
-    if (text.about) told.append(make("li", "", text.about));
-    const pre = make("pre", "text");
-    const faults = text.malformed ? Texts.faults(text.text, text.malformed) : [];
-    const all = [...Texts.parts(text.text), ...marks, ...faults, ...Texts.hits(text.text, state.q.toLowerCase())];
-    pre.append(Texts.marked(text.text, all.filter(([from, to]) => 0 <= from && from < to)));
-    if (!text.text) pre.append(make("span", "unseen", "empty"));
-    side.append(head, told, pre);
-    return side;
   }
 
   // The other answers to the same prompt: as a tree at the same moment, and a line for every other moment.
@@ -256,8 +235,8 @@ const Rollouts = (() => {
       if (group[each] === group[place]) mine.push(each);
       else if (prompt[each] === prompt[place]) others.set(group[each], [...(others.get(group[each]) ?? []), each]);
     }
-    const button = (each, label) => {
-      const node = make("button", has(each, "right") ? "node right" : "node wrong", label);
+    const button = (each, label, isRight = has(each, "right")) => {
+      const node = make("button", isRight ? "node right" : "node wrong", label);
       Object.assign(node, { type: "button", onclick: () => choose(each) });
       if (each === place) node.setAttribute("aria-current", "true");
       return node;
@@ -273,7 +252,7 @@ const Rollouts = (() => {
       for (const [number, paths] of [...firsts.values()].entries()) {
         const branch = make("li"), twigs = make("ul"), sign = (text) => (text.match ? "✓" : text.match === false ? "✗" : "–");
         const [[first, texts]] = paths;
-        branch.append(button(first, `${texts[0].who === "attempt 1" ? "attempt 1" : texts[0].who} #${number + 1} ${sign(texts[0])}`));
+        branch.append(button(first, `${texts[0].who === "attempt 1" ? "attempt 1" : texts[0].who} #${number + 1} ${sign(texts[0])}`, texts[0].match));
         if (texts[0].who === "attempt 1") {
           twigs.append(...paths.map(([each, own]) => {
             const twig = make("li");
@@ -301,6 +280,7 @@ const Rollouts = (() => {
 
   function toggle(name, value) {
     state[name] = state[name] === value ? "" : value;
+    if (name === "by") form.by.value = state.by;
     write();
     choose(placeOfChosen(), false);
   }
@@ -327,7 +307,7 @@ const Rollouts = (() => {
   }
 
   function clear() {
-    state = { q: "", at: "", from: "", to: "", sort: "", r: state.r, pin: "", run: "", flow: "", f: new Set() };
+    state = { q: "", at: "", from: "", to: "", sort: "", by: state.by, r: state.r, pin: "", run: "", flow: "", f: new Set() };
     write();
     read();
     search();
@@ -336,7 +316,11 @@ const Rollouts = (() => {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", (event) => (event.preventDefault(), clear()));
   let waits;
-  form.addEventListener("input", () => (clearTimeout(waits), (waits = setTimeout(changed, 150))));
+  form.addEventListener("input", (event) => {
+    if (event.target === form.by) return toggle("by", form.by.value === state.by ? "" : form.by.value);
+    clearTimeout(waits);
+    waits = setTimeout(changed, 150);
+  });
   form.querySelector(".chips").addEventListener("click", (event) => {
     const flag = event.target.value;
     if (!flag) return;
@@ -362,7 +346,8 @@ const Rollouts = (() => {
     const actions = {
       j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1),
       PageDown: () => move(10), PageUp: () => move(-10), "[": () => sibling(-1), "]": () => sibling(1),
-      "/": () => form.q.focus(), p: () => toggle("pin", state.r), o: () => (location.hash = "#"),
+      "/": () => form.q.focus(), p: () => toggle("pin", state.r),
+      c: () => toggle("by", Answer.ways[(Answer.ways.indexOf(state.by) + 1) % Answer.ways.length]), o: () => (location.hash = "#"),
     };
     const isScrolling = event.key.length > 1 && event.target !== list && event.target !== document.body;
     if (!(event.key in actions) || isScrolling) return;

@@ -20,7 +20,7 @@ const Texts = (() => {
     into.append(text.slice(end));
   }
 
-  // Returns a fragment in which every range [from, to, class] of the text has its class; ranges may overlap.
+  // Returns a fragment in which every range [from, to, class, title] of the text has its class; ranges may overlap.
   function marked(text, ranges) {
     const edges = new Set([0, text.length]);
     for (const [from, to] of ranges) edges.add(from), edges.add(to);
@@ -32,7 +32,11 @@ const Texts = (() => {
       open = open.filter(([, to]) => to > order[i]);
       const span = open.length ? document.createElement("span") : fragment;
       plain(text.slice(order[i], order[i + 1]), span);
-      if (open.length) span.className = open.map((range) => range[2]).join(" "), fragment.append(span);
+      if (open.length) {
+        span.className = open.map((range) => range[2]).join(" ");
+        span.title = open.find((range) => range[3])?.[3] ?? "";
+        fragment.append(span);
+      }
     }
     return fragment;
   }
