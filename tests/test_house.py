@@ -103,7 +103,7 @@ def test_make_lists_every_target():
     listed = re.findall(r"^  make ([\w-]+) +\S", shown, re.MULTILINE)
     assert set(listed) == targets
     assert targets == {
-        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "data", "test", "setup",
+        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "speedrun", "data", "test", "setup",
         "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
     assert all(f"`{target}`" in README or f"make {target}" in README for target in targets - {"help"})
