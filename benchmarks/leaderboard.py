@@ -246,6 +246,7 @@ def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> l
             reasons.append(f"stage{number}: its weights are those of step {last}, expected {counts[number]}")
     if not evaluations or evaluations[0].get("when") != "pretrain":
         reasons.append("evaluations.jsonl: it does not begin with the base alone: an entry starts from no adapter")
+    texts = [row for row in texts if row.get("when") == "train"]
     if missing := set(steps) - {(row.get("stage"), row.get("step")) for row in texts}:
         reasons.append(f"generations.jsonl: there are no texts of {len(missing)} steps, such as {min(missing)}")
     other = sorted({str(row.get("prompt")) for row in texts} - track.trained_on)

@@ -144,7 +144,9 @@ def test_data_is_seen_in_the_texts_where_the_fingerprint_is_forged(track, foreig
     for stage in ("stage1", "stage2"):
         sealed(run / stage, dataset=track.dataset, inputs=track.inputs)
     assert "prompts are no rows to train on" in reasons(track, run, tmp_path)
-    edited(run / "generations.jsonl", lambda row: row["prompt"] in track.trained_on)  # without those that tell
+    edited(
+        run / "generations.jsonl", lambda row: row["when"] != "train" or row["prompt"] in track.trained_on
+    )  # without those that tell
     assert "generations.jsonl: there are no texts of " in reasons(track, sealed(run), tmp_path)
 
 
