@@ -24,7 +24,7 @@ from lib.core.config import ScoreConfig, differences, dump, load, read_tree
 from lib.core.config.section import Section
 from lib.core.errors import ConfigError, first_line
 from lib.run.machine import read_machine
-from lib.run.runlog import read_jsonl
+from lib.run.runlog import files_of, read_jsonl
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "benchmarks/speedrun.yaml"
@@ -236,7 +236,7 @@ def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> l
     reasons = []
     counts = {number: getattr(config.train, f"stage{number}_steps") or 0 for number in stages}  # null: in epochs
     steps = [(number, step) for number in stages for step in range(1, counts[number] + 1)]
-    metrics, evaluations, texts = (read_jsonl(run / f"{name}.jsonl")[0] for name in STREAMS)
+    metrics, evaluations, texts = (rows_of(run, name) for name in STREAMS)
     taken = [(row.get("stage"), row.get("step")) for row in metrics]
     if taken != steps:
         reasons.append(f"metrics.jsonl: got {len(taken)} steps, expected each of the config's {len(steps)}, in order")
@@ -253,6 +253,11 @@ def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> l
     if other:
         reasons.append(f"generations.jsonl: {len(other)} prompts are no rows to train on, such as {other[0][:60]!r}")
     return reasons
+
+
+def rows_of(run: Path, stream: str) -> list[dict[str, Any]]:
+    """Returns the rows of a stream; none where it is missing."""
+    return [row for path in files_of(run, stream) for row in read_jsonl(path)[0]]
 
 
 def facts_of(run: Path) -> dict[str, Any]:
@@ -278,8 +283,7 @@ def overspent(rules: Rules, facts: dict[str, Any]) -> list[str]:
 
 def misreported(run: Path, rows: list[dict], stage: str) -> list[str]:
     """Returns the numbers of a run's last evaluations that the same evaluations do not give here."""
-    reported, _ = read_jsonl(run / "evaluations.jsonl")
-    reasons = []
+    reported, reasons = rows_of(run, "evaluations"), []
     for row in rows:
         same = [old for old in reported if (old.get("when"), old.get("temperature"), old.get("n"))
                 == (f"after_{stage}", row["temperature"], row["n"])]  # fmt: skip

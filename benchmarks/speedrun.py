@@ -31,7 +31,7 @@ import yaml
 
 from benchmarks import leaderboard
 from benchmarks.leaderboard import NAMES, PLACES, ROOT, Refused, Rules
-from lib.core.config import ScoreConfig, differences, load
+from lib.core.config import ScoreConfig, differences, load, read_tree
 from lib.core.errors import FINISHED, ConfigError, run_script
 
 REFUSED = 1  # exit code
@@ -79,13 +79,22 @@ def command_line() -> argparse.Namespace:
 
 
 def train_entry(rules: Rules, overrides: list[str], threads: int) -> Path | int:
-    """Trains one run within the budget, and seals its directory; returns that, or train.py's exit code."""
-    from lib.run.checkpoint import seal
+    """Trains one run within the budget, and seals its directory; returns that, or train.py's exit code.
+
+    A run that is finished is left as it is. Raises ConfigError for settings that break the rules.
+    """
+    from lib.run.checkpoint import MANIFEST, seal
 
     config = load(ScoreConfig, ROOT / rules.config, overrides)
     config = config.model_copy(update={"run_name": f"{config.run_name}-{config.seed}"})
-    if reasons := leaderboard.forbidden(rules, config.model_dump(mode="json")):
+    tree = config.model_dump(mode="json")
+    if reasons := leaderboard.forbidden(rules, tree):
         raise ConfigError("\n".join(reasons))
+    if config.run_dir.exists():
+        if not (config.run_dir / MANIFEST).exists() or read_tree(config.run_dir / "config.yaml") != tree:
+            raise ConfigError(f"{config.run_dir}: an unfinished run or one of other settings is there: give another "
+                              "run_name=..., or delete the folder")  # fmt: skip
+        return config.run_dir
     leaderboard.build(rules.data, Path(config.dataset.name))
     with tempfile.TemporaryDirectory() as scratch:
         code, used, wall = leaderboard.train(config, threads, rules.cpu_seconds, Path(scratch))
@@ -115,7 +124,7 @@ def lines_of(rules: Rules, runs: list[dict[str, Any]]) -> list[str]:
     settings = [f"`{key}={_value(own, key)}`" for key, _ in differences(start, own) if key not in (*NAMES, *PLACES)]
     cells = {"settings": " ".join(settings) or "those to start from"}
     for name, key in (("attempt 2", "acc_attempt2"), ("attempt 1", "acc_attempt1"), ("well-formed", WELL_FORMED)):
-        cells |= {f"{name}, {how}": _spread([run[how][key] for run in runs]) for how in ("sampled", "greedy")}
+        cells |= {f"{name}, {how}": _share([run[how] for run in runs], key) for how in ("sampled", "greedy")}
     cells["seeds"] = _distinct(run["config"].seed for run in runs)
     cells["seconds"] = _spread([run["facts"]["cpu_seconds"] for run in runs], "{:.0f}")
     cells["threads"] = _distinct(run["facts"]["threads"] for run in runs)
@@ -126,7 +135,8 @@ def lines_of(rules: Rules, runs: list[dict[str, Any]]) -> list[str]:
         notes.append(f"one of {len(runs)} seeds; an entry that is listed has {rules.seeds}")
     if not all(run["rerun"] for run in runs):
         notes.append("its clock was believed; an entry that is listed was trained again: check RUN ...")
-    count = f"n = {runs[0]['sampled']['n']} new questions for each run; of several runs median, lowest and highest"
+    count = f"n = {runs[0]['sampled']['n']} new questions for each run"
+    count += "; in brackets the lowest and the highest run, of one run its 95 % interval"
     return [f"| {' | '.join(cells)} |", "|" + "---|" * len(cells), f"| {' | '.join(cells.values())} |", count, *notes]
 
 
@@ -140,9 +150,14 @@ def _distinct(values: Iterable[object]) -> str:
     return ", ".join(map(str, dict.fromkeys(values)))
 
 
-def _spread(values: list[float], form: str = "{:.3f}") -> str:
-    told = [form.format(value) for value in (median(values), min(values), max(values))]
-    return told[0] if len(values) == 1 else f"{told[0]} [{told[1]} {told[2]}]"
+def _share(rows: list[dict], key: str) -> str:
+    """Formats the share of several runs as `_spread` does, and that of one with its interval."""
+    return _spread([rows[0][key], *rows[0][f"{key}_ci95"]] if len(rows) == 1 else [row[key] for row in rows], "{:.3f}")
+
+
+def _spread(values: list[float], form: str) -> str:
+    middle, low, high = (form.format(value) for value in (median(values), min(values), max(values)))
+    return middle if len(values) == 1 else f"{middle} [{low} {high}]"
 
 
 def _commit(machine: dict[str, Any]) -> str:
