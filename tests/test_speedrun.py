@@ -274,6 +274,6 @@ def test_a_config_that_breaks_the_rules_trains_nothing(place):
 
 
 @long
-def test_a_list_of_the_base_that_ships_is_that_of_the_rules(tmp_path):
+def test_the_base_that_ships_is_that_of_the_rules(tmp_path):
     track = leaderboard.track_of(leaderboard.read_rules(leaderboard.RULES), tmp_path)
     assert track.inputs["the base weights"] == track.rules.base
