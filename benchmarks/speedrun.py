@@ -133,6 +133,8 @@ def lines_of(rules: Rules, runs: list[dict[str, Any]]) -> list[str]:
     notes = [f"seed {run['config'].seed}: {note}" for run in runs for note in run["notes"]]
     if len(runs) < rules.seeds:
         notes.append(f"one of {len(runs)} seeds; an entry that is listed has {rules.seeds}")
+    if any(run["machine"].get("is_changed") for run in runs):
+        notes.append("its code had changes that no commit has; an entry that is listed has none")
     if not all(run["rerun"] for run in runs):
         notes.append("its clock was believed; an entry that is listed was trained again: check RUN ...")
     count = f"n = {runs[0]['sampled']['n']} new questions for each run"
