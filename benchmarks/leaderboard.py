@@ -359,5 +359,5 @@ def trained_again(
     elif alike:
         refuse([f"rerun: {adapter.name} has other weights than its config gives here, by the same code and processor"])
     else:
-        notes.append(f"trained again in {used:.0f} seconds by another processor or commit: other weights, measured here")
+        notes.append(f"trained again in {used:.0f} seconds by another processor or commit: other weights, measured")
     return again
