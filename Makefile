@@ -34,7 +34,7 @@ RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep data test setup setup-vllm smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep speedrun data test setup setup-vllm smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -118,6 +118,9 @@ demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush 
 
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
+
+speedrun: setup ## a run of the two-core leaderboard: trained in 240 seconds of processor time, checked; SEED=n, ARGS=...
+	@$(RUN_PYTHON) benchmarks/speedrun.py run seed=$(SEED) $(ARGS)
 
 data: setup ## build every data set that ships, byte for byte, by seeds; SHIPPED=DIR puts them elsewhere
 	@$(RUN_PYTHON) data/build_arithmetic.py --out $(SHIPPED)/arithmetic

@@ -1,4 +1,4 @@
-"""What the site of mkdocs.yml has beside docs/: README, log and contributing, with links that lead to pages."""
+"""What the site of mkdocs.yml has beside docs/: README, leaderboard, log, contributing; links that lead to pages."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-BESIDE = ("README.md", "LOG.md", "CONTRIBUTING.md")
+BESIDE = ("README.md", "LEADERBOARD.md", "LOG.md", "CONTRIBUTING.md")
 
 
 def on_files(files, config):

@@ -37,9 +37,9 @@ WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 
 LONGEST = (  # test_*.py
-    "collect", "resume", "score", "sandbox", "sft_resume", "selfplay_runs", "openai", "sft", "decoder", "selfplay",
-    "unsloth", "tool_loop", "sweep", "alarms", "best", "report_page", "report", "web", "parsing", "scripts", "servers",
-    "checkpoint", "merging", "reading", "shipped_tasks", "hub",
+    "collect", "resume", "speedrun", "score", "sandbox", "sft_resume", "selfplay_runs", "openai", "sft", "decoder",
+    "selfplay", "unsloth", "tool_loop", "sweep", "alarms", "best", "report_page", "report", "web", "parsing",
+    "scripts", "servers", "checkpoint", "merging", "reading", "shipped_tasks", "hub",
 )  # fmt: skip
 
 long = pytest.mark.skipif(not WHOLE, reason="long: WHOLE=1 runs it, as .ci/run does")

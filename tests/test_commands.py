@@ -16,7 +16,7 @@ import yaml
 from conftest import long
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "LEADERBOARD.md", *sorted((ROOT / "docs").glob("*.md"))]
 REASONS = {
     "needs a GPU",
     "needs the Hugging Face Hub",

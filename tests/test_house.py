@@ -38,7 +38,9 @@ def test_ci_stops_at_the_first_failure_and_can_be_started():
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
 
 
-@pytest.mark.parametrize("text", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
+@pytest.mark.parametrize(
+    "text", ["README.md", "CONTRIBUTING.md", "LEADERBOARD.md", *(f"docs/{path.name}" for path in DOCS)]
+)
 def test_every_file_that_the_documents_name_exists(text):
     words = re.findall(r"[\w./-]+", (ROOT / text).read_text(encoding="utf-8"))
     named = {
@@ -50,7 +52,7 @@ def test_every_file_that_the_documents_name_exists(text):
     assert named and not missing
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "LEADERBOARD.md", *DOCS], ids=lambda path: path.name)
 def test_every_link_of_the_documents_leads_somewhere(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?://)([^)]+)\)", text):
@@ -103,8 +105,8 @@ def test_make_lists_every_target():
     listed = re.findall(r"^  make ([\w-]+) +\S", shown, re.MULTILINE)
     assert set(listed) == targets
     assert targets == {
-        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "data", "test", "setup",
-        "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
+        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "speedrun", "data", "test",
+        "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
     assert all(f"`{target}`" in README or f"make {target}" in README for target in targets - {"help"})
 

@@ -19,7 +19,7 @@ from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
-from lib.run.checkpoint import inputs_of, storage_errors
+from lib.run.checkpoint import manifest_of, storage_errors
 from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
 from lib.run.hub import local_adapter
 from lib.run.runlog import ADAPTER_CONFIG, EXTRA, adapter_in, fsync_file, fsync_folder
@@ -232,7 +232,7 @@ def _refuse_unmergeable(folder: Path) -> None:
 
 def _refuse_other_base(base: nn.Module, folder: Path, name: str) -> None:
     """Raises ConfigError if an adapter is known to be of other weights; warns if only its base's name differs."""
-    there, here = inputs_of(folder).get(WEIGHTS), of_weights(name, base)
+    there, here = manifest_of(folder).get("inputs", {}).get(WEIGHTS), of_weights(name, base)
     if there and there == here:
         return
     of = adapter_config(folder).get("base_model_name_or_path")

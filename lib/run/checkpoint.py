@@ -500,10 +500,10 @@ def set_aside(folder: Path) -> None:
         os.replace(folder, aside)
 
 
-def inputs_of(folder: Path) -> dict[str, str]:
-    """Returns the fingerprints of what a checkpoint or a result was made of; empty without a readable manifest."""
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Returns the facts and checksums of a checkpoint or a result; empty without a readable manifest."""
     try:
-        return _read_manifest(folder).get("inputs", {})
+        return _read_manifest(folder)
     except (OSError, ValueError):
         return {}
 
