@@ -412,11 +412,11 @@ class Naive:
 
 def generate(case: Case, folder: Path, meter: Meter) -> None:
     """Samples by `generate` for each line, and does nothing with it."""
-    self = Naive(case, folder)
+    naive = Naive(case, folder)
     meter.ready()
     while True:
         meter.begin()
-        written = self.generate(next(self.batches), case.attempts, self.lengths[0])
+        written = naive.generate(next(naive.batches), case.attempts, naive.lengths[0])
         meter.end(seconds() - meter.start, len(written), sum(len(ids) for _, ids in written))
 
 

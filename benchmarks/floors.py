@@ -63,7 +63,8 @@ class Products:
             lengths = np.array(case.lengths(count))
             for written in range(max(lengths, default=0)):
                 alive = int((lengths > written).sum())
-                rollout += float(np.interp(alive, ROWS, layers) + np.interp(alive, ROWS, head))
+                beyond = max(1.0, alive / ROWS[-1])
+                rollout += beyond * float(np.interp(alive, ROWS, layers) + np.interp(alive, ROWS, head))
         each, each_head = layers[-1] / ROWS[-1], head[-1] / ROWS[-1]  # seconds per token
         prompts = case.prompts * case.prompt_tokens
         # the policy's forward, the gradient by activations, and with a KL the reference's forward

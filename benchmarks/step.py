@@ -11,6 +11,7 @@ many completions of the same lengths: spread evenly from 1 to `--length` tokens,
 They step in turns, so a ratio, theirs divided by ours, is the median over neighbours in time; its range stands beside
 it. The first step of each is not counted. Memory is the peak of a step above what its process held when it was set up.
 
+Where a case has no second attempts (`-gspo`), `generate` takes the place of the plain step, for rollouts alone.
 TRL has no second turn: its P x (K1 + K1 x K2) completions all follow a first prompt, which is less to read and to train
 than what ours and naive do. Ours and TRL also log metrics and an entropy, ours every text too; naive does not. On a GPU
 naive and TRL decode 256 completions at a time, ours as many as memory allows. Weights are random, prompts all of one
@@ -315,8 +316,8 @@ def main() -> None:
     sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
     sizes["dtype"] = args.dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
-    on_gpu = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
-    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else on_gpu)]
+    usual = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]
+    cases = [dataclasses.replace(CASES[name], **sizes) for name in args.model or (["tiny"] if args.growth else usual)]
     chatter.disable_progress_bar()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)  # room for the tables in a file
     if args.growth:

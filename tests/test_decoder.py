@@ -18,6 +18,7 @@ from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
 from lib.model import decoder
 from lib.model.decoder import Decoder, affordable_rows, bytes_per_token
+from lib.model.llama import Stacked
 from lib.model.loading import attach_tuner
 from lib.model.policy import Policy
 
@@ -235,7 +236,9 @@ def test_the_llama_family_decodes_on_the_models_device_alone(make_policy, dtype,
     policy.model.to("meta", dtype)
     tokens = torch.zeros(3, queries, dtype=torch.long, device="meta")
     with policy.generation_mode() as model, Devices() as devices:
-        hidden = Decoder(model, 3, 16, policy.llama.stacked(16))._forward(0, tokens, tokens, 4)
+        stacked = policy.llama.stacked(16)
+        hidden = Decoder(model, 3, 16, stacked)._forward(0, tokens, tokens, 4)
+    assert isinstance(stacked, Stacked)
     assert hidden.shape == (3, queries, 16)
     assert {each for each in devices.seen if each[0] != "meta"} == set()
 

@@ -103,17 +103,20 @@ def test_the_smallest_run_keeps_them_and_a_resumed_one_too(score_folder, monkeyp
     steps = {(row["stage"], row["step"]) for row in rows if "tokens1" in row}
     assert steps == {(1, 1), (1, 2), (2, 1)}
     before = [row for row in rows if row["when"] == "train"]
-    command(monkeypatch, capsys, "train.checkpoint_every=1", "train.stage1_steps=2", "--resume",
-            "outputs/tiny/stage1/step_1")  # fmt: skip
+    code, *_ = command(monkeypatch, capsys, "train.checkpoint_every=1", "train.stage1_steps=2", "--resume",
+                       "outputs/tiny/stage1/step_1")  # fmt: skip
+    assert code == 0
     rows = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
     after_it = [row for row in rows if row["when"] == "train"]
     assert [{**row, "time": 0} for row in after_it] == [{**row, "time": 0} for row in before]
+    assert after_it[-1]["time"] > before[-1]["time"]
 
 
 @pytest.mark.parametrize(
     "noted",
     [None, 7, {}, {"sizes": 3}, {"sizes": [1]}, {"sizes": [1, 1], "logp": 3}, {"sizes": [1, 1], "logp": [0.0]},
-     {"sizes": ["a", "b"], "logp": [0.0, 0.0]}],
+     {"sizes": ["a", "b"], "logp": [0.0, 0.0]}, {"sizes": [3, -1], "logp": [0.0, 0.0]},
+     {"sizes": [1, 1], "logp": [0.0, 0.0], "clipped": 1}],
 )  # fmt: skip
 def test_numbers_that_are_not_of_the_text_are_left_out(noted):
     assert tokens_of(noted, "ab") is None

@@ -52,9 +52,10 @@ class Llama:
 
         It has copies of the weights, with the adapter merged in where that is exact, which it is in float32 alone.
         """
-        kinds = {(weight.dtype, weight.device.type) for layer in self._layers for weight in _frozen(layer)}
-        is_copied = kinds in ({(torch.float32, "cpu")}, {(torch.float32, "cuda")}, {(torch.bfloat16, "cpu")})
-        return (Stacked if is_copied else Llama)(self._backbone, positions)
+        weights = [weight for layer in self._layers for weight in _frozen(layer)]
+        is_narrow = not weights[0].is_cuda and all(weight.dtype == torch.bfloat16 for weight in weights)
+        is_stacked = is_narrow or all(weight.dtype == torch.float32 for weight in weights)
+        return (Stacked if is_stacked else Llama)(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
@@ -88,12 +89,13 @@ class _Linear:
         """Copies the layers with their active adapters, and in float32 the weight (in,) of the norm before them."""
         bases, adapters = zip(*map(_parts, modules), strict=True)
         sizes = [base.out_features for base in bases]
-        stack, low = torch.cat([base.weight for base in bases]), (None, None)
+        is_alone = len(bases) == 1 and bases[0].weight.dtype != torch.float32  # and so is not written to
+        stack, low = bases[0].weight if is_alone else torch.cat([base.weight for base in bases]), (None, None)
         if stack.dtype == torch.float32:
             for part, adapter in zip(stack.split(sizes), adapters, strict=True):
                 if adapter:
                     down, up, scale = adapter
-                    part.addmm_(up, down, alpha=scale)
+                    part.addmm_(up.to(part.dtype), down.to(part.dtype), alpha=scale)
             if gain is not None:
                 stack *= gain  # W (g * x) = (W diag(g)) x
         elif any(adapters):

@@ -199,8 +199,10 @@ class GspoRun:
         advantages = credit.advantages()
         try:
             updates = self._updates(credit, notes)
-        except NumericError:
-            self._log_texts("train", self._texts(games, self.opponent, advantages))  # they may tell the cause
+        except Exception as error:
+            # the texts may tell the cause; of several processes only this error comes to all, and they write together
+            if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
+                self._log_texts("train", self._texts(games, self.opponent, advantages))
             raise
         tokens = notes.rows(self.task.tokenizer)
         self._log_texts("train", self._texts(games, self.opponent, advantages, tokens))

@@ -172,7 +172,9 @@ def tokens_of(noted: object, text: str) -> dict[str, Any] | None:
     lists = [sizes, *(noted[name] for name in ("logp", "gap", "ratio") if name in noted)]
     if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
         return None
-    if not all(isinstance(size, int) for size in sizes) or sum(sizes) != len(text):
+    if not all(isinstance(size, int) and size >= 0 for size in sizes) or sum(sizes) != len(text):
+        return None
+    if not isinstance(noted.get("clipped", []), list):
         return None
     edges = [0, *accumulate(sizes)]
     pieces = [text[begin:end].encode("utf-16-le", "surrogatepass") for begin, end in pairwise(edges)]

@@ -23,15 +23,15 @@ class TokenNotes:
         self.credit, self._recipe = credit, recipe
         self._answers = [
             (number, answer, node) for node in credit.nodes
+            if not node.group.is_context and not node.group.prompt.hint  # whose texts are written elsewhere
             for number, answer in zip(node.numbers, node.group.answers, strict=True)
         ]  # fmt: skip
         if which == "one_prompt":
             sizes = credit.advantage.abs().tolist()
-            best = max(range(len(sizes)), key=sizes.__getitem__, default=None)
-            ranks = collect([-1.0 if best is None else sizes[best]], accelerator)
-            tree = None if best is None else self._answers[best][2].tree
+            best = max(self._answers, key=lambda each: sizes[each[0]], default=None)
+            ranks = collect([-1.0 if best is None else sizes[best[0]]], accelerator)
             is_here = ranks.index(max(ranks)) == accelerator.process_index
-            self._answers = [each for each in self._answers if is_here and each[2].tree == tree]
+            self._answers = [each for each in self._answers if best and is_here and each[2].tree == best[2].tree]
         elif which == "none":
             self._answers = []
         self._logp = torch.full_like(credit.sampled_logp, torch.nan)  # before the step
@@ -56,11 +56,11 @@ class TokenNotes:
         gap      log-prob by the policy that is trained, less `logp`: not there where no forward was needed
         ratio    log of new over old policy, in the last optimizer step of the batch, where there were several
         clipped  the numbers of the tokens that the clip kept from learning there
-        weight   of each token in the loss; 0: masked
+        weight   of each token in the loss; 0: it was masked, or had nothing to learn
         """
         credit, found = self.credit, {}
-        for number, answer, node in self._answers:
-            if node.group.is_context or len(answer.text) > LONGEST_TEXT:
+        for number, answer, _ in self._answers:
+            if len(answer.text) > LONGEST_TEXT:
                 continue
             places = slice(int(credit.start[number]), int(credit.start[number]) + len(answer.completion.ids))
             row = {"sizes": sizes_of(answer, tokenizer), "logp": _rounded(credit.sampled_logp[places], 3)}

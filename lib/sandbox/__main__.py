@@ -105,7 +105,7 @@ def main() -> int:
     if args.self_test:
         return show_self_test(args.rung, args.allow_unsafe)
     if args.benchmark:
-        every = args.every or (1 if args.only else 20)
+        every = (1 if args.only else 20) if args.every is None else max(1, args.every)
         return show_benchmark(args.benchmark, args.texts, args.only, every, args.allow_unsafe, args.json)
     program = Program(_text(args.program), timeout_s=args.timeout, memory_mb=args.memory)
     with Sandbox(1, allow_unsafe=args.allow_unsafe, numpy=args.numpy, rung=args.rung) as sandbox:

@@ -234,7 +234,7 @@ class Tracking(Section):
     # megabytes that generations.jsonl may take; beyond them its oldest rows are deleted; 0: no limit
     tokens: Literal["none", "one_prompt", "all"] = "one_prompt"
     # whose tokens have their log-probs, ratio and weight in generations.jsonl. one_prompt: those of the answers to one
-    # prompt per step, where the largest advantage was; all: those of every trained answer; none: nobody's
+    # prompt per step, where the largest advantage was; all: of every answer but retries under hints; none: of nobody
 
 
 class HubSettings(Section):

@@ -31,7 +31,7 @@ const Answer = (() => {
         : advantage > 0 ? "up3" : advantage < 0 ? "down3" : "plain"),
       told: "What the loss does with the token:",
       key: [["up3", "advantage above 0"], ["down3", "below 0"], ["plain", "0: the KL alone"], ["clipped", "stopped by the clip"],
-        ["masked", "masked"]],
+        ["masked", "not trained: masked, or without an advantage and KL"]],
     },
   };
 

@@ -79,6 +79,7 @@ const Rollouts = (() => {
     const params = new URLSearchParams(location.hash.slice(1));
     state = Object.fromEntries(["q", "at", "from", "to", "sort", "by", "r", "pin", "run", "flow"]
       .map((name) => [name, params.get(name) ?? ""]));
+    if (!Answer.ways.includes(state.by)) state.by = "";
     state.f = new Set((params.get("f") ?? "").split(",").filter((flag) => flag in index.bit));
     for (const name of ["q", "at", "from", "to", "sort", "by"]) form[name].value = state[name];
     for (const chip of form.querySelectorAll(".chip")) {
