@@ -209,9 +209,11 @@ def numbers_kept(
     kept = 4 * size + 3 * queries + 2 * keys + (4 if any("gate" in name for name in names) else 2) * wide + low
     if "q_norm" in names:
         kept += queries + keys
-    if is_narrow:  # RMS norms compute in float32, and so do adapters: peft casts the input of each one
+    if is_narrow:  # adapters compute in float32,
+        kept += low
+    if is_narrow and not is_written_out:  # and so do transformers' RMS norms; peft casts the input of each adapter
         is_rms = not any(isinstance(module, torch.nn.LayerNorm) for module in skeleton.modules())
-        kept += 2 * size * is_rms + low + (queries + keys if "q_norm" in names else 0)
+        kept += 2 * size * is_rms + (queries + keys if "q_norm" in names else 0)
         inputs = sum(sum(layer.weight.shape) - outputs_of(layer) for layer in adapted)
-        kept += 0 if is_written_out else 2 * inputs / layers
+        kept += 2 * inputs / layers
     return kept
