@@ -277,9 +277,9 @@ def test_runs_of_one_entry_differ_in_their_seed_alone(track):
 def test_a_config_that_breaks_the_rules_trains_nothing(place):
     with pytest.raises(ConfigError, match=r"config: eval\.seed 0 -> 3: it may not differ"):
         command(place, "run", "run_name=other", "eval.seed=3")
-    with pytest.raises(ConfigError, match="config: dataset.name .*: it may not differ"):
+    with pytest.raises(ConfigError, match=r"config: dataset\.name .*: it may not differ"):
         command(place, "run", "run_name=other", f"dataset.name={place / 'mine'}")
-    with pytest.raises(ConfigError, match="config: model.name .*: it may not differ"):
+    with pytest.raises(ConfigError, match=r"config: model\.name .*: it may not differ"):
         command(place, "run", "run_name=other", "model.name=another")
     assert not (place / "other-0").exists() and not (place / "mine").exists()
     with pytest.raises(ConfigError, match="speedrun-0: an unfinished run or one of other settings is there"):
