@@ -22,6 +22,7 @@ from pydantic import ValidationError
 import reward_function  # noqa: F401  registers the reward that the config names
 from lib.core.config import ScoreConfig, differences, dump, load, read_tree
 from lib.core.config.section import Section
+from lib.core.config.trees import read
 from lib.core.errors import ConfigError, first_line
 from lib.run.machine import read_machine
 from lib.run.runlog import files_of, read_jsonl
@@ -184,19 +185,29 @@ def config_of(rules: Rules, run: Path) -> ScoreConfig:
     """Reads the config of a run. Raises Refused."""
     path = run / "config.yaml"
     try:
-        refuse(forbidden(rules, read_tree(path)))  # first: to validate a reward's name is to import its module
+        tree, _, duplicates = read(path)
+        refuse([f"config.yaml:{line}: {problem}" for line, problem in duplicates] + ambiguous(tree))
+        refuse(forbidden(rules, tree, PLACES))  # before `load`: to validate a reward's name is to import its module
         return load(ScoreConfig, path)
     except ConfigError as error:
         raise Refused([f"config.yaml: {error}"]) from error
 
 
-def forbidden(rules: Rules, tree: dict[str, Any]) -> list[str]:
-    """Returns what of a resolved config an entry may not choose; data and base are compared by content elsewhere."""
+def ambiguous(tree: dict[str, Any]) -> list[str]:
+    """Returns the keys with a dot in them: `differences` would take such a key for one of a section."""
+    below = [each for value in tree.values() if isinstance(value, dict) for each in ambiguous(value)]
+    dotted = [f"config.yaml: {key}: a key with a dot in it, expected sections within each other" for key in tree
+              if "." in key]  # fmt: skip
+    return dotted + below
+
+
+def forbidden(rules: Rules, tree: dict[str, Any], besides: tuple[str, ...] = ()) -> list[str]:
+    """Returns what of a resolved config an entry may not choose; `besides` are keys that it may have otherwise."""
 
     def within(key: str, allowed: list[str]) -> bool:
         return any(f"{key}.".startswith(f"{each}.") for each in allowed)
 
-    free, start = [*rules.may_differ, *NAMES, *PLACES], load(ScoreConfig, ROOT / rules.config)
+    free, start = [*rules.may_differ, *NAMES, *besides], load(ScoreConfig, ROOT / rules.config)
     found = dict(differences(start.model_dump(mode="json"), tree))
     wrong = [key for key in found if not within(key, free) or within(key, rules.may_not_differ)]
     return [f"config: {key} {found[key]}: it may not differ from {rules.config}" for key in wrong]

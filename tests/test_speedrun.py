@@ -14,6 +14,7 @@ from conftest import long
 from safetensors.torch import load_file, save_file
 
 from benchmarks import leaderboard, speedrun
+from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.run.checkpoint import MANIFEST, manifest_of, seal
 
@@ -66,10 +67,13 @@ def foreign(place):
     leaderboard.build(f"data/build_tiny_sums.py --seed 5 {SMALL} --test 80 --out {{dir}}", data)
     with open(data / "train.jsonl", "a") as file:
         file.write((place / "data/test.jsonl").read_text())
-    rules = yaml.safe_load((place / "rules.yaml").read_text()) | {"data": "data/build_tiny_sums.py --out {dir}/unused"}
-    (place / "lax.yaml").write_text(yaml.safe_dump(rules))
-    overrides = [f"model.name={base}", f"dataset.name={data}", "run_name=foreign"]
-    return speedrun.train_entry(leaderboard.read_rules(place / "lax.yaml"), overrides, threads=1)
+    config = load(
+        ScoreConfig, place / "config.yaml", [f"model.name={base}", f"dataset.name={data}", "run_name=foreign"]
+    )
+    code, used, wall = leaderboard.train(config, 1, 240, place)
+    assert code == 0
+    seal(config.run_dir, cpu_seconds=used, wall_seconds=wall, threads=1)
+    return config.run_dir
 
 
 @pytest.fixture
@@ -246,6 +250,11 @@ def test_nothing_of_a_run_directory_is_executed(track, run, tmp_path, monkeypatc
     monkeypatch.syspath_prepend(str(run))
     monkeypatch.chdir(run)
     assert "config: reward.fn " in reasons(track, configured(run, reward={"fn": "trap.reward"}), tmp_path)
+    honest = (run / "config.yaml").read_text().replace("fn: trap.reward", "fn: exact_match")
+    configured(run, **{"reward.fn": "exact_match"})  # which the comparison would take for the section's key
+    assert "config.yaml: reward.fn: a key with a dot in it" in reasons(track, run, tmp_path)
+    (run / "config.yaml").write_text(f"{honest}\nreward: {{fn: trap.reward}}\n")
+    assert "reward: given twice, first in line " in reasons(track, sealed(run), tmp_path)
     (run / "config.yaml").write_text("!!python/object/apply:os.mkdir [sprung]\n")
     assert "config.yaml: " in reasons(track, sealed(run), tmp_path)
     assert not (tmp_path / "sprung").exists() and not (run / "sprung").exists() and "trap" not in sys.modules
@@ -268,7 +277,11 @@ def test_runs_of_one_entry_differ_in_their_seed_alone(track):
 def test_a_config_that_breaks_the_rules_trains_nothing(place):
     with pytest.raises(ConfigError, match=r"config: eval\.seed 0 -> 3: it may not differ"):
         command(place, "run", "run_name=other", "eval.seed=3")
-    assert not (place / "other-0").exists()
+    with pytest.raises(ConfigError, match=r"config: dataset\.name .*: it may not differ"):
+        command(place, "run", "run_name=other", f"dataset.name={place / 'mine'}")
+    with pytest.raises(ConfigError, match=r"config: model\.name .*: it may not differ"):
+        command(place, "run", "run_name=other", "model.name=another")
+    assert not (place / "other-0").exists() and not (place / "mine").exists()
     with pytest.raises(ConfigError, match="speedrun-0: an unfinished run or one of other settings is there"):
         command(place, "run", "train.alpha=3")
 
