@@ -99,7 +99,7 @@ def train(
         told = {"stdout": output, "stderr": subprocess.STDOUT} if log else {}
         code = subprocess.run(command, env=_environment(threads), preexec_fn=limit, **told).returncode
     used = _children() - before
-    return (code if used <= seconds else 1), used, time.monotonic() - start
+    return code or int(used > seconds), used, time.monotonic() - start
 
 
 def _children() -> float:
