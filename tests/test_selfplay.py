@@ -37,14 +37,14 @@ from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
+from lib.rl.credit import group_advantages
 from lib.rl.curriculum import WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
-from lib.rl.losses import group_advantages
+from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
 from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
-from lib.rl.update import _corrections
 from lib.run.sampler import Sampler
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here

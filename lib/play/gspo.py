@@ -31,12 +31,12 @@ from lib.play.opponents import (
 from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
-from lib.rl.losses import overlong_penalty
+from lib.rl.losses import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
@@ -44,7 +44,6 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import TokenNotes
 from lib.rl.tree import Group, Node, Sampling, nodes, sample
-from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 from lib.run.runlog import STREAMS

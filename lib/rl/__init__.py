@@ -1,6 +1,5 @@
 """SCoRe, and what it shares with self-play.
 
-losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
 prompts       the prompts of an example, token in and token out
 feedback/     the shelf: what the user says between two attempts
 corrections   the prompts of several attempts: each continues the one before it
@@ -10,7 +9,7 @@ teachers      who teaches tokens, and whether it can
 distill       what a teacher says of the tokens that the policy wrote
 probe         whether sampling, scoring and a model's own forward give a token one log-prob
 credit        advantages of the answers of a step, and what they do to their tokens
-update        the loss of a micro-batch, and the numbers that a step tells of it
+losses        KL estimators, the losses of SCoRe, of GSPO and its relatives, that of a micro-batch: sums, never means
 evaluation    held-out accuracy of single answers and of several attempts, with intervals
 sequential    attempts one after another against attempts side by side
 swaps         attempt 2 after first attempts that are not its own

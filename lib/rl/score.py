@@ -8,12 +8,12 @@ from typing import Any
 
 from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import rows_of, updates_in_one
-from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
+from lib.rl.losses import RECIPES, Numbers, Objective, adapted_beta, kl_in_reward, loss_of
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -25,7 +25,6 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import TokenNotes
 from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
-from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.run.distributed import anywhere, collect
 from lib.run.sampler import draw
 

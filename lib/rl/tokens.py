@@ -40,7 +40,7 @@ class TokenNotes:
 
     @torch.no_grad()
     def note(self, batch: MicroBatch, logp: torch.Tensor, old_logp: torch.Tensor | None = None) -> None:
-        """Keeps what the policy says of a micro-batch's tokens, (N,); `old_logp` as in `lib.rl.update.loss_of`."""
+        """Keeps what the policy says of a micro-batch's tokens, (N,); `old_logp` as in `lib.rl.losses.loss_of`."""
         if not self._answers:
             return
         places, old = self.credit.tokens_of(batch), logp if old_logp is None else old_logp
