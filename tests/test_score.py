@@ -22,7 +22,7 @@ from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model.logits import Around
 from lib.model.policy import Policy
-from lib.rl import update as module
+from lib.rl import losses as module
 from lib.rl.batching import sequences
 from lib.rl.plan import stages_of
 from lib.rl.preview import preview

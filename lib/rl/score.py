@@ -6,14 +6,13 @@ from functools import partial
 from operator import and_
 from typing import Any
 
-from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import rows_of, updates_in_one
-from lib.rl.losses import RECIPES, Numbers, Objective, adapted_beta, kl_in_reward, loss_of
+from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -23,9 +22,9 @@ from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
-from lib.rl.tokens import TokenNotes
+from lib.rl.tokens import token_rows
 from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
-from lib.run.distributed import anywhere, collect
+from lib.run.distributed import collect
 from lib.run.sampler import draw
 
 
@@ -115,16 +114,7 @@ class ScoreRun:
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        notes = TokenNotes(self.config.tracking.tokens, credit, self.objective.recipe, self.accelerator)
-        updates = []
-        for part in credit.parts:
-            if not anywhere(part, self.accelerator):
-                continue  # nothing has a gradient: no step by momentum alone
-            for trial in self.step.trials(rate):
-                with trial:
-                    numbers = self._gradients(credit, part, notes)
-            pulls = anywhere(credit.must_pull(part), self.accelerator)
-            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
+        updates, logps = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
         if self.curriculum.reads_outcomes:
             self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
@@ -142,26 +132,13 @@ class ScoreRun:
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        self._keep_texts("train", trees, credit.advantages(), notes.rows(self.task.tokenizer))
+        which = self.config.tracking.tokens
+        tokens = token_rows(which, credit, logps, self.objective.recipe, self.task.tokenizer, self.accelerator)
+        self._keep_texts("train", trees, credit.advantages(), tokens)
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
         return row
-
-    def _gradients(self, credit: Credit, part: list[Node], notes: TokenNotes | None = None) -> dict:
-        """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
-        numbers = Numbers()
-        for batch in self.step.batches(part, credit.is_learned):
-            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                loss, own, logp = loss_of(
-                    self.policy, batch, credit, self.objective, None, self.session.wrapped, self.distiller
-                )
-                self.accelerator.backward(loss / credit.divisor)
-            if notes:
-                notes.note(batch, logp)
-            numbers += own
-        return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
