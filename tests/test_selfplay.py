@@ -39,7 +39,7 @@ from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.credit import group_advantages
-from lib.rl.curriculum import WeightedSampler
+from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
 from lib.rl.losses import _corrections
@@ -47,7 +47,6 @@ from lib.rl.prompts import ChatRenderer, Prompt, question_of
 from lib.rl.step import TokenLogps
 from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
-from lib.run.sampler import Sampler
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
 TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"

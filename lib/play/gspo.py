@@ -45,7 +45,6 @@ from lib.rl.tree import Group, Sampling, nodes, sample
 from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 from lib.run.runlog import STREAMS
-from lib.run.sampler import draw
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard
@@ -139,8 +138,8 @@ class GspoRun:
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
-        take = partial(self.curriculum.take, step=self.progress.step)
-        games = draw(take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
+        step, rounds = self.progress.step, train.resample_rounds
+        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, play, tell)
         self._book(games)
         return games
 

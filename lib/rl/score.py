@@ -25,7 +25,6 @@ from lib.rl.task import Task
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
 from lib.run.distributed import collect
-from lib.run.sampler import draw
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
@@ -86,8 +85,8 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        take = partial(self.curriculum.take, step=self.session.global_step)
-        return draw(take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
+        step, rounds = self.session.global_step, train.resample_rounds
+        return self.curriculum.draw(step, stage.batch_size, rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
