@@ -59,7 +59,7 @@ def generate(
         return {}
     with contextlib.ExitStack() as stack:
         with phase("sync"):
-            model = stack.enter_context(policy.generation_mode())
+            stack.enter_context(policy.generation_mode())
             forward = policy.llama and policy.llama.stacked(decoding.columns)  # before the rows: it takes memory too
         stack.enter_context(phase("generate"))
         if prefix := policy.prefix:
@@ -67,8 +67,9 @@ def generate(
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
-        decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
-        decoder = Decoder(model, decoding.rows, decoding.columns, forward)
+        rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
+        decoding = dataclasses.replace(decoding, rows=rows)
+        decoder = Decoder(policy.backbone, rows, decoding.columns, forward)
         return _Continuous(policy, decoder, decoding, follow_up).run(turns)
 
 

@@ -11,8 +11,7 @@ from accelerate import Accelerator
 
 from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
-from lib.core.errors import ConfigError, NumericError, OutOfMemory
-from lib.core.memory import one_error
+from lib.core.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch, micro_batches, sequences
 from lib.rl.credit import Credit
@@ -234,9 +233,10 @@ class OptimizerStep:
     @contextlib.contextmanager
     def _within_memory(self, is_last: bool) -> Iterator[None]:
         try:
-            with one_error():
-                yield
-        except torch.OutOfMemoryError as error:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             progress = self.progress
             if is_last:
                 raise OutOfMemory(
