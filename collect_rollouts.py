@@ -37,9 +37,8 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
-from lib.core.interrupts import Interrupts
+from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_slow
 from lib.core.killable import in_daemon_thread
-from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.generators.openai import RemoteModel, address
 from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
