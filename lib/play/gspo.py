@@ -6,6 +6,7 @@ lib/play/opponents.py.
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,6 +82,7 @@ class GspoRun:
         self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self.sampling = task.sampling(self.policy.temperature, train.group_size)
         self._sampled_at = self.policy.temperature
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
@@ -129,7 +131,7 @@ class GspoRun:
         train = self.config.train
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
-        sampling = self.task.sampling(self._sampled_at, train.group_size)
+        sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def play(drawn: list[Choice]) -> list[Game]:
             prompts = [self.task.drawn(choice) for choice in drawn]
@@ -155,7 +157,9 @@ class GspoRun:
         if self.distiller and settings.train == "distill":
             self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
             found.hinted = []  # it reads them beside the answers that are there
-        sampling = self.task.sampling(self._sampled_at, settings.retries or self.config.train.group_size)
+        sampling = replace(self.sampling, temperature=self._sampled_at)
+        if settings.retries:
+            sampling = replace(sampling, copies=(settings.retries,))
         task, generator = self.task, self.session.generator
         retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
         self.teacher.keep(retries, found)

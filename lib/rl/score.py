@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import and_
 from typing import Any
@@ -44,9 +45,14 @@ class ScoreRun:
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self.budgets = config.budgets
+        self.sampling = task.sampling(
+            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
+            by_base=train.base_first_attempts, followed=train.followed_attempts,
+        )  # fmt: skip
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
-        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
+        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(self.budgets))
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
@@ -66,13 +72,10 @@ class ScoreRun:
 
         With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
         """
-        train, task = self.config.train, self.task
+        task = self.task
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
-        sampling = task.sampling(
-            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            by_base=train.base_first_attempts, followed=train.followed_attempts,
-        )  # fmt: skip
+        sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def grow(drawn: list[Choice]) -> list[Group]:
             prompts = [task.drawn(choice) for choice in drawn]
@@ -85,7 +88,7 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        step, rounds = self.session.global_step, train.resample_rounds
+        step, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
         return self.curriculum.draw(step, stage.batch_size, rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
@@ -95,7 +98,7 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets, taught = self.config.budgets, None
+        budgets, taught = self.budgets, None
         if self.distiller:  # attempt 1 is held in place in stage I
             wanted = [stage.number == 2 or node.attempt > 1 for node in found for _ in node.numbers]
             taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
@@ -192,7 +195,7 @@ class ScoreRun:
                 for value, answer in zip(values, node.group.answers, strict=True)
             ]
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.config.budgets) + 1):
+        for attempt in range(1, len(self.budgets) + 1):
             counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
             own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
@@ -200,7 +203,7 @@ class ScoreRun:
         return advantage, counts
 
     def _overlong(self, node: Node, answer: Answer) -> float:
-        budget = self.config.budgets[node.attempt - 1]
+        budget = self.budgets[node.attempt - 1]
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(
