@@ -51,8 +51,9 @@ from lib.run.hub import upload
 from lib.run.runlog import RunLog, check_directory, discard, write_whole
 from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
-from lib.text.chats import system_notes, text_of
+from lib.text.chats import text_of
 from lib.text.data import load_splits
+from lib.text.templates import system_notes
 from lib.tools.loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox
 
