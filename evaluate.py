@@ -66,8 +66,8 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
+from lib.run.directory import CARD
 from lib.run.hub import local_adapter
-from lib.run.runlog import CARD
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"

@@ -36,9 +36,10 @@ from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, lo
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.watch import COLLAPSE, Watch, sft_checks
+from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
-from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
+from lib.run.runlog import RunLog, fsync_folder
 from lib.run.tracking import Tracker
 from lib.text.chats import Chat, as_chat, question_of
 from lib.text.data import Place, Row, load_splits

@@ -30,7 +30,8 @@ from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
 from lib.run.checkpoint import MANIFEST, Checkpoints, problems
-from lib.run.runlog import RunLog, check_config, read_jsonl
+from lib.run.directory import check_config
+from lib.run.runlog import RunLog, read_jsonl
 
 torch.set_num_threads(1)
 

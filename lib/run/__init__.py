@@ -3,7 +3,8 @@
 distributed      which part of a batch is this process's, and sums over all of them
 pace             how long the rest of a run takes
 machine          the commit, the versions and the computer that a run was made by
-runlog           the run directory and its JSONL streams, which survive a kill
+directory        the directory of a run: whether a run may start in it, and the names in it
+runlog           its JSONL streams, which survive a kill
 tracking         a dashboard beside the files of a run, on which nothing depends
 adapter_files    trained weights in files: an adapter, or a whole model
 model_card       what is told of trained weights, beside them

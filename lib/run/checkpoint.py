@@ -44,8 +44,9 @@ from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
+from lib.run.directory import CARD, checkpoint_in, step_of
 from lib.run.fingerprints import REWARD
-from lib.run.runlog import CARD, RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
+from lib.run.runlog import RunLog, fsync_file, fsync_folder, write_whole
 
 logger = logging.getLogger(__name__)
 
