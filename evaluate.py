@@ -182,7 +182,7 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.model.merging import write_merged
-    from lib.run.checkpoint import storage_errors
+    from lib.run.manifest import storage_errors
     from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
 
     below = adapter or local_adapter(task.config.model.adapter, "model.adapter")

@@ -566,8 +566,9 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import until
-    from lib.run.checkpoint import random_states, set_aside, set_random_states
+    from lib.run.checkpoint import random_states, set_random_states
     from lib.run.distributed import highest
+    from lib.run.manifest import set_aside
 
     every = config.train.checkpoint_every
 
@@ -669,7 +670,7 @@ def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.run.adapter_files import say_ground
-    from lib.run.checkpoint import set_aside, storage_errors
+    from lib.run.manifest import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
         return

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 
 from lib.core.config import FromScratch
 from lib.model.scratch import build
-from lib.run.checkpoint import MANIFEST, problems
+from lib.run.manifest import MANIFEST, problems
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = (

@@ -49,8 +49,9 @@ from lib.rl.score import ScoreRun
 from lib.rl.session import Session
 from lib.rl.tree import sample
 from lib.run import adapter_files
-from lib.run.checkpoint import MANIFEST, Checkpoints, problems
+from lib.run.checkpoint import Checkpoints
 from lib.run.distributed import share
+from lib.run.manifest import MANIFEST, problems
 from lib.run.runlog import Lines, read_jsonl
 
 TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}
