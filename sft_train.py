@@ -42,8 +42,9 @@ from lib.run.pace import Pace
 from lib.run.runlog import RunLog, fsync_folder
 from lib.run.tracking import Tracker
 from lib.text.chats import Chat, as_chat, question_of
-from lib.text.data import Place, Row, load_splits
+from lib.text.data import Place, load_splits
 from lib.text.labels import UNTRAINED, Example, Labeller
+from lib.text.tables import Row
 from lib.text.templates import system_notes
 
 if TYPE_CHECKING:  # both import torch
