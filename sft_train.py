@@ -35,7 +35,8 @@ from typing import TYPE_CHECKING, Any
 from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.rl.watch import COLLAPSE, Watch, sft_checks
+from lib.rl.checks import sft_checks
+from lib.rl.watch import COLLAPSE, Watch
 from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
