@@ -10,4 +10,5 @@ merging     an adapter that becomes part of its base, in memory or in a folder
 loading     a frozen base and adapters on it, by plain transformers or Unsloth
 policy      both, and the log-probs of tokens under them
 scratch     a tiny model and its character tokenizer, built from YAML
+examples    chats as labelled tokens of one model
 """

@@ -10,4 +10,5 @@ labels        what of a chat is trained: the assistant's turns and their end tok
 generated     tasks that another package generates, and its scores of answers to them
 tables        the splits of a data set, from wherever they lie
 data          rows to train on and rows held out, which share none
+chat_data     the same as chats: which rollouts are chosen, and what is left out
 """
