@@ -20,12 +20,12 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     rows: list[tuple[int, dict]] = []
     fresh: list[tuple[int, float | None]] = []  # without revisions of a replayed attempt
     earned: dict[int, float] = {}
-    said: dict[int, list[str]] = {}  # by number: the answers of a chat up to there
+    answers_so_far: dict[int, list[str]] = {}  # by number: the answers of a chat up to there
     is_all_replayed = all(tree.prompt.choice.first for tree in trees)
     for node in credit.nodes:
-        before = [] if node.parent is None else said[node.parent]
+        before = [] if node.parent is None else answers_so_far[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
-            said[number] = [*before, answer.verdict.answer]
+            answers_so_far[number] = [*before, answer.verdict.answer]
         if node.attempt == 1 and node.group.prompt.choice.first and not is_all_replayed:
             continue  # an earlier step's
         format = judge.format_of(node.group.prompt.row)

@@ -1,4 +1,4 @@
-"""The chats of a data set, to train on and held out; rollouts chosen by what their judge said."""
+"""The chats of a data set, to train on and held out; rollouts may be chosen by their reward and match."""
 
 from collections import Counter
 

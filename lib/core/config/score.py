@@ -11,7 +11,7 @@ from lib.core.config.shared import AtMost, smoke_batch
 
 
 class Prompts(Section):
-    """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
+    """The texts of the prompts. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
     system: str = ""  # system message; empty: none
     user: Name = "Question:\n{question}"  # first user message
