@@ -128,13 +128,13 @@ class GspoRun:
 
         With `resample_rounds`, further prompts are drawn for those whose answers all earn the same.
         """
-        train = self.config.train
+        train, task = self.config.train, self.task
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
         sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def play(drawn: list[Choice]) -> list[Game]:
-            prompts = [self.task.drawn(choice) for choice in drawn]
+            prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
             return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
 
         def tell(games: list[Game]) -> list[bool]:

@@ -16,7 +16,7 @@ from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.protocol import Completion
 from lib.rl.feedback.contract import Feedback, Written
-from lib.rl.prompts import Prompt, columns_of
+from lib.rl.prompts import NOT_DRAWN, Choice, Prompt, columns_of
 from lib.text.templates import Outside, render, with_system
 
 # where the prompt already opens the block, an answer starts within it
@@ -54,9 +54,10 @@ class CorrectionPrompts:
                 f"{limits.max_prompt_length_attempt2 - room + limits.max_new_tokens_attempt1}"
             )
 
-    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
-        """Returns the first prompt of a row; `number`: the row's index."""
-        return Prompt(row, self._encode(self._render(self._first_messages(row))), self.question(row), number=number)
+    def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index, `choice`: why a step has it."""
+        ids = self._encode(self._render(self._first_messages(row)))
+        return Prompt(row, ids, self.question(row), number=number, choice=choice)
 
     @property
     def reads_verdicts(self) -> bool:

@@ -109,13 +109,15 @@ class ChatRenderer:
         """Returns the chat that a row begins. Raises ConfigError where its messages are no such chat."""
         return chat_of(row, self.prompts)
 
-    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
-        """Returns the prompt of a row; `number`: the row's index."""
-        return self.prompt_of(row, self.messages(row), number)
+    def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
+        """Returns the prompt of a row; `number`: the row's index, `choice`: why a step has it."""
+        return self.prompt_of(row, self.messages(row), number, choice)
 
-    def prompt_of(self, row: dict[str, Any], messages: list[dict[str, Any]], number: int) -> Prompt:
+    def prompt_of(
+        self, row: dict[str, Any], messages: list[dict[str, Any]], number: int, choice: Choice = NOT_DRAWN
+    ) -> Prompt:
         """Returns the prompt of another chat about a row."""
-        return Prompt(row, self.ids(messages), question_of(messages), messages, number)
+        return Prompt(row, self.ids(messages), question_of(messages), messages, number, choice=choice)
 
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
         """Returns the ids of a prompt whose last message says `text` instead."""

@@ -78,7 +78,7 @@ class ScoreRun:
         sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def grow(drawn: list[Choice]) -> list[Group]:
-            prompts = [task.drawn(choice) for choice in drawn]
+            prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
             return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
 
         def tell(trees: list[Group]) -> list[bool]:

@@ -1,7 +1,7 @@
 """A config made real: data and judge first, because their mistakes are cheap, then tokenizer, prompts and policy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig
@@ -17,7 +17,7 @@ from lib.rl.corrections import CorrectionPrompts
 from lib.rl.curriculum import easy_rows
 from lib.rl.feedback.choice import feedback_of
 from lib.rl.probe import probe, probe_adapters, readable
-from lib.rl.prompts import ChatRenderer, Choice, Prompt, chat_columns, chat_of, columns_of, filled
+from lib.rl.prompts import ChatRenderer, chat_columns, chat_of, columns_of, filled
 from lib.rl.teachers import check_teacher
 from lib.rl.tree import Sampling
 from lib.text.chats import text_of
@@ -51,10 +51,6 @@ class Task(Generic[TaskConfig]):
     def prompt_ids(self, row: dict) -> list[int]:
         """Returns the token ids of a row's first prompt."""
         return self.prompts.prompt(row).ids
-
-    def drawn(self, choice: Choice) -> Prompt:
-        """Returns the prompt that was drawn for a step."""
-        return replace(self.prompts.prompt(self.train[choice.row], choice.row), choice=choice)
 
     def fits(self, row: dict) -> bool:
         """Tells whether a row's first prompt is within the budget."""

@@ -23,7 +23,7 @@ from lib.generators.protocol import Completion, TreePath, Turn
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.feedback.contract import Written
-from lib.rl.prompts import Prompt
+from lib.rl.prompts import NOT_DRAWN, Choice, Prompt
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
 class Renderer(Protocol):
     """Renders prompts as token ids, and decodes answers."""
 
-    def prompt(self, row: dict[str, Any], number: int = 0) -> Prompt:
-        """Returns the first prompt of a row; `number`: the row's index."""
+    def prompt(self, row: dict[str, Any], number: int = 0, choice: Choice = NOT_DRAWN) -> Prompt:
+        """Returns the first prompt of a row; `number`: the row's index, `choice`: why a step has it."""
 
     def text(self, completion: Completion) -> str:
         """Returns the text of a completion for rewards and logs."""

@@ -291,7 +291,7 @@ def _play_all(run: GspoRun) -> list:
     """Stands for GspoRun.play."""
     run.session.clock.start()
     choices = run.curriculum.take(run.config.train.batch_size, run.progress.step)
-    prompts = [run.task.drawn(choice) for choice in choices]
+    prompts = [run.task.prompts.prompt(run.task.train[each.row], each.row, each) for each in choices]
     generator = torch.Generator().manual_seed(5)
     sampling = run.task.sampling(1.0, run.config.train.group_size)
     games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)
