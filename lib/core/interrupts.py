@@ -2,11 +2,11 @@
 
 The first Ctrl-C, SIGTERM or SIGHUP asks for an end, the second is one.
 
-User code that does not return is reported, bounded, and abandoned after a signal. It stays in the main
-thread, since it may want to set alarms of its own. A second thread wakes it by a signal, whose handler raises: that
-ends a sleep, a lock and a socket too. Where it catches even that, the process exits without it. What computes in C and
-never comes back to Python holds the second thread up as well: then faulthandler, which needs no Python, writes where
-that is, and ends the process where there is a limit (exit code 1).
+User code that does not return is reported, bounded, and abandoned after a signal. It stays in the main thread, since
+it may want to set alarms of its own. A second thread wakes it by a signal, whose handler raises: that ends a sleep, a
+lock and a socket too. Where it catches even that, the process exits without it. Code that computes in C and never comes
+back to Python holds the second thread up as well: then faulthandler, which needs no Python, writes where that is, and
+ends the process where there is a limit (exit code 1).
 """
 
 import contextlib
