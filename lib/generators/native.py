@@ -357,8 +357,8 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
     """Returns tokens and their log-probs, (n,) each, from float32 logits (n, V) at the sampling temperature.
 
     Each is the token whose interval of the cumulative distribution holds its number of `uniforms` (n,), float64 in
-    [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away, and go by blocks
-    if the vocabulary is large. Overwrites the logits. Raises NumericError if they are not finite.
+    [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away; if the vocabulary is
+    large, they are of blocks. Overwrites the logits. Raises NumericError if they are not finite.
     """
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # unnormalised: to be divided by the sum of each row
     if p.shape[1] <= SMALL_VOCABULARY:
@@ -378,7 +378,8 @@ def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[t
     block = math.isqrt(size)
     whole = size // block * block
     blocks = p[:, :whole].view(count, -1, block)
-    sums = torch.cat([blocks.sum(-1, dtype=torch.double), p[:, whole:].sum(-1, keepdim=True, dtype=torch.double)], 1)
+    # a block is short enough for float32, in which it is summed forty times as fast
+    sums = torch.cat([blocks.sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
     edges = sums.cumsum(-1)
     if uniforms is None:
         return p.argmax(-1), edges[:, -1]
