@@ -77,9 +77,9 @@ class ScoreRun:
             by_base=train.base_first_attempts, followed=train.followed_attempts,
         )  # fmt: skip
 
-        def grow(drawn: list[Choice]) -> list[Group]:
-            prompts = [task.drawn(choice) for choice in drawn]
-            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
+        def grow(drawn: list[Choice], first: int) -> list[Group]:
+            prompts, generator = [task.drawn(choice) for choice in drawn], self.session.generator
+            return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator, first=first)
 
         def tell(trees: list[Group]) -> list[bool]:
             found, tells = nodes(trees), [False] * len(trees)

@@ -35,13 +35,25 @@ def make_accelerator() -> Accelerator:
 
 def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """Returns this process's contiguous part; sizes differ by at most one. ConfigError for fewer items than parts."""
-    rank, count = accelerator.process_index, accelerator.num_processes
-    if len(items) < count:
+    if len(items) < accelerator.num_processes:
         raise ConfigError(
-            f"{len(items)} prompts cannot be split between {count} processes: raise the batch size, eval.max_examples, "
+            f"{len(items)} prompts cannot be split between {accelerator.num_processes} processes: raise the batch size, eval.max_examples, "
             "or dataset.test_split_size, of which a quarter selects the checkpoint (eval.selection_examples=0: none)"
         )
-    return items[len(items) * rank // count : len(items) * (rank + 1) // count]
+    own = part_of(len(items), accelerator)
+    return items[own.start : own.stop]
+
+
+def part_of(total: int, accelerator: Accelerator) -> range:
+    """Returns the indices of this process's contiguous part of `total` items."""
+    rank, count = accelerator.process_index, accelerator.num_processes
+    return range(total * rank // count, total * (rank + 1) // count)
+
+
+def before_mine(count: int, accelerator: Accelerator) -> tuple[int, int]:
+    """Returns how many items the processes before this one have, and how many all have; `count` are this one's."""
+    counts = collect([count], accelerator)
+    return sum(counts[: accelerator.process_index]), sum(counts)
 
 
 def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
