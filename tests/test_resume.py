@@ -19,7 +19,9 @@ import pytest
 import torch
 from conftest import fewer, long, part
 from helpers import forks, moments
+from peft import PeftModel
 from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
 
 from lib.core.config import FromScratch
 from lib.model.scratch import build
@@ -636,3 +638,22 @@ def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, b
                "train.alpha=10", "optimizer.learning_rate=0.005")  # fmt: skip
     options += tuple(f"train.stage{stage}_{each}" for stage in (1, 2) for each in ("batch_size=5", "steps=1"))
     moments.alike(Run, template, tmp_path, options)
+
+
+@long
+def test_a_sharded_base_does_not_change_an_update(template, tmp_path):
+    """Nor what is sampled; two processes stop and resume bit by bit, and PEFT loads the adapter on a whole base."""
+    options = (*SHORT, "train.alpha=10", "optimizer.learning_rate=0.005")
+    sharded = ("model.sharded=true",)
+    one, two, _ = moments.alike(Run, template, tmp_path, options, sharded)
+    again = Run(template, tmp_path / "again")
+    signalled = {"kill_in": ["train 2", 1], "signals": [signal.SIGTERM]}
+    again.start_two(*options, *sharded, code=143, plans=({}, signalled))
+    again.start_two(*options, *sharded)
+    again.same_as(two)
+    ids, logits = torch.arange(12)[None], []
+    for run in (one, two):
+        base = AutoModelForCausalLM.from_pretrained(template / "base")
+        logits.append(PeftModel.from_pretrained(base, run.dir / "stage2")(ids).logits)
+    assert torch.allclose(*logits, rtol=0, atol=1e-5)
+    assert "expected several: launch by torchrun" in Run(template, tmp_path / "alone").start(*sharded, code=2)

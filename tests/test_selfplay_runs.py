@@ -410,6 +410,14 @@ def test_several_processes_play_like_one(template, tmp_path):
 
 
 @long
+def test_a_sharded_base_plays_like_a_whole_one(template, tmp_path):
+    """Snapshots, minibatches, and a KL in the reward, which is scored without a gradient."""
+    options = ("train.steps=2", "train.batch_size=5", "optimizer.learning_rate=0.005", "train.kl=k1_in_reward",
+               "train.beta=0.1")  # fmt: skip
+    moments.alike(Run, template, tmp_path, options, ("model.sharded=true",), **SNAPSHOTS)
+
+
+@long
 def test_two_processes_with_snapshots_and_a_teacher(template, tmp_path, url):
     mine = Run(template, tmp_path / "work", **SNAPSHOTS, teacher=with_servers(url)["teacher"])
     assert all(map(torch.equal, *mine.start_two("train.steps=4")))

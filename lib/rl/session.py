@@ -67,7 +67,8 @@ class Session:
         config, self.policy = self.config, task.policy
         self.accelerator = accelerator = make_accelerator()
         self.screen = Screen(accelerator.is_main_process)
-        self.wrapped = accelerator.prepare(task.policy)  # the same policy, wrapped to sum gradients over processes
+        # the same policy, wrapped to sum gradients over processes
+        self.wrapped = task.policy if task.policy.is_sharded else accelerator.prepare(task.policy)
         self.progress = Progress(
             due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
         )

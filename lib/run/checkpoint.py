@@ -94,8 +94,9 @@ class Checkpoints:
     ):
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise ConfigError(
-                f"checkpoints: {accelerator.distributed_type.value} shards the weights, which cannot be saved yet; "
-                f"launch with plain data parallelism (MULTI_GPU)"
+                f"checkpoints: {accelerator.distributed_type.value} shards weights in a way that is not saved here: "
+                "launch with plain data parallelism (configs/accelerate/ddp.yaml), and for a model that one card does not "
+                "hold set model.sharded=true"
             )
         if keep < 2:
             raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")

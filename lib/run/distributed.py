@@ -1,6 +1,6 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -12,6 +12,18 @@ from lib.core.errors import ConfigError
 
 Item = TypeVar("Item")
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
+
+_meanwhile: list[Callable[[], None]] = []
+
+
+def wait_by(action: Callable[[], None]) -> None:
+    """Makes every wait for other processes begin with `action`, in place of an earlier one."""
+    _meanwhile[:] = [action]
+
+
+def _begin_to_wait() -> None:
+    for action in _meanwhile:
+        action()
 
 
 def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
@@ -61,6 +73,7 @@ def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
     if accelerator.num_processes == 1:
         return list(items)
     with phase("sync"):
+        _begin_to_wait()
         return gather_object(items)
 
 
@@ -68,6 +81,7 @@ def highest(value: int, accelerator: Accelerator) -> int:
     """Returns the largest of all processes' values."""
     if accelerator.num_processes == 1:
         return value
+    _begin_to_wait()
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
 
 
@@ -91,4 +105,5 @@ def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
     """Returns the elementwise sum over all processes."""
     with phase("sync"):
+        _begin_to_wait()
         return accelerator.reduce(values, reduction="sum")

@@ -155,12 +155,15 @@ class Run:
             assert mine.get(name) == theirs.get(name), (name, note)
 
 
-def alike(kind: type[Run], template: Path, folder: Path, options: tuple[str, ...], **settings) -> tuple[Run, ...]:
-    """Runs of one, two and four processes: the weights at their end are equal to 1e-6."""
+def alike(kind: type[Run], template: Path, folder: Path, options: tuple[str, ...], several=(), **settings) -> tuple[Run, ...]:
+    """Runs of one, two and four processes, with further options where there are `several`.
+
+    The weights at their end are equal to 1e-6, and all rows but for rounding.
+    """
     one, *others = (kind(template, folder / str(number), **settings) for number in (1, 2, 4))
     one.start(*options, weights="weights0.pt")
     for run, number in zip(others, (2, 4), strict=True):
-        for weights in run.start_several(*options, plans=({},) * number):
+        for weights in run.start_several(*options, *several, plans=({},) * number):
             for mine, theirs in zip(one.weights(), weights, strict=True):
                 assert torch.allclose(mine, theirs, rtol=0, atol=1e-6)
         for stream in ("metrics", "evaluations"):
