@@ -23,7 +23,7 @@ KINDS = ("qwen3", "llama", "gemma2")  # the last one has no forward of our own
 MODEL = {
     "architecture": {
         "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2,
-        "num_key_value_heads": 1, "head_dim": 8, "initializer_range": 0.3, "sliding_window": 64,
+        "num_key_value_heads": 1, "head_dim": 8, "initializer_range": 0.1,
     },
     "characters": "0123456789",
     "special_tokens": ["<|user|>", "<|assistant|>"],
@@ -108,9 +108,9 @@ def test_a_part_of_the_base_computes_what_the_whole_does(tmp_path, kind, count):
         process.join(120)
         assert process.exitcode == 0, (tmp_path / f"said{rank}.txt").read_text()
         told = json.loads((tmp_path / f"told{rank}.json").read_text())
-        assert told["sharded"] and told["same"] and max(told["gaps"]) < 1e-6 * max(1.0, told["moves"])
+        assert told["sharded"] and told["same"] and max(told["gaps"]) < 1e-6
         held, everything = told["size"]
-        assert told["moves"] > 0.1 and held < 0.9 * everything
+        assert told["moves"] > 0.01 and held < 0.9 * everything
 
 
 def test_one_process_holds_no_part(make_policy):
