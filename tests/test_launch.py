@@ -1,4 +1,4 @@
-"""The launchers that docs/machines.md names start several processes of the scripts, on a machine without a GPU by gloo."""
+"""The launchers that docs/machines.md names start several processes of a script, without a GPU by gloo."""
 
 import json
 import os

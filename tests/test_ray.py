@@ -4,12 +4,15 @@ Ray is optional: pip install -r requirements-ray.txt into an environment of this
 """
 
 import os
+import sys
 import threading
 import time
 from collections import Counter
 
 import pytest
+from test_code_rewards import folder, logged, writer  # noqa: F401  (fixtures)
 
+import train
 from lib.core.errors import SandboxError
 from lib.rewards import programs
 from lib.sandbox import cluster, pool
@@ -63,6 +66,31 @@ def test_two_nodes_judge_and_one_worker_is_killed(nodes):
         assert Counter(sandbox.counts) >= Counter({"programs": 40, "lost workers": 1})
         assert sandbox.counts["without verdict"] == 0
         assert sandbox.run(Program("print(int(input()) + 1)"), "41").stdout == "42\n"
+
+
+@needs_ray
+def test_a_run_is_the_same_although_a_worker_is_killed(nodes, folder, monkeypatch):  # noqa: F811
+    """SCoRe's programs, judged here and there; of the workers there one is killed as it gets the tenth program."""
+    judge, asked = cluster.RemoteWorker.judge, []
+
+    def killed_at_the_tenth(worker, program):
+        asked.append(worker.node)
+        if len(asked) == 10:
+            worker.kill()
+        return judge(worker, program)
+
+    monkeypatch.setattr(cluster.RemoteWorker, "judge", killed_at_the_tenth)
+    little = ("train.stage1_steps=1", "train.stage2_steps=1", "eval.samples_per_prompt=2", "sandbox.numpy=true")
+    for name, where in (("here", "false"), ("there", "true")):
+        options = (*little, f"run_name={name}", f"sandbox.ray={where}")
+        monkeypatch.setattr(sys, "argv", ["train.py", "--config", "programs.yaml", *options])
+        assert train.main() == 0
+        assert pool.shared().counts["lost workers"] == (where == "true")
+    assert len(asked) >= 10 and set(asked) <= nodes
+    for stream in ("evaluations", "generations"):
+        here, there = ([{**row, "time": 0} for row in logged(name, stream)] for name in ("here", "there"))
+        assert here == there and here
+    pool.configure()
 
 
 @needs_ray

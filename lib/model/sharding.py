@@ -29,8 +29,8 @@ def shard(model: nn.Module, base: nn.Module) -> None:
     lists = [child for child in backbone.children() if isinstance(child, nn.ModuleList)]
     if accelerator.num_processes == 1:
         raise ConfigError(
-            "model.sharded: here is one process, expected several: launch by torchrun or accelerate (docs/machines.md), "
-            "or set model.sharded=false"
+            "model.sharded: here is one process, expected several: launch by torchrun or accelerate "
+            "(docs/machines.md), or set model.sharded=false"
         )
     if len(lists) != 1:
         raise ConfigError(

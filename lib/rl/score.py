@@ -49,7 +49,9 @@ class ScoreRun:
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
-        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets), correction=train.sampler_correction)
+        self.objective = Objective(
+            RECIPES["score"], train.kl, attempts=len(config.budgets), correction=train.sampler_correction
+        )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":

@@ -95,8 +95,8 @@ class Checkpoints:
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise ConfigError(
                 f"checkpoints: {accelerator.distributed_type.value} shards weights in a way that is not saved here: "
-                "launch with plain data parallelism (configs/accelerate/ddp.yaml), and for a model that one card does not "
-                "hold set model.sharded=true"
+                "launch with plain data parallelism (configs/accelerate/ddp.yaml), and for a model that one card does "
+                "not hold set model.sharded=true"
             )
         if keep < 2:
             raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
@@ -361,9 +361,10 @@ class Checkpoints:
             )
         if before != ranks and self.accelerator.is_main_process:
             logger.warning(
-                "%s: saved by %d processes, this run has %d: prompts, samples and updates stay what they were, but sums "
-                "are rounded otherwise, so that it is not the same to the last bit; a reward that draws random numbers "
-                "draws others, and a server may be asked again what another process had kept", path, before, ranks,
+                "%s: saved by %d processes, this run has %d: prompts, samples and updates stay what they were, but "
+                "sums are rounded otherwise, so that it is not the same to the last bit; a reward that draws random "
+                "numbers draws others, and a server may be asked again what another process had kept",
+                path, before, ranks,
             )  # fmt: skip
         self._refuse_other_inputs(path, manifest)
 

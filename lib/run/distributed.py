@@ -47,9 +47,10 @@ def make_accelerator() -> Accelerator:
 
 def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """Returns this process's contiguous part; sizes differ by at most one. ConfigError for fewer items than parts."""
-    if len(items) < accelerator.num_processes:
+    count = accelerator.num_processes
+    if len(items) < count:
         raise ConfigError(
-            f"{len(items)} prompts cannot be split between {accelerator.num_processes} processes: raise the batch size, eval.max_examples, "
+            f"{len(items)} prompts cannot be split between {count} processes: raise the batch size, eval.max_examples, "
             "or dataset.test_split_size, of which a quarter selects the checkpoint (eval.selection_examples=0: none)"
         )
     own = part_of(len(items), accelerator)

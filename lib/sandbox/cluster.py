@@ -27,8 +27,8 @@ def connect() -> int:
         ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), ignore_reinit_error=True, log_to_driver=False)
     except ConnectionError as error:
         raise SandboxError(
-            "sandbox.ray: no Ray cluster is found: `ray start --head` on one machine and `ray start --address ...` on the "
-            "others, or set sandbox.ray=false"
+            "sandbox.ray: no Ray cluster is found: `ray start --head` on one machine and `ray start --address ...` on "
+            "the others, or set sandbox.ray=false"
         ) from error
     return max(1, int(ray.cluster_resources().get("CPU", 1)) // int(os.environ.get("WORLD_SIZE", "1")))
 

@@ -54,15 +54,15 @@ class Sandbox:
     ):
         """Finds the rung and starts one thread per worker. Raises SandboxError.
 
-        `workers`: programs at once, default one per core; `ray`: on the machines of a Ray cluster, not on this one. `numpy`: programs that name numpy find it loaded.
-        `max_...`: programs that ask for more get this much. `rung`: the highest rung to try. The error is raised if no
-        rung holds, or only R1 without `allow_unsafe`.
+        `workers`: programs at once, default one per core; `ray`: on the machines of a Ray cluster, not on this one.
+        `numpy`: programs that name numpy find it loaded. `max_...`: programs that ask for more get this much. `rung`:
+        the highest rung to try. The error is raised if no rung holds, or only R1 without `allow_unsafe`.
         """
         self.checks = try_rungs(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
-        self._remote = {"rung": rung, "allow_unsafe": allow_unsafe} if ray else None
+        self._is_elsewhere, self._highest, self._allow_unsafe = ray, rung, allow_unsafe
         self.size = workers or (cluster.connect() if ray else cores())  # programs at once
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
@@ -133,7 +133,7 @@ class Sandbox:
 
     def describe(self) -> str:
         """Returns one line: the rung, and how many programs run at once."""
-        where = " on a Ray cluster" if self._remote else ""
+        where = " on a Ray cluster" if self._is_elsewhere else ""
         return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once{where}"
 
     def _warn_if_open(self) -> None:
@@ -269,8 +269,8 @@ class Sandbox:
         raise self._broken
 
     def _new_worker(self, numpy: bool) -> AnyWorker:
-        if self._remote:
-            return cluster.RemoteWorker(numpy, **self._remote)
+        if self._is_elsewhere:
+            return cluster.RemoteWorker(numpy, self._highest, self._allow_unsafe)
         return Worker(self.rung, numpy, self.size * _ranks())
 
     def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:

@@ -155,7 +155,9 @@ class Run:
             assert mine.get(name) == theirs.get(name), (name, note)
 
 
-def alike(kind: type[Run], template: Path, folder: Path, options: tuple[str, ...], several=(), **settings) -> tuple[Run, ...]:
+def alike(
+    kind: type[Run], template: Path, folder: Path, options: tuple[str, ...], several=(), **settings
+) -> tuple[Run, ...]:
     """Runs of one, two and four processes, with further options where there are `several`.
 
     The weights at their end are equal to 1e-6, and all rows but for rounding.
