@@ -259,7 +259,10 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
 
 
 def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
-    """Returns the config with the plain backend. Raises ConfigError if nothing can be merged, or not into `out`."""
+    """Returns the config with the plain backend and a whole base.
+
+    Raises ConfigError if nothing can be merged, or not into `out`.
+    """
     if out.exists():
         raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
     if adapter is None and config.model.adapter is None:
@@ -271,7 +274,8 @@ def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
         )
     if adapter and (found := obstacles_everywhere(FOLDING, config.model.adapters.names)):
         raise ConfigError(f"--merge: not all of these adapters can be merged ({in_words(found)}); use them unmerged")
-    return config.model_copy(update={"model": config.model.model_copy(update={"backend": "plain"})})
+    model = config.model.model_copy(update={"backend": "plain", "sharded": False})
+    return config.model_copy(update={"model": model})
 
 
 def _temperature(text: str) -> float:

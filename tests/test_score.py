@@ -190,6 +190,32 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
 
 
+@pytest.mark.parametrize(
+    ("factor", "choices", "share"), [(2, (), 0.5), (0.25, (), 2.0), (0.25, ("beyond=mask",), 0.0), (2, None, 1.0)]
+)
+def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
+    """Where the sampler held an answer for twice as likely, it counts half; for a quarter, twice: that is the cap."""
+    correction = ("train.sampler_correction.cap=2.0", *(f"train.sampler_correction.{each}" for each in choices or ()))
+    run = make_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
+    stage = run.stages[1]
+    trees = run.sample(stage)
+
+    def gradient(trees):
+        run.step.optimizer.zero_grad()
+        credit = run.credit(stage, trees)
+        run._gradients(credit, credit.parts[0])
+        return gradients(run)
+
+    def likelier(_, answer):
+        y = answer.completion
+        more = math.log(factor) / len(y.ids)
+        return replace(answer, completion=replace(y, logps=[logp + more for logp in y.logps]))
+
+    wanted, found = share * gradient(trees), gradient(changed(trees, likelier))
+    assert wanted.abs().max() > 1e-3 or share == 0
+    assert torch.allclose(found, wanted, rtol=0, atol=1e-5 * float(gradient(trees).abs().max()))
+
+
 def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
     """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
     choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")

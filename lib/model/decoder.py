@@ -23,6 +23,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lib.core.memory import container_room
 from lib.model.llama import Attend, Llama, Stacked
 from lib.model.logits import backbone_of
+from lib.model.sharding import is_sharded
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -66,7 +67,8 @@ class Decoder:
         self.device = next(model.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
         self._slab = _Slab(rows, columns)
-        self.fixed_sizes = self.device.type == "cuda" and _FixedStep.works  # steps of a few sizes, recorded once each
+        can_record = self.device.type == "cuda" and not is_sharded(model)
+        self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 

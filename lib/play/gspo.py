@@ -46,7 +46,7 @@ from lib.rl.tokens import TokenNotes
 from lib.rl.tree import Group, Node, Sampling, nodes, sample
 from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
 from lib.rl.watch import form_of
-from lib.run.distributed import anywhere, collect
+from lib.run.distributed import anywhere, before_mine, collect
 from lib.run.runlog import STREAMS
 from lib.run.sampler import draw
 
@@ -135,9 +135,9 @@ class GspoRun:
         self._sampled_at = self.policy.temperature
         sampling = self.task.sampling(self._sampled_at, train.group_size)
 
-        def play(drawn: list[Choice]) -> list[Game]:
-            prompts = [self.task.drawn(choice) for choice in drawn]
-            return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
+        def play(drawn: list[Choice], first: int) -> list[Game]:
+            prompts, step = [self.task.drawn(choice) for choice in drawn], self.progress.step
+            return self._games(prompts, sampling, self.session.generator, step, self.opponent, first=first)
 
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
@@ -161,7 +161,10 @@ class GspoRun:
             found.hinted = []  # it reads them beside the answers that are there
         sampling = self.task.sampling(self._sampled_at, settings.retries or self.config.train.group_size)
         task, generator = self.task, self.session.generator
-        retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
+        first, hinted = before_mine(len(found.hinted), self.accelerator)
+        retries: list[Group] = []
+        if hinted:
+            retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator, first=first)
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
             self.scoreboard.assist(counts)
@@ -288,9 +291,9 @@ class GspoRun:
         samples = settings.samples_per_prompt
         sampling = self.task.sampling(settings.temperature, samples)
 
-        def play(rows: list[dict], generator: torch.Generator, on_written: Callable[[], None]) -> list[Game]:
+        def play(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
             prompts = [self.task.prompts.prompt(row) for row in rows]
-            return self._games(prompts, sampling, generator, EVALUATION, opponent, on_written)
+            return self._games(prompts, sampling, generator, EVALUATION, opponent, *how)
 
         games = in_parts(play, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
@@ -331,10 +334,11 @@ class GspoRun:
     def _games(
         self, prompts: list[Prompt], sampling: Sampling, generator: torch.Generator, step: int,
         opponent: ServerOpponent | SnapshotOpponent | None, on_written: Callable[[], None] = lambda: None,
+        first: int = 0,
     ) -> list[Game]:  # fmt: skip
         """Samples and judges the policy's answers, and the opponent's."""
-        task = self.task
-        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, on_written)
+        task, how = self.task, (on_written, first)
+        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, *how)
 
     # -- books
 

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from lib.rl.batching import MicroBatch
 from lib.rl.losses import group_advantages, length_weights
 from lib.rl.tree import Answer, Node
-from lib.run.distributed import collect
+from lib.run.distributed import before_mine, collect
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,8 @@ def credit_of(
     if kl_sample < 1:
         branch = by_answer(_branches(found))
         is_paid = _any(is_taught, branch)
-        drawn = torch.rand(len(is_paid), generator=generator, device=device) < kl_sample
+        before, total = before_mine(len(is_paid), accelerator)
+        drawn = torch.rand(total, generator=generator, device=device)[before:][: len(is_paid)] < kl_sample
         importance = torch.where(is_paid, 1.0, drawn / kl_sample)[branch]
     learned = pulls & (importance > 0)
     counted = _any(pulls, tree)[tree] if others_drawn else torch.ones_like(kept)
@@ -162,7 +163,9 @@ def credit_of(
     leaves = by_answer(_leaves(found, below, followed), torch.float32)
     roots = counted & (attempt == 1)
     used = _any(learned, tree).nonzero()[:, 0].tolist()
-    parts = [used[part::minibatches] for part in range(minibatches)]  # a stride: what was added later stands last
+    before = before_mine(len(used), accelerator)[0]  # the same minibatches whatever the number of processes
+    # a stride: what was added later stands last
+    parts = [used[(part - before) % minibatches :: minibatches] for part in range(minibatches)]
     return Credit(
         nodes=found,
         attempt=attempt,

@@ -33,7 +33,7 @@ from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge
 from lib.rl.tree import Answer, Group, Renderer, Sampling, paths, sample
-from lib.run.distributed import collect, highest, share
+from lib.run.distributed import collect, highest, part_of, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Asked = TypeVar("Asked")
@@ -82,7 +82,7 @@ def evaluate(
 
 
 def in_parts(
-    answer: Callable[[list[Asked], torch.Generator, Callable[[], None]], list[Answered]],
+    answer: Callable[[list[Asked], torch.Generator, Callable[[], None], int], list[Answered]],
     rows: list[Asked],
     seed: int,
     device: torch.device,
@@ -92,12 +92,12 @@ def in_parts(
 ) -> list[Answered]:
     """Returns the results of `answer` on this process's share of the rows, called with ROWS_AT_ONCE rows at a time.
 
-    `answer` calls its last argument after each of a row's `per_row` completions, so that `on_progress` receives the
-    number of finished rows. Uses a generator of its own, so that an evaluation never changes the random state of
-    training. Raises Left if a signal has asked the run to stop and it may be left here.
+    `answer` gets the place of its first row among all rows, and calls the argument before it after each of a row's
+    `per_row` completions, so that `on_progress` receives the number of finished rows. Every part has a generator of its
+    own, in the same state: an evaluation never changes the random state of training, and what is drawn for a row
+    depends on its place alone. Raises Left if a signal has asked the run to stop and it may be left here.
     """
-    generator = torch.Generator(device).manual_seed(seed + accelerator.process_index)
-    mine = share(rows, accelerator)
+    mine, first = share(rows, accelerator), part_of(len(rows), accelerator).start
     answered: list[Answered] = []
     is_left = False
     written = count(1)
@@ -108,7 +108,8 @@ def in_parts(
     try:
         for start in range(0, len(mine), ROWS_AT_ONCE):
             give_way()
-            answered += answer(mine[start : start + ROWS_AT_ONCE], generator, on_written)
+            generator = torch.Generator(device).manual_seed(seed)
+            answered += answer(mine[start : start + ROWS_AT_ONCE], generator, on_written, first + start)
     except Left:
         is_left = True
     if highest(int(is_left), accelerator):  # all processes leave together: the next step is collective

@@ -21,7 +21,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
     fresh: list[tuple[int, float | None]] = []  # without revisions of a replayed attempt
     earned: dict[int, float] = {}
     said: dict[int, list[str]] = {}  # by number: the answers of a chat up to there
-    is_all_replayed = all(tree.prompt.choice.first for tree in trees)
+    is_all_replayed = not anywhere(any(not tree.prompt.choice.first for tree in trees), accelerator)
     for node in credit.nodes:
         before = [] if node.parent is None else said[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):

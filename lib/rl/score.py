@@ -49,7 +49,9 @@ class ScoreRun:
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
-        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(config.budgets))
+        self.objective = Objective(
+            RECIPES["score"], train.kl, attempts=len(config.budgets), correction=train.sampler_correction
+        )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
@@ -77,9 +79,9 @@ class ScoreRun:
             by_base=train.base_first_attempts, followed=train.followed_attempts,
         )  # fmt: skip
 
-        def grow(drawn: list[Choice]) -> list[Group]:
-            prompts = [task.drawn(choice) for choice in drawn]
-            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
+        def grow(drawn: list[Choice], first: int) -> list[Group]:
+            prompts, generator = [task.drawn(choice) for choice in drawn], self.session.generator
+            return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator, first=first)
 
         def tell(trees: list[Group]) -> list[bool]:
             found, tells = nodes(trees), [False] * len(trees)

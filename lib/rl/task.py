@@ -10,6 +10,7 @@ from lib.core.registry import did_you_mean
 from lib.generators.engines import NATIVE, Engine, engine_of
 from lib.model.loading import attach, load_base, start_backend
 from lib.model.policy import Policy, stop_ids
+from lib.model.sharding import shard
 from lib.rewards.judge import Judge
 from lib.rewards.programs import check_public
 from lib.rewards.routing import judge_of_rows
@@ -92,6 +93,8 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
     prompts = prompts_of(config, tokenizer)
     rows_and_notes = fitting(splits, prompts, config)
     adapted = attach(base, config.model, backend, config.seed)
+    if config.model.sharded:
+        shard(adapted, base)
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)

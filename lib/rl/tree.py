@@ -162,17 +162,20 @@ def sample(
     sampling: Sampling,
     generator: torch.Generator,
     on_written: Callable[[], None] = lambda: None,
+    first: int = 0,
 ) -> list[Group]:
     """Samples and judges a tree of answers to each prompt; calls `on_written` after each completion.
 
-    What an answer is depends on the seed and its path alone (lib/generators/native.py). A reward in other processes
-    begins while the model still writes other answers.
+    What an answer is depends on the seed and its path alone (lib/generators/native.py), and a path begins with the
+    prompt's place among those of all processes, `first` on: with equal generators everywhere, the answers do not depend
+    on the number of processes. A reward in other processes begins while the model still writes other answers.
     """
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
     if not prompts:
         return []
-    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
     decoding = sampling.decoding(prompts, renderer, seed)
-    asked: dict[TreePath, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts)}
+    asked: dict[TreePath, Prompt] = {(i,): prompt for i, prompt in enumerate(prompts, start=first)}
+    roots = list(asked)
 
     def turn(path: TreePath) -> Turn:
         attempt = len(path)
@@ -194,9 +197,9 @@ def sample(
         return next_turn(path, renderer.next_prompt(prompt, completion))
 
     written: dict[TreePath, Completion] = {
-        (i, 0): _replayed(first, sampling) for i, prompt in enumerate(prompts) if (first := prompt.choice.first)
+        (*root, 0): _replayed(ids, sampling) for root in roots if (ids := asked[root].choice.first)
     }
-    others: list[TreePath] = [(i,) for i in range(len(prompts)) if (i, 0) not in written]
+    others: list[TreePath] = [root for root in roots if (*root, 0) not in written]
     by_base = others[: round(len(others) * sampling.by_base)]  # rows come shuffled: the first are as good as any
     with memory_explained(decoding):
         if by_base:
@@ -221,7 +224,7 @@ def sample(
                 following = {path: asked for path, asked in nexts.items() if asked}
                 written |= sampling.engine.generate(policy, following, decoding, follow)
     groups = _groups(asked, written, verdicts)
-    return [Group(groups[(i,)].prompt, groups[(i,)].answers, (i,) not in turns) for i in range(len(prompts))]
+    return [Group(groups[root].prompt, groups[root].answers, root not in turns) for root in roots]
 
 
 def _replayed(ids: Sequence[int], sampling: Sampling) -> Completion:

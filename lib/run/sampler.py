@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from accelerate import Accelerator
 
-from lib.run.distributed import collect, share
+from lib.run.distributed import collect, part_of, share
 
 Taken = TypeVar("Taken")
 Result = TypeVar("Result")
@@ -14,18 +14,20 @@ Result = TypeVar("Result")
 
 def draw(
     take: Callable[[int], list[Taken]], wanted: int, rounds: int, accelerator: Accelerator,
-    answer: Callable[[list[Taken]], list[Result]], tells: Callable[[list[Result]], list[bool]],
+    answer: Callable[[list[Taken], int], list[Result]], tells: Callable[[list[Result]], list[bool]],
 ) -> list[Result]:  # fmt: skip
     """Takes the next `wanted` rows, and returns the results of `answer` on this process's share, one per row.
 
+    `answer` also gets the place of the first of them among all rows that were taken with them.
     Up to `rounds` times, further rows are added for those without a training signal, until `wanted` have one: `tells`
     gets the results so far and tells which have one.
     """
     answered: list[Result] = []
     missing = wanted
     for round_ in range(1 + rounds):
-        drawn = take(max(missing, accelerator.num_processes if round_ else 0))  # one for each
-        answered += answer(share(drawn, accelerator))
+        drawn = take(missing)
+        own = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
+        answered += answer(drawn[own.start : own.stop] if round_ else share(drawn, accelerator), own.start)
         if round_ == rounds:
             break
         missing = wanted - sum(collect(tells(answered), accelerator))

@@ -117,6 +117,14 @@ class TrainedSampling(Section):
         return values
 
 
+class SamplerCorrection(Section):
+    """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
+
+    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
+    cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
+    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
+
+
 class TrainLoop(Section):
     """What both RL scripts say of their optimizer steps."""
 
@@ -140,6 +148,7 @@ class TrainLoop(Section):
     resample_rounds: CountOrZero = 0
     # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
     # because all answers earn the same reward or, in train.py, no attempt has an advantage
+    sampler_correction: SamplerCorrection | None = None  # null: none
     identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
     stop_on_identical_rewards: bool = False  # true: then end the run instead of warning
 
