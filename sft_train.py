@@ -7,7 +7,7 @@
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
-no marks: lib/text/chats.py finds the turns, and says which templates it refuses. The result is in
+no marks: lib/text/labels.py finds the turns, and says which templates it refuses. The result is in
 outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 8 another process has ended, 74 disk, 130 Ctrl-C
 and 143 SIGTERM after a checkpoint.
@@ -41,8 +41,10 @@ from lib.run.outbox import Publisher
 from lib.run.pace import Pace
 from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
 from lib.run.tracking import Tracker
-from lib.text.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
+from lib.text.chats import Chat, as_chat, question_of
 from lib.text.data import Place, Row, load_splits
+from lib.text.labels import UNTRAINED, Example, Labeller
+from lib.text.templates import system_notes
 
 if TYPE_CHECKING:  # both import torch
     from lib.core.console import Screen

@@ -372,7 +372,7 @@ class Naive:
 
     def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
         """Takes one optimizer step."""
-        from lib.rl.losses import leave_one_out
+        from lib.rl.credit import leave_one_out
 
         case = self.case
         r1 = r1.view(case.prompts, case.attempts)

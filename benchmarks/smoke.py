@@ -86,7 +86,7 @@ def prepared(name: str, model: str) -> tuple[str, list[str], list[str]]:
     if script == "collect_rollouts.py":
         overrides.pop()
     if "endpoint" in tree:
-        overrides, replaced = ["endpoint=null", f"model={{name: {model}}}"], ["server"]
+        overrides, replaced = ["endpoint=null", f"model={{name: {model}, max_seq_length: 8192}}"], ["server"]
     elif "from_scratch" in tree["model"]:
         overrides += ["model.from_scratch=null", "model.chat_template=null"]
     if tree["model" if "model" in tree else "endpoint"].get("adapter"):

@@ -8,21 +8,12 @@ from lib.core.config import ScoreTrain
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.batching import MicroBatch
-from lib.rl.credit import Credit, advantages_of, compared
-from lib.rl.losses import (
-    RECIPES,
-    adapted_beta,
-    group_advantages,
-    kl_per_token,
-    leave_one_out,
-    length_weights,
-    policy_loss,
-)
+from lib.rl.credit import Credit, advantages_of, compared, group_advantages, leave_one_out, length_weights
+from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.recipes.score import Score
 from lib.rl.tree import Answer, Group, nodes
-from lib.rl.update import Objective, loss_of
 
 PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)

@@ -22,15 +22,15 @@ from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model.logits import Around
 from lib.model.policy import Policy
-from lib.rl import update as module
+from lib.rl import losses as module
 from lib.rl.batching import sequences
+from lib.rl.curriculum import Sampler
 from lib.rl.plan import stages_of
 from lib.rl.preview import preview
 from lib.rl.score import ScoreRun, kl_weights
 from lib.rl.step import learning_rate
 from lib.rl.task import load_data, load_task
 from lib.rl.tree import nodes
-from lib.run.sampler import Sampler
 
 CONFIG = {
     "run_name": "tiny",

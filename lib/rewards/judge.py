@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from lib.core import registry
 from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
-from lib.core.overtime import Overtime
+from lib.core.interrupts import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import crossword, formula, generated, programs, rush_hour, tags  # noqa: F401  (they register themselves)
 from lib.sandbox import pool
-from lib.text.formats import answer_place
+from lib.text.formats import PLACES
 
 _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
@@ -203,6 +203,7 @@ class Judge:
         self.reward_name = " + ".join(self._weights)
         self.columns = tuple(columns)
         self.format, self.target_field = reward.format, target_field
+        self._place = PLACES.get(reward.format)
         self._extractor_name = reward.answer_extractor
         in_place = "identity" if self.format != "free" else reward.answer_extractor
         self._target_extractor_name = reward.target_extractor or in_place
@@ -420,7 +421,7 @@ class Judge:
 
     def _read(self, text: str, index: int) -> tuple[str, str]:
         """Returns the answer in a prediction, and why the text is malformed; at least one of the two is blank."""
-        inside, problem = answer_place(self.format, text)
+        inside, problem = self._place(text) if self._place else (text, "")
         if problem:
             return "", problem
         answer = self._extract(self._extractor, self._extractor_name, inside, index)

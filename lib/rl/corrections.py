@@ -16,9 +16,8 @@ from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.protocol import Completion
 from lib.rl.feedback.contract import Feedback, Written
-from lib.rl.prompts import Prompt, columns_of, render
-from lib.text.chats import with_system
-from lib.text.outside import Outside
+from lib.rl.prompts import Prompt, columns_of
+from lib.text.templates import Outside, render, with_system
 
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)

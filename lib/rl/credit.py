@@ -9,7 +9,6 @@ from accelerate import Accelerator
 from torch.nn.utils.rnn import pad_sequence
 
 from lib.rl.batching import MicroBatch
-from lib.rl.losses import group_advantages, length_weights
 from lib.rl.tree import Answer, Node
 from lib.run.distributed import before_mine, collect
 
@@ -61,6 +60,11 @@ def is_whole(answer: Answer, mask_truncated: bool) -> bool:
     return answer.verdict.scored and (answer.completion.finished or not mask_truncated)
 
 
+def overlong_penalty(length: int, budget: int, buffer: int) -> float:
+    """Returns 0 up to `budget - buffer` tokens, falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
+    return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
+
+
 def compared(found: list[Node]) -> dict[int, list[list[int]]]:
     """Returns by attempt the sets of answers, by number, whose rewards are compared with each other: those of a group.
 
@@ -80,7 +84,7 @@ def advantages_of(
     kind: str, sets: list[list[int]], rewards: list[float], counts: list[bool], accelerator: Accelerator,
     penalties: list[float] | None = None,
 ) -> dict[int, float]:  # fmt: skip
-    """Computes advantages by number of the answer (lib/rl/losses.py), for `sets` of answers that are compared.
+    """Computes advantages by number of the answer (`group_advantages`), for `sets` of answers that are compared.
 
     `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
     is in no mean. Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
@@ -101,6 +105,92 @@ def advantages_of(
     rows = values[0].split(sizes) if kind == "batch" else values
     mine = zip(sets, rows[before:], strict=False)
     return {number: value for own, row in mine for number, value in zip(own, row.tolist(), strict=False)}
+
+
+def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
+    """Returns advantages r_i - mean of the others along the last dimension, (..., K) with K >= 2 (RLOO, 2402.14740).
+
+    Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
+    """
+    if rewards.shape[-1] < 2:
+        raise ValueError("leave_one_out needs at least two rewards in a group")
+    scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
+    count = scored.sum(-1, keepdim=True)
+    return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
+
+
+def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if K = 1.
+
+    Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
+    """
+    return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
+
+
+def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Subtracts the mean of the scored rewards along the last dimension; returns 0 for entries not scored.
+
+    Exactly 0 if all are equal: Adam would turn the rounding error of 0.1 into a full step.
+    """
+    first = scored.int().argmax(-1, keepdim=True)
+    shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
+    mean = shifted.sum(-1, keepdim=True) / scored.sum(-1, keepdim=True).clamp(min=1)
+    return torch.where(scored, shifted - mean, 0.0)
+
+
+STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
+
+
+def group_advantages(
+    kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Returns advantages of G groups of K answers to one prompt each, (G, K); 0 for entries not `scored` (bool).
+
+    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). With large groups and
+                   binary rewards this weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
+    group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
+    batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
+    leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
+    none           the reward itself
+
+    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0. `penalty` (G, K), the KL in
+    the reward, is subtracted afterwards: divided by the deviation of such a group, its noise would look like rewards.
+    """
+    if penalty is not None:
+        off = penalty if kind == "none" else against_others(penalty, scored)
+        return torch.where(scored, group_advantages(kind, rewards, scored) - off, 0.0)
+    if kind == "none":
+        return torch.where(scored, rewards, 0.0)
+    if kind == "leave_one_out":
+        return leave_one_out(rewards, scored)
+    centred = _centred(rewards, scored)
+    if kind == "group":
+        return centred
+    if kind == "group_std":
+        count = scored.sum(-1, keepdim=True)
+        return centred / (((centred**2).sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt() + STD_FLOOR)
+    if kind == "batch_std":
+        everything = rewards[scored]
+        return centred / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
+    raise ValueError(f"unknown advantage '{kind}'")
+
+
+def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
+    """Returns token weights per sample, (B,), that turn a sum over samples and tokens into a mean over samples.
+
+    sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change when a constant is added
+    to the reward (Dr.GRPO, arXiv 2503.20783); two attempts must share this number, or their gradients are not those of
+    the sum of their rewards. budget: 1 over the budget of this attempt. token: every token of the step counts the same
+    (DAPO, arXiv 2503.14476); `all_lengths` holds the lengths of all samples of the step, over all processes, 0 for a
+    sample that is not trained on.
+    """
+    if norm == "sequence":
+        return 1.0 / lengths.clamp(min=1)
+    if norm in ("constant", "budget"):
+        return torch.full_like(lengths, 1.0 / max_new_tokens, dtype=torch.float32)
+    if norm == "token":
+        return torch.full_like(lengths, 1.0, dtype=torch.float32) * len(all_lengths) / all_lengths.sum().clamp(min=1)
+    raise ValueError(f"unknown length_norm '{norm}'")
 
 
 def credit_of(

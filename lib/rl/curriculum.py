@@ -7,7 +7,9 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from math import exp
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from accelerate import Accelerator
 
 from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
@@ -17,12 +19,12 @@ from lib.rl.credit import Credit
 from lib.rl.prompts import Choice
 from lib.rl.replay import ReplayBuffer
 from lib.rl.tree import Group
-from lib.run.sampler import Sampler
+from lib.run.distributed import collect, part_of, share
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
 
-
+Result = TypeVar("Result")
 _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
 
 
@@ -36,6 +38,52 @@ class PromptOutcome(NamedTuple):
     advantage: float  # the mean of the absolute values
     first: Sequence[int] | None = None  # ids of the first attempt, if this is about one
     opponent_is_right: bool | None = None
+
+
+class Sampler:
+    """Draws endless batches of row indices. Two samplers with equal seed and state give equal batches."""
+
+    def __init__(self, size: int, seed: int):
+        self.size = size
+        self.seed = seed
+        self.epoch = 0
+        self.position = 0
+        self._order = self._shuffled()
+
+    def _shuffled(self) -> list[int]:
+        order = list(range(self.size))
+        random.Random(f"{self.seed}/{self.epoch}").shuffle(order)
+        return order
+
+    def take(self, count: int) -> list[int]:
+        """Returns the next `count` row indices, continuing into the next epoch where one ends."""
+        taken: list[int] = []
+        while len(taken) < count:
+            if self.position == self.size:
+                self.epoch, self.position = self.epoch + 1, 0
+                self._order = self._shuffled()
+            piece = self._order[self.position : self.position + count - len(taken)]
+            self.position += len(piece)
+            taken += piece
+        return taken
+
+    @property
+    def epochs(self) -> float:
+        """Returns the number of passes over the data so far, a fraction."""
+        return self.epoch + self.position / self.size
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the full state: size, seed, epoch and position."""
+        return {"size": self.size, "seed": self.seed, "epoch": self.epoch, "position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Resumes exactly where `state_dict` was taken; at the next epoch if the data's size has changed since."""
+        if "epoch" not in state:  # saved by another kind of sampler: the config has changed
+            return
+        self.seed, self.epoch, self.position = state["seed"], state["epoch"], state["position"]
+        if state["size"] != self.size:
+            self.epoch, self.position = self.epoch + 1, 0
+        self._order = self._shuffled()
 
 
 class WeightedSampler:
@@ -174,6 +222,29 @@ class Curriculum:
     def epochs(self) -> float:
         """Returns the number of passes over the training rows so far, those of the easy pool and replay aside."""
         return self._order.epochs
+
+    def draw(
+        self, step: int, wanted: int, rounds: int, accelerator: Accelerator,
+        answer: Callable[[list[Choice], int], list[Result]], tells: Callable[[list[Result]], list[bool]],
+    ) -> list[Result]:  # fmt: skip
+        """Draws `wanted` prompts, and returns the results of `answer` on this process's share, one per prompt.
+
+        `answer` also gets the place of the first of them among all prompts that were drawn with them.
+        Up to `rounds` times, further prompts are added for those without a training signal, until `wanted` have one:
+        `tells` gets the results so far and tells which have one.
+        """
+        answered: list[Result] = []
+        missing = wanted
+        for round_ in range(1 + rounds):
+            drawn = self.take(missing, step)
+            own = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
+            answered += answer(drawn[own.start : own.stop] if round_ else share(drawn, accelerator), own.start)
+            if round_ == rounds:
+                break
+            missing = wanted - sum(collect(tells(answered), accelerator))
+            if missing <= 0:
+                break
+        return answered
 
     def take(self, count: int, step: int) -> list[Choice]:
         """Draws the prompts of a step; `step` counts the training steps before it."""

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import torch
 
 from lib.core.config import Model, ScoreConfig, SelfPlayConfig
-from lib.core.memory import container_room
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import outputs_of
-from lib.model.decoder import bytes_per_token
+from lib.model.decoder import bytes_per_token, free_host_memory
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
@@ -136,7 +135,7 @@ def needs_of(
         always = {"Python and its packages": PYTHON, **always}
     cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
     if not on_gpu:
-        cache = min(cache, 0.5 * _free())  # as lib/model/decoder.py bounds it
+        cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
@@ -180,12 +179,6 @@ def _weights(skeleton: torch.nn.Module, model: Model) -> float:
     return sum(p.numel() for p in skeleton.parameters()) * (
         FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
     )
-
-
-def _free() -> float:
-    import psutil
-
-    return min(psutil.virtual_memory().available, container_room())
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:

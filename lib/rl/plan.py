@@ -17,6 +17,7 @@ class Stage:
     number: int
     steps: int
     batch_size: int  # prompts per step, over all processes
+    before: int = 0  # steps of the stages before it
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,15 @@ def counted(number: int, what: str) -> str:
 
 def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
     """Returns the stages that have steps; epochs are converted to steps over `rows` training rows."""
-    train = config.train
+    train, before = config.train, 0
     stages = []
     for number in filter(train.has_steps, (1, 2)):
         batch = getattr(train, f"stage{number}_batch_size")
         steps = getattr(train, f"stage{number}_steps")
         if steps is None:
             steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
-        stages.append(Stage(number, steps, batch))
+        stages.append(Stage(number, steps, batch, before))
+        before += steps
     return [stage for stage in stages if stage.steps]
 
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
-from lib.text.chats import PLAIN, switch_thinking, system_notes, with_system
-from lib.text.outside import Outside
+from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
 
 
 class Choice(NamedTuple):
@@ -149,15 +148,3 @@ class ChatRenderer:
         """Sets the template's `enable_thinking`. Raises ConfigError if the template cannot obey."""
         kwargs = self.template_kwargs
         switch_thinking(kwargs, enabled, lambda **more: render(self.tokenizer, PLAIN, kwargs | more))
-
-
-def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
-    """Renders the chat as text, up to where the assistant answers. Raises ConfigError where the template refuses it."""
-    from jinja2 import TemplateError
-
-    try:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template_kwargs)
-    except TemplateError as error:
-        raise ConfigError(
-            f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
-        ) from error

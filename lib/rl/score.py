@@ -2,18 +2,18 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import and_
 from typing import Any
 
-from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.ledger import rows_of, updates_in_one
-from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
+from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -23,11 +23,9 @@ from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
-from lib.rl.tokens import TokenNotes
+from lib.rl.tokens import token_rows
 from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
-from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.run.distributed import anywhere, collect
-from lib.run.sampler import draw
+from lib.run.distributed import collect
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
@@ -47,10 +45,15 @@ class ScoreRun:
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self.budgets = config.budgets
+        self.sampling = task.sampling(
+            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
+            by_base=train.base_first_attempts, followed=train.followed_attempts,
+        )  # fmt: skip
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
         self.objective = Objective(
-            RECIPES["score"], train.kl, attempts=len(config.budgets), correction=train.sampler_correction
+            RECIPES["score"], train.kl, attempts=len(self.budgets), correction=train.sampler_correction
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
@@ -71,13 +74,10 @@ class ScoreRun:
 
         With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
         """
-        train, task = self.config.train, self.task
+        task = self.task
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
-        sampling = task.sampling(
-            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            by_base=train.base_first_attempts, followed=train.followed_attempts,
-        )  # fmt: skip
+        sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def grow(drawn: list[Choice], first: int) -> list[Group]:
             prompts, generator = [task.drawn(choice) for choice in drawn], self.session.generator
@@ -90,8 +90,8 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        take = partial(self.curriculum.take, step=self.session.global_step)
-        return draw(take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
+        step, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
+        return self.curriculum.draw(step, stage.batch_size, rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
@@ -100,7 +100,7 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets, taught = self.config.budgets, None
+        budgets, taught = self.budgets, None
         if self.distiller:  # attempt 1 is held in place in stage I
             wanted = [stage.number == 2 or node.attempt > 1 for node in found for _ in node.numbers]
             taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
@@ -118,16 +118,7 @@ class ScoreRun:
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        notes = TokenNotes(self.config.tracking.tokens, credit, self.objective.recipe, self.accelerator)
-        updates = []
-        for part in credit.parts:
-            if not anywhere(part, self.accelerator):
-                continue  # nothing has a gradient: no step by momentum alone
-            for trial in self.step.trials(rate):
-                with trial:
-                    numbers = self._gradients(credit, part, notes)
-            pulls = anywhere(credit.must_pull(part), self.accelerator)
-            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
+        updates, logps = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
         if self.curriculum.reads_outcomes:
             self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
@@ -145,26 +136,13 @@ class ScoreRun:
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        self._keep_texts("train", trees, credit.advantages(), notes.rows(self.task.tokenizer))
+        which = self.config.tracking.tokens
+        tokens = token_rows(which, credit, logps, self.objective.recipe, self.task.tokenizer, self.accelerator)
+        self._keep_texts("train", trees, credit.advantages(), tokens)
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
         return row
-
-    def _gradients(self, credit: Credit, part: list[Node], notes: TokenNotes | None = None) -> dict:
-        """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
-        numbers = Numbers()
-        for batch in self.step.batches(part, credit.is_learned):
-            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                loss, own, logp = loss_of(
-                    self.policy, batch, credit, self.objective, None, self.session.wrapped, self.distiller
-                )
-                self.accelerator.backward(loss / credit.divisor)
-            if notes:
-                notes.note(batch, logp)
-            numbers += own
-        return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
@@ -219,7 +197,7 @@ class ScoreRun:
                 for value, answer in zip(values, node.group.answers, strict=True)
             ]
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.config.budgets) + 1):
+        for attempt in range(1, len(self.budgets) + 1):
             counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
             own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
@@ -227,7 +205,7 @@ class ScoreRun:
         return advantage, counts
 
     def _overlong(self, node: Node, answer: Answer) -> float:
-        budget = self.config.budgets[node.attempt - 1]
+        budget = self.budgets[node.attempt - 1]
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(

@@ -67,13 +67,13 @@ class Session:
         config, self.policy = self.config, task.policy
         self.accelerator = accelerator = make_accelerator()
         self.screen = Screen(accelerator.is_main_process)
-        # the same policy, wrapped to sum gradients over processes
-        self.wrapped = task.policy if task.policy.is_sharded else accelerator.prepare(task.policy)
+        # wrapped to sum gradients over processes
+        wrapped = self.policy if self.policy.is_sharded else accelerator.prepare(self.policy)
         self.progress = Progress(
             due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
         )
         pad_id = task.tokenizer.pad_token_id
-        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, pad_id, self.screen.warn)
+        self.step = OptimizerStep(config, self.policy, wrapped, accelerator, self.progress, pad_id, self.screen.warn)
         # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
         checks = [check for check in CHECKS if check.keys != ("acc",) or not config.curriculum.easy_pool]
         self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))

@@ -16,8 +16,7 @@ from typing import Any, Protocol
 import torch
 
 from lib.core.clock import phase
-from lib.core.errors import OutOfMemory
-from lib.core.memory import one_error
+from lib.core.errors import OutOfMemory, is_out_of_memory
 from lib.generators import native
 from lib.generators.engines import NATIVE, Engine
 from lib.generators.protocol import Completion, TreePath, Turn
@@ -256,9 +255,10 @@ def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[
 def memory_explained(decoding: native.Decoding) -> Iterator[None]:
     """Raises OutOfMemory where sampling runs out of memory, with a message that names the settings to lower."""
     try:
-        with one_error():
-            yield
-    except torch.OutOfMemoryError as error:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
         raise OutOfMemory(
             f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
             "generation.batch_size or the budgets of new tokens in generation"

@@ -1,7 +1,6 @@
 """One run, on disk and over processes.
 
 distributed      which part of a batch is this process's, and sums over all of them
-sampler          which rows come next, resumable in the middle
 pace             how long the rest of a run takes
 machine          the commit, the versions and the computer that a run was made by
 runlog           the run directory and its JSONL streams, which survive a kill

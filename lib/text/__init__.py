@@ -4,8 +4,9 @@ quantities    the one number that a text states, and its unit
 parsing       tags, boxed answers, numbers: what a text says
 formats       the declared format of a text, and the one place in it where its answer may stand
 rush_hour     boards and moves of the puzzle, read and replayed
-outside       text from outside: no control token in it, and the characters that a tokenizer does not know
-chats         what of a chat is trained: the assistant's turns and their end token, for any template
+templates     chats as a model reads them, and no control token in text from outside
+chats         rows as chats of one form
+labels        what of a chat is trained: the assistant's turns and their end token, for any template
 generated     tasks that another package generates, and its scores of answers to them
 data          rows from wherever they lie, in two splits that share none
 """

@@ -151,7 +151,7 @@ class GspoTrain(TrainLoop):
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
     # a line of RECIPES in lib/rl/losses.py
     clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
-    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/rl/losses.py
+    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/rl/credit.py
     length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
     beta: Weight = 0.0  # KL weight; with 0, no reference model is run
     kl: KlKind = "k3"  # estimator of the KL (lib/rl/losses.py)

@@ -60,7 +60,7 @@ class SFTPrompts(Section):
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on what the assistant says and the end of its turns (lib/text/chats.py)."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns (lib/text/labels.py)."""
 
     steps: Count | None = None  # optimizer steps; null: epochs decides
     epochs: Positive = 1.0  # passes over the training rows
