@@ -6,7 +6,8 @@
 
 Nothing is downloaded. The table says what stands in for what a fresh clone lacks: the model for bases that other
 commands make, for servers and for teachers; for rows of the Hub, and for programs that a server would write, 40 rows
-with the same columns. Data that a builder makes are built first. outputs/smoke/NAME.txt has what each run printed.
+with the same columns; room for more tokens where a config is made for a tokenizer of characters. Data that a builder
+makes are built first. outputs/smoke/NAME.txt has what each run printed.
 
 Exit codes: 0 all ended well, 1 some did not.
 """
@@ -44,6 +45,12 @@ PROGRAMS = [  # as collect_rollouts.py selects them
     {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": f"```python\n{total}\n```"}]}
     for text, total in SUMS
 ]
+
+
+ROOM = (  # section, key, tokens at least
+    ("model", "max_seq_length", 512), ("generation", "max_prompt_length", 128), ("train", "max_length", 512),
+    ("generation", "max_prompt_length_attempt1", 128), ("generation", "max_prompt_length_attempt2", 256),
+)  # fmt: skip
 
 
 def main() -> int:
@@ -88,7 +95,7 @@ def prepared(name: str, model: str) -> tuple[str, list[str], list[str]]:
     if "endpoint" in tree:
         overrides, replaced = ["endpoint=null", f"model={{name: {model}, max_seq_length: 8192}}"], ["server"]
     elif "from_scratch" in tree["model"]:
-        overrides += ["model.from_scratch=null", "model.chat_template=null"]
+        overrides += ["model.from_scratch=null", "model.chat_template=''"]
     if tree["model" if "model" in tree else "endpoint"].get("adapter"):
         overrides.append("model.adapter=outputs/smollm2-base-smoke/final")
     if "distill" in tree:
@@ -103,7 +110,17 @@ def prepared(name: str, model: str) -> tuple[str, list[str], list[str]]:
             overrides.append(f"{key}.name={path}")
             overrides += [f"{key}.{at}=null" for at in ("config_name", "split") if at in source]
             replaced.append("rows")
-    return script, overrides, replaced
+    room = with_room(tree)
+    return script, overrides + room, replaced + ["room"] * bool(room)
+
+
+def with_room(tree: dict[str, Any]) -> list[str]:
+    """Returns overrides that give a language model's chats the room that a tokenizer of characters does not need."""
+    return [
+        f"{section}.{key}={least}"
+        for section, key, least in ROOM
+        if section in tree and 0 < tree[section].get(key, 0) < least
+    ]
 
 
 def sources(section: dict[str, Any], key: str = "dataset") -> list[tuple[str, dict[str, Any]]]:
