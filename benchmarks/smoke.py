@@ -42,7 +42,10 @@ HUB = {  # rows in the form of the Hub's
     "Sebasdi/math_final_answer": [{"problem": text, "final_answer_solution": total} for text, total in SUMS],
 }  # fmt: skip
 PROGRAMS = [  # as collect_rollouts.py selects them
-    {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": f"```python\n{total}\n```"}]}
+    {
+        "match": True,
+        "messages": [{"role": "user", "content": text}, {"role": "assistant", "content": f"```python\n{total}\n```"}],
+    }
     for text, total in SUMS
 ]
 
