@@ -47,8 +47,9 @@ from lib.generators.selection import Entry, lines, rollouts, select
 from lib.rewards.judge import Judge, prepare
 from lib.rewards.routing import judge_of_rows
 from lib.rl.prompts import chat_columns, chat_of
+from lib.run.directory import check_directory, discard
 from lib.run.hub import upload
-from lib.run.runlog import RunLog, check_directory, discard, write_whole
+from lib.run.runlog import RunLog, write_whole
 from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
 from lib.text.chats import text_of

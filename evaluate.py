@@ -66,8 +66,8 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
+from lib.run.directory import CARD
 from lib.run.hub import local_adapter
-from lib.run.runlog import CARD
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
@@ -182,7 +182,7 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.model.merging import write_merged
-    from lib.run.checkpoint import storage_errors
+    from lib.run.manifest import storage_errors
     from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
 
     below = adapter or local_adapter(task.config.model.adapter, "model.adapter")

@@ -36,14 +36,17 @@ from typing import TYPE_CHECKING, Any
 from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.rl.watch import COLLAPSE, Watch, sft_checks
+from lib.rl.checks import sft_checks
+from lib.rl.watch import COLLAPSE, Watch
+from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
-from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
+from lib.run.runlog import RunLog, fsync_folder
 from lib.run.tracking import Tracker
 from lib.text.chats import Chat, as_chat, question_of
-from lib.text.data import Place, Row, load_splits
+from lib.text.data import Place, load_splits
 from lib.text.labels import UNTRAINED, Example, Labeller
+from lib.text.tables import Row
 from lib.text.templates import system_notes
 
 if TYPE_CHECKING:  # both import torch
@@ -566,8 +569,9 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import until
-    from lib.run.checkpoint import random_states, set_aside, set_random_states
+    from lib.run.checkpoint import random_states, set_random_states
     from lib.run.distributed import highest
+    from lib.run.manifest import set_aside
 
     every = config.train.checkpoint_every
 
@@ -669,7 +673,7 @@ def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.run.adapter_files import say_ground
-    from lib.run.checkpoint import set_aside, storage_errors
+    from lib.run.manifest import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
         return

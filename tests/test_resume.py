@@ -25,7 +25,7 @@ from transformers import AutoModelForCausalLM
 
 from lib.core.config import FromScratch
 from lib.model.scratch import build
-from lib.run.checkpoint import MANIFEST, problems
+from lib.run.manifest import MANIFEST, problems
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = (

@@ -21,8 +21,8 @@ from lib.model.adapters import shelf
 from lib.model.adapters.sites import is_transposed, linear_layers
 from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
+from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter, offline_unless_reachable
-from lib.run.runlog import ADAPTER_CONFIG
 
 logger = logging.getLogger(__name__)
 

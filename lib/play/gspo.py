@@ -30,6 +30,7 @@ from lib.play.opponents import (
 from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
+from lib.rl.checks import form_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
@@ -43,7 +44,6 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Group, Sampling, nodes, sample
-from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, before_mine, collect
 from lib.run.runlog import STREAMS
 

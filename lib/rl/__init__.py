@@ -18,7 +18,8 @@ replay        a buffer of prompts worth another look, drawn by an upper confiden
 curriculum    which prompts a step draws, and what became of them
 ledger        groups in the books: rows of texts, rows of numbers
 tokens        log-probs, ratios and weights of single tokens, for the books
-watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
+checks        what a colleague would notice in a run's numbers: rules, and which key to turn
+watch         alarms where a check begins to hold, and where it ends; held-out answers beside their best
 recipes/      the shelf: what attempts earn
 measures      what a step of several attempts tells of its answers
 plan          what a run has before it: steps, evaluations, completions, tokens at most

@@ -6,10 +6,10 @@ from accelerate import Accelerator
 
 from lib.core.config import ScoreConfig
 from lib.rewards.judge import Judge
+from lib.rl.checks import form_of
 from lib.rl.credit import Credit, compared
 from lib.rl.ledger import means_of, numbers_of
 from lib.rl.tree import Answer, Group
-from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 
 NOT_BY_ATTEMPT = ("changed", "cut", "idle", "unscored", "repeats")

@@ -16,16 +16,18 @@ from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
 from lib.rl.curriculum import temperature_at
 from lib.rl.ledger import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
-from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
+from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
-from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
+from lib.run.checkpoint import Checkpoints, random_states, set_random_states
 from lib.run.distributed import collect, highest, make_accelerator, without_launcher
+from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace

@@ -8,5 +8,6 @@ templates     chats as a model reads them, and no control token in text from out
 chats         rows as chats of one form
 labels        what of a chat is trained: the assistant's turns and their end token, for any template
 generated     tasks that another package generates, and its scores of answers to them
-data          rows from wherever they lie, in two splits that share none
+tables        the splits of a data set, from wherever they lie
+data          rows to train on and rows held out, which share none
 """

@@ -136,7 +136,7 @@ class TrainLoop(Section):
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
-    # what happens on a collapse (see lib/rl/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # what happens on a collapse (see lib/rl/checks.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate
     after_checkpoint: Name | None = None
     # a command to run after each checkpoint, while training waits, such as a benchmark: {checkpoint} is its folder,
