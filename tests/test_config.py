@@ -166,7 +166,7 @@ MOVED = {
     "train.learning_rate": "optimizer.learning_rate",
     "train.max_prompt_length_attempt2": "generation.max_prompt_length_attempt2",
     "train.seed": "seed or eval.seed",
-    "train.generation_temperature": "generation.temperature or eval.temperature",
+    "train.generation_temperature": "prompts.teacher.temperature or generation.temperature or eval.temperature",
     "dataset.input_field": "prompts.user",
     "model.lora_r": "model.adapters.lora.r",
     "lora.r": "model.adapters.lora",

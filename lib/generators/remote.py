@@ -167,10 +167,15 @@ def check_keys(config: SelfPlayConfig) -> None:
     """Raises ConfigError where a server's key is not in the environment, before anything heavy is loaded."""
     for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
         if settings and settings.endpoint:
-            try:
-                RemoteModel(settings.endpoint, settings.thinking)
-            except ConfigError as error:
-                raise ConfigError(f"{section}.{error}") from error
+            check_key(section, settings.endpoint, settings.thinking)
+
+
+def check_key(section: str, endpoint: Endpoint, thinking: Thinking) -> None:
+    """Raises ConfigError, naming the section of the config, where a server's key is not in the environment."""
+    try:
+        RemoteModel(endpoint, thinking)
+    except ConfigError as error:
+        raise ConfigError(f"{section}.{error}") from error
 
 
 def spent(files: Iterable[Path], endpoint: Endpoint) -> str:

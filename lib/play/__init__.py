@@ -1,7 +1,6 @@
 """Self-play.
 
 opponents     opponents, games, and the prompts that they choose
-hints         what a teacher says, made fit to be shown, or dropped
 teacher       hints and solutions where the policy failed
 scoreboard    who solved what: the policy, its opponent, both or neither
 recipe        what a config of self-play comes to: its loss, and what to know before

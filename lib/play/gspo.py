@@ -79,7 +79,9 @@ class GspoRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.recipe = stage.steps, recipe_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
-        self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
+        self.objective = Objective(
+            self.recipe, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
+        )
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self.sampling = task.sampling(self.policy.temperature, train.group_size)

@@ -279,12 +279,17 @@ class RLConfig(RunConfig):
 
     @property
     def eval_budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in evaluations, by attempt."""
+        """Returns the most new tokens in evaluations, by turn."""
         return self.budgets
 
     @property
+    def eval_attempts(self) -> int:
+        """Returns the attempts in a chat of an evaluation."""
+        return 1
+
+    @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in training, by attempt."""
+        """Returns the most new tokens in training, by turn."""
         raise NotImplementedError
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:
