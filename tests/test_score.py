@@ -203,7 +203,7 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
     def gradient(trees):
         run.step.optimizer.zero_grad()
         credit = run.credit(stage, trees)
-        run._gradients(credit, credit.parts[0])
+        accumulate(run, credit)
         return gradients(run)
 
     def likelier(_, answer):
