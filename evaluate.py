@@ -67,7 +67,7 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
-from lib.run.directory import CARD
+from lib.run.directory import ADAPTER_CONFIG, CARD
 from lib.run.hub import local_adapter
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
@@ -308,7 +308,7 @@ def _count(text: str) -> int:
 
 def newest_adapter(run: Path) -> Path:
     """Returns the adapter of a run's last finished stage, or its newest checkpoint if that is further on."""
-    found = {position(config.parent): config.parent for config in run.glob("stage*/**/adapter_config.json")}
+    found = {position(config.parent): config.parent for config in run.glob(f"stage*/**/{ADAPTER_CONFIG}")}
     found.pop(None, None)
     if not found:
         raise ConfigError(f"--run {run}: there is no adapter in it, expected stage1 or stage2; give a run directory")

@@ -1,8 +1,8 @@
-"""How work is ended from outside: by a signal that asks for it, and where somebody's code does not answer.
+"""Ends work from outside: on a signal, and where user code does not return.
 
 The first Ctrl-C, SIGTERM or SIGHUP asks for an end, the second is one.
 
-Somebody's code that does not answer is told of, bounded, and left when a signal asks for an end. It stays in the main
+User code that does not return is reported, bounded, and abandoned after a signal. It stays in the main
 thread, since it may want to set alarms of its own. A second thread wakes it by a signal, whose handler raises: that
 ends a sleep, a lock and a socket too. Where it catches even that, the process exits without it. What computes in C and
 never comes back to Python holds the second thread up as well: then faulthandler, which needs no Python, writes where

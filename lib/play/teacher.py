@@ -126,8 +126,8 @@ class Teacher:
                 trained = prompt.ids if settings.train == "off_policy" else None
                 result.hinted.append(replace(hinted, trained_ids=trained, hint=cleaned.text, plain=prompt.messages))
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
-        said = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
-        result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **said})
+        row = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
+        result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **row})
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         prompt = group.prompt

@@ -1,4 +1,4 @@
-"""How the runs of each script are shown: which charts and columns they have, and what is said about them."""
+"""Presents the runs of each script: their charts, columns and captions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

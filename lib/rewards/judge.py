@@ -264,8 +264,8 @@ class Judge:
         same: list[bool | None] = [None] * len(texts)  # None: not compared yet, since formulae cost time
         if any("right" in reward.named for reward in self._rewards):
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
-        said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
-        return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
+        judgements = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
+        return [self._score(*each) for each in zip(judgements, read, gold_answers, same, strict=True)]
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
@@ -379,37 +379,37 @@ class Judge:
             if reward.options:
                 reward(nothing, {}, [])
 
-    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
+    def _score(self, judged: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
         """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
-        refusals = [each.malformed for each in said if each.malformed is not None]
+        refusals = [each.malformed for each in judged if each.malformed is not None]
         if refusals:  # a single reward overrules the format; of several, any refusal counts
-            malformed = next(filter(None, refusals if len(said) == 1 else [malformed, *refusals]), "")
+            malformed = next(filter(None, refusals if len(judged) == 1 else [malformed, *refusals]), "")
             answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
-        about = "; ".join(filter(None, (each.about for each in said)))
-        if not all(each.scored for each in said):
+        about = "; ".join(filter(None, (each.about for each in judged)))
+        if not all(each.scored for each in judged):
             return Verdict(0.0, {}, False, answer, False, about, malformed)
-        matches = [each.match for each in said if each.match is not None]
+        matches = [each.match for each in judged if each.match is not None]
         if matches:
             match = all(matches)
         else:
             match = self._match(answer, gold) if same is None else same
-        components = self._summed(said, malformed) if len(said) > 1 else self._weighted(said[0], *self._weights)
+        components = self._summed(judged, malformed) if len(judged) > 1 else self._weighted(judged[0], *self._weights)
         return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
     def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
         """Returns the components of one reward, times its weight."""
         return {part: self._weights[name] * value for part, value in judged.components.items()}
 
-    def _summed(self, said: Sequence[Judged], malformed: str) -> dict[str, float]:
+    def _summed(self, judged: Sequence[Judged], malformed: str) -> dict[str, float]:
         """Returns the weighted components of several rewards, by reward; for a malformed text only those below zero.
 
         A reward may not check the format that another requires: what it pays must not make up for a violation.
         """
         parts = {
             name if part == name else f"{name}/{part}": value
-            for name, judged in zip(self._weights, said, strict=True)
-            for part, value in self._weighted(judged, name).items()
+            for name, own in zip(self._weights, judged, strict=True)
+            for part, value in self._weighted(own, name).items()
         }
         return {name: min(value, 0.0) for name, value in parts.items()} if malformed else parts
 

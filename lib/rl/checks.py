@@ -1,10 +1,10 @@
-"""What a watch looks for in a run's numbers: rules over the steps of a stage, and the table of checks made from them.
+"""Checks of a run's numbers: rules over the steps of a stage, and the table of checks made from them.
 
 A check is a row of `CHECKS` (RL) or of `sft_checks`: the quantity it looks at, a rule, what the rule has seen in words,
-and the key to turn. A quantity `q` stands for `q`, `q_attempt1`, `q_attempt2` ..., whichever a row has. A collapse is
-what training does not recover from by itself, so that the run may act on it (`train.on_collapse`); the rest are
-warnings. Every check compares within a stage, since a new stage moves everything. The reasons for each threshold are in
-LOG.md, "A watch over every run".
+and the setting to change. A quantity `q` stands for `q`, `q_attempt1`, `q_attempt2` ..., whichever a row has. Training
+does not recover from a collapse by itself, so the run may act on it (`train.on_collapse`); the rest are warnings. Every
+check compares within a stage, since a new stage moves everything. The reasons for each threshold are in LOG.md, "A
+watch over every run".
 """
 
 import re

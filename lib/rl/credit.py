@@ -1,4 +1,4 @@
-"""What each answer of a step earns, and what that does to its tokens: advantages, weights, who has a gradient."""
+"""Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

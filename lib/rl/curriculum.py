@@ -1,4 +1,4 @@
-"""Which prompts a step draws: a shuffle, or what is known of them; easy ones at first; some again, from a buffer.
+"""Draws the prompts of a step: shuffled, or by their outcomes so far; easy ones at first; some again, from a buffer.
 
 All processes draw and note the same, so that their choices agree.
 """
@@ -30,7 +30,7 @@ _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its 
 
 
 class PromptOutcome(NamedTuple):
-    """What a step found about a prompt, or about one with a first attempt."""
+    """The outcome of a step for a prompt, or for a prompt with one of its first attempts."""
 
     choice: Choice
     key: str  # the same for prompts of the same text
@@ -195,7 +195,7 @@ class SkippingSampler:
 
 
 class Curriculum:
-    """The prompts of each step, and what has become of them. Part of the train state."""
+    """Draws the prompts of each step, and learns from their outcomes. Part of the train state."""
 
     def __init__(self, settings: CurriculumSettings, rows: list[dict], seed: int):
         """Raises ConfigError where no row is easy, or every one."""
@@ -268,7 +268,7 @@ class Curriculum:
         return [Choice(each.item[0], "replay", each.uid, each.item[1]) for each in drawn]
 
     def note(self, outcomes: Iterable[PromptOutcome]) -> None:
-        """Learns what became of the prompts of a step; the outcomes are those of all processes."""
+        """Records the outcomes of a step, over all processes."""
         self._last = list(outcomes)
         for each in self._last:
             row, about_first = each.choice.row, each.first is not None
@@ -330,7 +330,7 @@ _VALUES: dict[str, Callable[[PromptOutcome], float]] = {
 
 
 def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
-    """Returns what a step found: an outcome for each prompt and, where attempts follow, one for each first attempt.
+    """Returns an outcome for each prompt of a step and, where attempts follow, one for each first attempt.
 
     `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
     """

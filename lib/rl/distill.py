@@ -32,7 +32,7 @@ from lib.run.distributed import collect
 
 
 class Distiller:
-    """The teacher of a run. `begin` prepares it for the answers of a step, `says` is what it says of a micro-batch."""
+    """The teacher of a run: `begin` prepares it for the answers of a step, `says` scores a micro-batch."""
 
     def __init__(self, config: RLConfig, policy: Policy, renderer: Any, judge: Judge):
         self.settings, self.most = config.distill, config.model.max_seq_length
@@ -62,7 +62,7 @@ class Distiller:
 
     @property
     def moving(self) -> dict[str, Any]:
-        """Returns what of it a checkpoint saves."""
+        """Returns its parts that a checkpoint saves."""
         return {"distill": self.local} if isinstance(self.local, PastTeacher) else {}
 
     def numbers(self, accelerator: Accelerator) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a teacher says, made fit to be shown to the policy, or dropped: no code, no answer, ASCII, short.
+"""Cleans a teacher's hints so that they can be shown to the policy, or drops them: no code, no answer, ASCII, short.
 
 A hint that gives the answer away teaches to copy; a hint with code teaches the format of hints. The same holds for a
 critique between two attempts.

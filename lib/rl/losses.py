@@ -167,7 +167,7 @@ def adapted_beta(beta: float, measured: float, target: float, rate: float, max_e
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised."""
+    """The objective: a policy loss, and a KL penalty."""
 
     recipe: Recipe
     kl: str  # the estimator, see `kl_per_token`

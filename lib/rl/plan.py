@@ -1,4 +1,4 @@
-"""What a run has before it: stages and their steps, evaluations, completions, and tokens at most."""
+"""The work ahead of a run: stages and their steps, evaluations, completions, and tokens at most."""
 
 import math
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
+"""Shows what a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ AMPLE_RANK = 64
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a run before its weights are loaded."""
+    """Facts about a run that are known before its weights are loaded."""
 
     config: Any
     prompts: Any

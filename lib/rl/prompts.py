@@ -13,7 +13,7 @@ from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_n
 
 
 class Choice(NamedTuple):
-    """How a prompt came into a step (lib/rl/curriculum.py)."""
+    """The row that a prompt of a step was made from, and why it was drawn (lib/rl/curriculum.py)."""
 
     row: int  # index into the training rows
     source: str = "data"  # or easy, or replay
@@ -26,7 +26,7 @@ NOT_DRAWN = Choice(-1)
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the policy reads before it answers."""
+    """A prompt: the tokens that the policy reads before it answers, and where they come from."""
 
     row: dict[str, Any]
     ids: list[int]

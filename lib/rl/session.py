@@ -1,4 +1,4 @@
-"""What every RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
+"""Everything that an RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
 
 import contextlib
 import dataclasses

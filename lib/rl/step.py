@@ -1,4 +1,4 @@
-"""The optimizer steps on a step's answers: within memory, and checked before they are applied."""
+"""Optimizer steps on the answers of a step: split to fit memory, and checked before they are applied."""
 
 import contextlib
 import dataclasses

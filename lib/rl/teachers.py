@@ -1,4 +1,4 @@
-"""Who teaches tokens (`distill:`): a second model, a server, or the policy as it was; and whether it can.
+"""Teachers for distillation (`distill:`): a second model, a server, or an earlier policy; and whether they can teach.
 
 Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused, before weights are loaded
 where it is a local one, and at its first reply where it is a server.

@@ -1,4 +1,4 @@
-"""Log-probs, ratios and weights of single tokens, for the books: from the forwards that training does anyway."""
+"""Log-probs, ratios and weights of single tokens, for the logs, from the forwards that training runs anyway."""
 
 from typing import Any
 

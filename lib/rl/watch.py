@@ -1,4 +1,4 @@
-"""A watch over a run: what a colleague would notice in its numbers, said once when it begins and once when it ends.
+"""Watches a run: reports what a colleague would notice in its numbers, once when it begins and once when it ends.
 
 `Watch` reads each row of metrics.jsonl and of evaluations.jsonl and answers with alarms; lib/rl/checks.py has what it
 looks for.

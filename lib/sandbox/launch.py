@@ -1,4 +1,4 @@
-"""How a zygote is started: the rungs of protection, the command of each, and what a program may read there."""
+"""Starts zygotes: the rungs of protection, the command of each, and the files that a program may read there."""
 
 import functools
 import importlib.util

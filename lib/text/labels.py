@@ -1,4 +1,4 @@
-"""Labels what of a chat is trained: the assistant's turns and their end token, without any marks in the chat template.
+"""Labels the trained tokens of a chat: the assistant's turns and their end token, without marks in the chat template.
 
 A turn is what the template adds to the prompt for it: render(messages before, generation prompt) is what the model
 will read, render(messages before and this one) is what it shall have written after that, up to the end token. So no

@@ -198,11 +198,11 @@ class Outside:
 
 def _turn_marks(tokenizer: Any, template_kwargs: dict[str, Any]) -> set[int]:
     """Returns the ids that the chat template writes around messages; none where it refuses a plain chat."""
-    said = [("user", "?"), ("assistant", "ANSWER"), ("user", "?")]
-    messages = [{"role": role, "content": content} for role, content in said]
+    turns = [("user", "?"), ("assistant", "ANSWER"), ("user", "?")]
+    messages = [{"role": role, "content": content} for role, content in turns]
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, **template_kwargs)
     except Exception:  # templates raise errors of any type; rendering a real chat reports it
         return set()
-    own = {id for _, content in said for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
+    own = {id for _, content in turns for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
     return set(tokenizer(text, add_special_tokens=False)["input_ids"]) - own

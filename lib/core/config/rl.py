@@ -41,7 +41,7 @@ def command_after(command: str, checkpoint: Path, stage: int, step: int) -> list
 
 
 class Dataset(Source):
-    """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+    """The source of the rows: a Hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
     name: Name | None = None  # Hub id, file, folder, or reasoning_gym:TASK; null: mixture
     mixture: dict[Name, MixturePart] = {}
@@ -126,7 +126,7 @@ class SamplerCorrection(Section):
 
 
 class TrainLoop(Section):
-    """What both RL scripts say of their optimizer steps."""
+    """Optimizer steps of both RL scripts."""
 
     micro_batch_tokens: Count = 16_384  # tokens per forward pass, padding included; affects memory, never the update
     checkpoint_every: CountOrZero = 0  # steps; 0 = at the end, and of each stage
@@ -203,7 +203,7 @@ class Eval(Section):
 
 
 class RLConfig(RunConfig):
-    """What the configs of both RL scripts have, some of it in sections of their own."""
+    """Keys of both RL scripts, some of them in sections of their own."""
 
     model: TrainedModel
     dataset: Dataset

@@ -13,7 +13,7 @@ ATTEMPT = "attempt"  # what a turn of the policy is that answers the task; the o
 
 
 class Prompts(Section):
-    """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
+    """The texts of the prompts. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
     system: str = ""  # system message; empty: none
     user: Name = "Question:\n{question}"  # first user message
