@@ -83,6 +83,7 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
+    from lib.generators.remote import replies_of
     from lib.rl.feedback.contract import Surroundings
     from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
@@ -113,8 +114,8 @@ def main() -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
         stack.enter_context(task.engine.open(folder / "engine"))
         if isinstance(config, ScoreConfig) and not args.swap_attempts:
-            replies = folder / f"teacher_replies_{accelerator.process_index}.jsonl"
-            around = Surroundings(task.judge, config.seed, replies, screen.warn)
+            kept = partial(replies_of, folder, accelerator.process_index)
+            around = Surroundings(task.judge, config.seed, kept, screen.warn)
             stack.enter_context(task.prompts.open(around))
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)

@@ -36,7 +36,7 @@ def test_a_run_asks_its_teacher_and_keeps_what_it_said(folder, tiny_folder, monk
             *(f"prompts.teacher.{each}" for each in settings),
         )
         run(train, monkeypatch, capsys, "--config", "tiny.yaml", *options)
-        kept = Path("outputs/tiny/teacher_replies.jsonl").read_text().splitlines()
+        kept = Path("outputs/tiny/prompts.teacher_replies.jsonl").read_text().splitlines()
         texts = [json.loads(line) for line in Path("outputs/tiny/generations.jsonl").read_text().splitlines()]
         heard = {row.get("feedback2") for row in texts if row.get("feedback") != "none"}
         assert len(kept) > 4 and any(text and text != "R" and text.endswith(" R") for text in heard)

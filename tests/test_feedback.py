@@ -97,7 +97,7 @@ def with_teacher(prompts, golds):
     """The prompts, with a teacher who says what it should not."""
     feedback = prompts.feedback
     feedback.remote = HostileTeacher(golds)
-    feedback.around = Surroundings(judge_by(columns=("answer",), target="answer"), 0, Path("none"), print)
+    feedback.around = Surroundings(judge_by(columns=("answer",), target="answer"), 0, Path, print)
     return prompts
 
 

@@ -153,6 +153,11 @@ class Remote:
             return ReplyError("unavailable", str(error))
 
 
+def replies_of(folder: Path, process: int, section: str) -> Path:
+    """Returns the file in which a process keeps the replies of a server, named by its section of the config."""
+    return folder / f"{section}_replies{f'_{process}' if process else ''}.jsonl"
+
+
 def remote_of(section: str, settings: Opponent | TeacherSettings, kept: Path, warn: Callable[[str], None]) -> Remote:
     """Returns the server of a section of the config, whose replies are kept in a file."""
     return Remote(section, settings.endpoint, settings.thinking, kept, settings.outage == "stop", warn)

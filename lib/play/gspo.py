@@ -14,7 +14,7 @@ import torch
 
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.errors import NumericError
-from lib.generators.remote import Remote, remote_of, spent
+from lib.generators.remote import Remote, remote_of, replies_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
     EVALUATION,
@@ -278,8 +278,7 @@ class GspoRun:
     # -- asking and answering
 
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
-        rank = self.accelerator.process_index
-        kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
+        kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
         return remote_of(section, settings, kept, self.session.screen.warn)
 
     def _games(

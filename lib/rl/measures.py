@@ -45,7 +45,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
             rows.append((node.name, own))
             if not node.group.prompt.choice.first:
                 fresh.append((node.name, own.get("acc")))
-            if answer.verdict.scored:
+            if answer.verdict.scored and (node.is_attempt or answer.verdict.components):
                 earned[number] = answer.verdict.reward
     rows, fresh = collect(rows, accelerator), collect(fresh, accelerator)
     turns = list(config.turns)

@@ -8,6 +8,7 @@ from operator import and_
 from typing import Any
 
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
+from lib.generators.remote import replies_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty, scaled_by_role
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
@@ -66,11 +67,10 @@ class ScoreRun:
     def open(self) -> Iterator[Session]:
         """Opens the run directory, with signal handlers, and the servers of teachers, until the context ends."""
         moving = self.distiller.moving if self.distiller else {}
-        rank = self.accelerator.process_index
-        kept = self.config.run_dir / f"teacher_replies{f'_{rank}' if rank else ''}.jsonl"
         with contextlib.ExitStack() as stack:
             opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
             session = stack.enter_context(opened)
+            kept = partial(replies_of, self.config.run_dir, self.accelerator.process_index)
             around = Surroundings(self.task.judge, self.config.seed, kept, session.screen.warn)
             stack.enter_context(self.task.prompts.open(around))
             if self.distiller:

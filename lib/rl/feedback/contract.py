@@ -26,7 +26,7 @@ class Surroundings(NamedTuple):
 
     judge: Judge
     seed: int
-    kept: Path  # a file for replies of a server
+    kept: Callable[[str], Path]  # the file for the replies of a server, by its section of the config
     warn: Callable[[str], None]
 
 

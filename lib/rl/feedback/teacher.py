@@ -17,6 +17,8 @@ from lib.rl.hints import clean, leaks
 from lib.rl.prompts import filled
 from lib.text.parsing import without_special_tokens
 
+SECTION = "prompts.teacher"  # of the config
+
 
 class TellCritique(Feedback):
     """Tells a teacher's critique of an attempt."""
@@ -29,9 +31,8 @@ class TellCritique(Feedback):
     def open(self, around: Surroundings) -> Iterator[None]:
         """Connects to the server until the context ends; its replies are kept, so that a resumed run asks nothing."""
         settings, self.around = self.settings, around
-        remote = Remote(
-            "prompts.teacher", settings.endpoint, settings.thinking, around.kept, settings.outage == "stop", around.warn
-        )
+        stop = settings.outage == "stop"
+        remote = Remote(SECTION, settings.endpoint, settings.thinking, around.kept(SECTION), stop, around.warn)
         with remote as self.remote:
             yield
 
@@ -51,7 +52,7 @@ class TellCritique(Feedback):
         settings = self.settings
         attempt = without_special_tokens(answer.text)  # the teacher may have the same ones
         values = {"question": answer.prompt.question, "attempt": attempt}
-        messages = [{"role": "user", "content": filled(settings.request, values, "prompts.teacher.request")}]
+        messages = [{"role": "user", "content": filled(settings.request, values, f"{SECTION}.request")}]
         seed = seed_of(self.around.seed, "critique", messages)
         most = settings.max_new_tokens + settings.thinking.budget_tokens
         return Request(messages, most, settings.temperature, seed)
@@ -60,4 +61,4 @@ class TellCritique(Feedback):
         if not critique:
             return self.self_correction
         said = {"self_correction": self.self_correction, "critique": critique}
-        return filled(self.settings.said, said, "prompts.teacher.said")
+        return filled(self.settings.said, said, f"{SECTION}.said")
