@@ -34,7 +34,7 @@ BUILT = ROOT / "data" / "generated"
 BUILDERS = {  # folder -> command that makes it
     "bags": "build_bags.py", "tiny-arithmetic": "build_tiny_arithmetic.py", "tiny-code": "build_tiny_code.py",
     "tiny-sums": "build_tiny_sums.py", "speedrun": "build_tiny_sums.py", "rush-hour": "build_rush_hour.py",
-    "tiny-rush": "build_rush_hour.py --tiny",
+    "tiny-rush": "build_rush_hour.py --tiny", "tiny-code-tests": "build_tiny_code.py --public",
 }  # fmt: skip
 SUMS = [(f"A box holds {n} pens, another {n + 3}. How many are there?", str(2 * n + 3)) for n in range(11, 51)]
 HUB = {  # rows in the form of the Hub's
