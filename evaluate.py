@@ -36,6 +36,7 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -82,6 +83,8 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
+    from lib.generators.remote import replies_of
+    from lib.rl.feedback.contract import Surroundings
     from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
@@ -107,12 +110,19 @@ def main() -> int:
     beside = (
         config.run_dir if config.run_dir.is_dir() else None
     )  # a server elsewhere reads it, and maybe no other place
-    with tempfile.TemporaryDirectory(dir=beside) as folder, task.engine.open(Path(folder, "engine")):
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
+        stack.enter_context(task.engine.open(folder / "engine"))
+        if isinstance(config, ScoreConfig) and not args.swap_attempts:
+            kept = partial(replies_of, folder, accelerator.process_index)
+            around = Surroundings(task.judge, config.seed, kept, screen.warn)
+            stack.enter_context(task.prompts.open(around))
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)
             row = described(config, adapter, settings) | which | how | {"temperature": temperature}
-            prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
-            asking = replace(task, prompts=prompts)
+            asking = task
+            if how.get("feedback") == "none":
+                asking = replace(task, prompts=task.prompts.without_feedback(), config=config.without_feedback())
             row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
             rows.append(row)
             for path in outputs(args, config) if accelerator.is_main_process else ():
@@ -174,9 +184,12 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
     """Samples all attempts at all rows; returns them as numbers, and this process's trees."""
     from lib.rl.evaluation import evaluate
 
-    budgets = task.config.eval_budgets
-    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets)
-    return evaluate(task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
+    config = task.config
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=config.eval_budgets)
+    return evaluate(
+        task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress,
+        config.eval_attempts,
+    )  # fmt: skip
 
 
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
@@ -259,7 +272,10 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
 
 
 def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
-    """Returns the config with the plain backend. Raises ConfigError if nothing can be merged, or not into `out`."""
+    """Returns the config with the plain backend and a whole base.
+
+    Raises ConfigError if nothing can be merged, or not into `out`.
+    """
     if out.exists():
         raise ConfigError(f"--merge {out}: it exists, and is left as it is; give a new folder")
     if adapter is None and config.model.adapter is None:
@@ -271,7 +287,8 @@ def mergeable(config: RLConfig, out: Path, adapter: Path | None) -> RLConfig:
         )
     if adapter and (found := obstacles_everywhere(FOLDING, config.model.adapters.names)):
         raise ConfigError(f"--merge: not all of these adapters can be merged ({in_words(found)}); use them unmerged")
-    return config.model_copy(update={"model": config.model.model_copy(update={"backend": "plain"})})
+    model = config.model.model_copy(update={"backend": "plain", "sharded": False})
+    return config.model_copy(update={"model": model})
 
 
 def _temperature(text: str) -> float:

@@ -18,7 +18,7 @@ Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Dep
      credited to tokens that did not earn it.
 
 Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 6 a server that refuses, 7 a reward that
-raises, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
+raises, 8 another process has ended, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
 if __name__ == "__main__":

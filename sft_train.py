@@ -9,7 +9,8 @@
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
 no marks: lib/text/labels.py finds the turns, and says which templates it refuses. The result is in
 outputs/<run_name>/final.
-Exit codes: 0 finished, 2 config or data, 3 numbers, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
+Exit codes: 0 finished, 2 config or data, 3 numbers, 8 another process has ended, 74 disk, 130 Ctrl-C
+and 143 SIGTERM after a checkpoint.
 """
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ Departures from it, each a key of the config:
   2. The KL penalty is k3 per token in the loss (`train.kl`); the paper's follows Ahmadian et al., in the reward.
   3. The bonus counts exact matches, not shaped reward (`train.bonus_on`), so that format is no self-correction.
 
-Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 7 a reward that raises, 74 disk, 130 Ctrl-C
-and 143 SIGTERM after a checkpoint.
+Exit codes: 0 finished, 2 config or data, 3 numbers, 4 memory, 5 sandbox, 7 a reward that raises, 8 another process
+has ended, 74 disk, 130 Ctrl-C and 143 SIGTERM after a checkpoint.
 """
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ REASONS = {
     "needs the Hugging Face Hub",
     "needs a GPU and the Hugging Face Hub",
     "needs the package index",
+    "needs several machines",
 }
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 LITTLE = (

@@ -19,10 +19,13 @@ import pytest
 import torch
 from conftest import fewer, long, part
 from helpers import forks, moments
+from peft import PeftModel
 from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
 
 from lib.core.config import FromScratch
 from lib.model.scratch import build
+from lib.rl.recipes.choice import NAMES
 from lib.run.manifest import MANIFEST, problems
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +61,12 @@ CONFIG = {
 REWARD = """
 def odd_digits(predictions):
     return [{"odd": any(c in "13579" for c in p) / 4, "brief": -(len(p) // 4) / 40} for p in predictions]
+
+
+def right_if_odd(predictions):
+    from lib.core.registry import Judged
+
+    return [Judged(parts, match=parts["odd"] > 0) for parts in odd_digits(predictions)]
 """
 
 
@@ -149,6 +158,42 @@ def test_killed_with_a_teacher_that_is_the_policy_of_some_steps_ago(template, tm
     mine.start("--resume")
     mine.same_as(straight)
     assert all(row["distill_kl"] > 0 and row["distilled"] == 1 for row in straight.rows())
+
+
+RECIPES = {
+    "score": {},
+    "multiturn": {"prompts": {"feedback": "verdict", "feedback_tokens": 16}, "train": {"attempts": 3}},
+    "thinktwice": {"train": {"followed_attempts": 1}},
+    "ufo": {"prompts": {"stop": "verdict"}, "train": {"attempts": 3, "discount": 0.5}},
+    "pag": {"prompts": {"feedback": "self", "stop": "self",
+                        "self": {"ask": "gain", "right": "+", "wrong": "1", "max_new_tokens": 4}}},
+    "reflect": {"prompts": {"feedback": "self", "stop": "verdict",
+                            "self": {"ask": "gain", "right": None, "max_new_tokens": 4}}, "train": {"attempts": 3}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", part(["pag", "reflect", "ufo", "score", "multiturn", "thinktwice"], 6))
+def test_every_recipe_is_resumed(recipe, template, tmp_path):
+    """Killed while it saves a step, and while it takes the next; only one of them without WHOLE=1."""
+    assert RECIPES.keys() == NAMES.keys()
+    own = RECIPES[recipe]
+    train = CONFIG["train"] | {"recipe": recipe, "stage1_steps": 2 * (recipe == "score"), "stage2_steps": 3}
+    config = CONFIG | {
+        "model": CONFIG["model"] | {"max_seq_length": 128},
+        "prompts": CONFIG["prompts"] | {"verdict": {"right": "gain", "wrong": "again"}} | own.get("prompts", {}),
+        "generation": CONFIG["generation"] | {"max_prompt_length_attempt2": 60},
+        "train": train | own.get("train", {}), "reward": {"fn": "my_reward.right_if_odd"}, "eval": {"max_examples": 4},
+    }  # fmt: skip
+    straight, mine = (moments.Run("train", template, tmp_path / name, config) for name in ("straight", "mine"))
+    straight.start(journal="journal.json")
+    saved, doing = straight.journal()
+    assert "saving 2" in doing
+    for what in ("saving 2", "train 2"):
+        places = [i for i, each in enumerate(doing) if each == what]
+        mine.start("--resume", code=-signal.SIGKILL, kill_at=places[2 * len(places) // 3], saved=saved)
+    mine.start("--resume")
+    mine.same_as(straight)
+    assert any(row["loss"] for row in straight.rows())
 
 
 def test_what_the_killed_run_drew_and_at_which_temperature(straight):
@@ -602,23 +647,56 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path):
     signalled = {"kill_at": doing.index("train 2") + 2, "signals": [signal.SIGINT, signal.SIGTERM]}
     again.start_two(*SHORT, code=130, plans=({}, signalled))
     assert "saved at stage 2 step 1" in again.said()
-    assert "launch with --num_processes 2" in again.start(*SHORT, code=2)
+    one = Run(again.folder, tmp_path / "one")
     assert all(map(torch.equal, weights[0], again.start_two(*SHORT)[1]))
+    again.same_as(two)
+    assert "saved by 2 processes, this run has 1: prompts, samples" in one.start(*SHORT, weights="weights0.pt")
+    assert one.rows() == [moments.near(row) for row in two.rows()]
+    for mine, theirs in zip(one.weights(), weights[0], strict=True):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("killed", [0, pytest.param(1, marks=long)])
+def test_a_killed_process_ends_the_others_and_all_resume(template, tmp_path, killed):
+    two, again = (Run(template, tmp_path / name) for name in ("two", "again"))
+    two.start_two(*SHORT)
+    plans = [{}, {}]
+    plans[killed] = {"kill_in": ["train 2", 5]}
+    processes = again.launch_several(*SHORT, plans=plans)
+    processes[killed].join(60)
+    assert processes[killed].exitcode == -signal.SIGKILL
+    begin = time.monotonic()
+    said = again.ended(processes[1 - killed], 8, moments.said_by(1 - killed))
+    assert time.monotonic() - begin < 60 and "error: another process of this run has ended" in said
+    again.start_two(*SHORT)
     again.same_as(two)
 
 
 @long
 @pytest.mark.parametrize("baseline", ["leave_one_out", "batch"])
 def test_the_number_of_processes_does_not_change_an_update(template, tmp_path, baseline):
-    """Five prompts, shared as two and three; the same rollouts either way."""
-    one, two = (Run(template, tmp_path / name) for name in ("one", "two"))
+    """Five prompts, shared as two and three, or as one, one, one and two: the same texts, evaluations and updates."""
     # a large alpha keeps every gradient far from AdamW's epsilon, where the last bit of a sum moves a weight
     options = (*SHORT, f"train.baseline={baseline}", "train.length_norm=token", "train.micro_batch_tokens=130",
-               "train.alpha=10", "train.kl_sample=1")  # fmt: skip
+               "train.alpha=10", "optimizer.learning_rate=0.005")  # fmt: skip
     options += tuple(f"train.stage{stage}_{each}" for stage in (1, 2) for each in ("batch_size=5", "steps=1"))
-    one.start(*options, same_texts=True, weights="weights0.pt")
-    weights = two.start_two(*options, same_texts=True)
-    for mine, theirs in zip(one.weights(), weights[0], strict=True):
-        assert torch.allclose(mine, theirs, rtol=0, atol=1e-5)
-    for mine, theirs in zip(one.rows(), two.rows(), strict=True):
-        assert mine == {key: pytest.approx(value, rel=1e-4, abs=1e-7) for key, value in theirs.items()}
+    moments.alike(Run, template, tmp_path, options)
+
+
+@long
+def test_a_sharded_base_does_not_change_an_update(template, tmp_path):
+    """Nor what is sampled; two processes stop and resume bit by bit, and PEFT loads the adapter on a whole base."""
+    options = (*SHORT, "train.alpha=10", "optimizer.learning_rate=0.005")
+    sharded = ("model.sharded=true",)
+    one, two, _ = moments.alike(Run, template, tmp_path, options, sharded)
+    again = Run(template, tmp_path / "again")
+    signalled = {"kill_in": ["train 2", 1], "signals": [signal.SIGTERM]}
+    again.start_two(*options, *sharded, code=143, plans=({}, signalled))
+    again.start_two(*options, *sharded)
+    again.same_as(two)
+    ids, logits = torch.arange(12)[None], []
+    for run in (one, two):
+        base = AutoModelForCausalLM.from_pretrained(template / "base")
+        logits.append(PeftModel.from_pretrained(base, run.dir / "stage2")(ids).logits)
+    assert torch.allclose(*logits, rtol=0, atol=1e-5)
+    assert "expected several: launch by torchrun" in Run(template, tmp_path / "alone").start(*sharded, code=2)

@@ -190,6 +190,32 @@ def test_a_run_learns_what_is_paid_and_leaves_what_it_promises(folder, monkeypat
     assert err.startswith(f"error: {stage1}: this adapter does not fit the model: ")
 
 
+@pytest.mark.parametrize(
+    ("factor", "choices", "share"), [(2, (), 0.5), (0.25, (), 2.0), (0.25, ("beyond=mask",), 0.0), (2, None, 1.0)]
+)
+def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
+    """Where the sampler held an answer for twice as likely, it counts half; for a quarter, twice: that is the cap."""
+    correction = ("train.sampler_correction.cap=2.0", *(f"train.sampler_correction.{each}" for each in choices or ()))
+    run = make_run("train.beta1=0", "train.beta2=0", *(() if choices is None else correction), moved=0.3)
+    stage = run.stages[1]
+    trees = run.sample(stage)
+
+    def gradient(trees):
+        run.step.optimizer.zero_grad()
+        credit = run.credit(stage, trees)
+        accumulate(run, credit)
+        return gradients(run)
+
+    def likelier(_, answer):
+        y = answer.completion
+        more = math.log(factor) / len(y.ids)
+        return replace(answer, completion=replace(y, logps=[logp + more for logp in y.logps]))
+
+    wanted, found = share * gradient(trees), gradient(changed(trees, likelier))
+    assert wanted.abs().max() > 1e-3 or share == 0
+    assert torch.allclose(found, wanted, rtol=0, atol=1e-5 * float(gradient(trees).abs().max()))
+
+
 def test_attempts_that_were_cut_off_are_priced_or_left_out(folder):
     """Budgets are 8 and 6 tokens; the last three of each cost a third each. There are two revisions of each attempt."""
     choices = ("train.baseline=none", "train.overlong_buffer=3", "train.length_norm=token")
@@ -416,7 +442,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
     rollouts = rollouts_of(trees)
     assert {r.prompt2.continues for r in rollouts} <= {history in ("full", "cut"), False}
     credit = run.credit(stage, trees)
-    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2)
+    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2, 2)
     loss, expected, logps = naive.update(run.policy, rollouts, by_rollout(credit, rollouts), betas, kind, 0.8)
     assert expected.norm() > 1e-2
     results = []
@@ -463,7 +489,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     if idle == "left out":
         expected = credit.weight != 0
     elif stage.number == 1:
-        expected |= credit.attempt == 1  # beta2, in the loss or in the reward
+        expected |= credit.turn == 1  # beta2, in the loss or in the reward
     assert credit.learned == expected.tolist() and 0 < sum(credit.learned) < 48
     found = []
     every = replace(credit, learned=[True] * 48, parts=[credit.nodes])
@@ -524,7 +550,7 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
             torch.testing.assert_close(*results, rtol=0, atol=1e-6)
         with run.open():
             row = run.update(stage_plan, trees, credit)
-        zero = (credit.advantage[credit.attempt == 2] == 0).float().mean()
+        zero = (credit.advantage[credit.turn == 2] == 0).float().mean()
         assert row["prompts"] == len(tells) and row["zero_advantage"] == pytest.approx(zero.item())
         groups = [tree.answers for tree in trees], [y1.following.answers for tree in trees for y1 in tree.answers]
         for attempt, sets in enumerate(groups, start=1):
@@ -602,7 +628,7 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
     choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
     still = make_run(*choices)
     credit = still.credit(still.stages[0], still.sample(still.stages[0]))
-    assert (credit.advantage[credit.attempt == 1] == 0).all()
+    assert (credit.advantage[credit.turn == 1] == 0).all()
     run = make_run(*choices, moved=0.2)
     trees = run.sample(run.stages[0])
     rollouts = rollouts_of(trees)
@@ -1053,7 +1079,7 @@ def test_three_attempts_are_learned_as_the_equations_say(folder):
     stage = run.stages[1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)
-    counts = [credit.attempt.tolist().count(attempt) for attempt in (1, 2, 3)]
+    counts = [credit.turn.tolist().count(attempt) for attempt in (1, 2, 3)]
     assert counts == [8, 16, 16] and credit.divisor == 16
     answers = {n: a for node in credit.nodes for n, a in zip(node.numbers, node.group.answers, strict=True)}
     for node in credit.nodes:
@@ -1075,7 +1101,7 @@ def test_three_attempts_are_learned_as_the_equations_say(folder):
     for number, answer in answers.items():
         prompt = owner_of(credit, number).group.prompt.ids
         logp, _, kl = naive.per_token(run.policy, prompt, answer.completion.ids, 0.8)
-        leaves = {1: 2, 2: 1, 3: 1}[credit.attempt[number].item()]
+        leaves = {1: 2, 2: 1, 3: 1}[credit.turn[number].item()]
         expected += leaves * (0.5 * kl - credit.advantage[number] * logp).mean() / 16
     expected.backward()
     by_hand = gradients(run)

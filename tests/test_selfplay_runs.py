@@ -399,19 +399,22 @@ def test_a_hostile_teacher(template, tmp_path):
 
 
 @long
-def test_two_processes_play_like_one(template, tmp_path):
-    """The same answers either way: numbers and weights of the first step are equal; each snapshot plays for both."""
-    one, two = (Run(template, tmp_path / name, **SNAPSHOTS) for name in ("one", "two"))
-    options, plan = ("train.minibatches=1", "train.steps=1", "train.batch_size=5"), {"same_texts": True}
-    one.start(*options, **plan, weights="weights0.pt")
-    weights = two.start_two(*options, **plan)
-    for mine, first, second in zip(one.weights(), *weights, strict=True):
-        assert torch.equal(first, second) and torch.allclose(mine, first, rtol=0, atol=1e-5)
-    near = {key: pytest.approx(value, rel=1e-5, abs=1e-5) for key, value in two.rows()[0].items()}
-    assert one.rows() == [near] and near["prompts"] == 5
-    assert one.scoreboard() == two.scoreboard() and one.rows("frontier/neither") == two.rows("frontier/neither")
-    texts = [sorted(row["text"] for row in run.rows("generations") if row["when"] == "train") for run in (one, two)]
-    assert texts[0] == texts[1]
+def test_several_processes_play_like_one(template, tmp_path):
+    """The same answers, evaluations and updates, in as many minibatches; each snapshot plays for all."""
+    options = ("train.steps=2", "train.batch_size=5", "optimizer.learning_rate=0.005")
+    one, *others = moments.alike(Run, template, tmp_path, options, **SNAPSHOTS)
+    for run in others:
+        assert one.scoreboard() == run.scoreboard() and one.rows("frontier/neither") == run.rows("frontier/neither")
+        texts = [sorted((row["when"], row["text"]) for row in each.rows("generations")) for each in (one, run)]
+        assert texts[0] == texts[1]
+
+
+@long
+def test_a_sharded_base_plays_like_a_whole_one(template, tmp_path):
+    """Snapshots, minibatches, and a KL in the reward, which is scored without a gradient."""
+    options = ("train.steps=2", "train.batch_size=5", "optimizer.learning_rate=0.005", "train.kl=k1_in_reward",
+               "train.beta=0.1")  # fmt: skip
+    moments.alike(Run, template, tmp_path, options, ("model.sharded=true",), **SNAPSHOTS)
 
 
 @long

@@ -394,3 +394,12 @@ def test_two_processes_train_stop_and_resume_together(template, tmp_path, option
     assert all(map(torch.equal, weights[0], again.start_two(*options)[1]))
     files = [{p.name: p.read_bytes() for p in run.dir.glob("final/*.safetensors")} for run in (two, again)]
     assert again.rows() == two.rows() and files[0] == files[1]
+
+
+@long
+def test_a_killed_process_ends_the_other_one(template, tmp_path):
+    options = (*ADAPTER, "train.gradient_accumulation=1", "train.steps=4", "--resume")
+    mine = Run(template, tmp_path / "work")
+    processes = mine.launch_several(*options, plans=({}, {"kill_in": ["train 3", 1]}))
+    assert "error: another process of this run has ended" in mine.ended(processes[0], 8)
+    assert "resumed from" in mine.ended(mine.launch_several(*options, plans=({}, {}))[0])

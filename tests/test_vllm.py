@@ -5,6 +5,7 @@ make setup-vllm && WHOLE=1 .venv/bin/python -m pytest tests/test_vllm.py
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -187,6 +188,53 @@ def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
     assert engine.generate(policy, PROMPTS, DECODING, kill) == want
     assert any("ended with signal 9" in line and "starting another one" in line for line in said)
     assert not [each for each in psutil.process_iter() if each.status() == "zombie" and each.ppid() == os.getpid()]
+
+
+@pytest.fixture
+def impatient(opened, monkeypatch):
+    """The same with a server that has ten seconds for a completion."""
+    engine, *_ = opened
+    for owner in (engine, engine.server):
+        monkeypatch.setattr(owner, "settings", engine.settings.model_copy(update={"deadline_s": 10.0}))
+    return opened
+
+
+def once_more(path, completion):
+    """A second turn after each completion of the first."""
+    return Turn(PROMPTS[path[:1]].ids + completion.ids + [7], 6) if len(path) == 2 else None
+
+
+def stopping(engine, seconds=None):
+    """The same; the server's processes are stopped after the first completion, for some seconds or for good."""
+    stopped = []
+
+    def follow(path, completion):
+        if not stopped:
+            stopped.append(engine.server._pid)
+            os.killpg(stopped[0], signal.SIGSTOP)
+            if seconds:
+                threading.Timer(seconds, os.killpg, (stopped[0], signal.SIGCONT)).start()
+        return once_more(path, completion)
+
+    return follow
+
+
+@needs_vllm
+def test_a_slow_server_is_waited_for(impatient):
+    engine, policy, said = impatient
+    want, before = engine.generate(policy, PROMPTS, DECODING, once_more), len(said)
+    assert engine.generate(policy, PROMPTS, DECODING, stopping(engine, 3.0)) == want and len(said) == before
+
+
+@needs_vllm
+def test_a_server_that_hangs_is_started_again_or_named(impatient, monkeypatch):
+    engine, policy, said = impatient
+    want = engine.generate(policy, PROMPTS, DECODING, once_more)
+    assert len(want) == 10 and engine.generate(policy, PROMPTS, DECODING, stopping(engine)) == want
+    assert any("the server hangs (no answer within generation.vllm.deadline_s = 10 s)" in line for line in said)
+    monkeypatch.setattr(engine.server, "_restarts", engine.settings.restarts)
+    with pytest.raises(ApiError, match=r"the server hangs \(no answer .*restarts = 2 are used up; .* --resume"):
+        engine.generate(policy, PROMPTS, DECODING, stopping(engine))
 
 
 def test_a_server_that_is_not_there_is_named(folder, tmp_path, monkeypatch):

@@ -93,6 +93,12 @@ class Overdue(BaseException):
     """User code exceeded its time limit; raised inside that code, past any `except Exception` of its own."""
 
 
+class LostProcess(UserError):
+    """Another process of this run has ended, so that this one waits for nothing."""
+
+    exit_code = 8
+
+
 class StorageError(UserError):
     """A checkpoint or a log could not be written; what was there before is untouched."""
 
@@ -108,6 +114,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Tells whether memory ran out: in Python, on a GPU (without importing torch), or in torch on the CPU."""
     named = type(error).__name__ == "OutOfMemoryError"
     return named or isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+def is_lost_process(error: BaseException) -> bool:
+    """Tells whether another process of the run has ended: in the words of gloo, of NCCL, or of torch's store."""
+    named = type(error).__name__ in ("DistBackendError", "DistNetworkError", "DistStoreError")
+    return named or any(words in str(error) for words in ("Connection closed by peer", "Connection reset by peer"))
 
 
 def let_threads_wait() -> None:
@@ -168,11 +180,16 @@ def run_script(main: Callable[[], int]) -> None:
         print(f"error: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         code = error.exit_code
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
+        if is_out_of_memory(error):
+            advice = "lower batch sizes or the budgets of tokens, or use a smaller model"
+            print(f"error: out of memory ({first_line(error)}): {advice}", file=sys.stderr)
+            code = OutOfMemory.exit_code
+        elif is_lost_process(error):
+            advice = "what it said last may tell why; then start all of them again, with --resume"
+            print(f"error: another process of this run has ended ({first_line(error)}): {advice}", file=sys.stderr)
+            code = LostProcess.exit_code
+        else:
             raise
-        advice = "lower batch sizes or the budgets of tokens, or use a smaller model"
-        print(f"error: out of memory ({first_line(error)}): {advice}", file=sys.stderr)
-        code = OutOfMemory.exit_code
     finally:
         signal.signal(signal.SIGINT, before)
     if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):

@@ -3,6 +3,7 @@
 head        log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 divergence  KL(policy || teacher), over whole vocabularies or a teacher's most likely tokens
 logits      factors and soft-caps around a model's output layer, measured
+sharding    a frozen base that several processes hold together
 llama       the forward of the Llama family, written out
 adapters/   the shelf: small trainable changes of a frozen decoder, beside LoRA or without it
 decoder     keys and values of many rows in one slab, and the forward that extends them

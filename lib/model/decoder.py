@@ -22,6 +22,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lib.model.llama import Attend, Llama, Stacked
+from lib.model.sharding import is_sharded
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
@@ -83,7 +84,8 @@ class Decoder:
         self.device = next(backbone.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
         self._slab = _Slab(rows, columns)
-        self.fixed_sizes = self.device.type == "cuda" and _FixedStep.works  # steps of a few sizes, recorded once each
+        can_record = self.device.type == "cuda" and not is_sharded(backbone)
+        self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 

@@ -245,7 +245,8 @@ def _load_plain(config: Model) -> tuple[nn.Module, Any]:
         )
     if config.attn_implementation:
         shared["attn_implementation"] = config.attn_implementation
-    device = {"": int(os.environ.get("LOCAL_RANK", 0))} if torch.cuda.is_available() else None
+    on_gpu = torch.cuda.is_available() and not config.starts_on_cpu
+    device = {"": int(os.environ.get("LOCAL_RANK", 0))} if on_gpu else None
     model = AutoModelForCausalLM.from_pretrained(config.name, dtype=dtype, device_map=device, **shared)
     return model, tokenizer
 

@@ -17,6 +17,7 @@ from lib.model.divergence import AnyTeacher, teacher_kl
 from lib.model.head import Head, token_scores
 from lib.model.llama import Llama, attend_within
 from lib.model.logits import backbone_of, measure
+from lib.model.sharding import is_sharded
 
 CACHES = ("past_key_values", "cache_params", "state")  # the names that models give to their cache
 PADDED_TOKENS = 8  # length of the text, and of the padding before it, that `takes_padding` tries
@@ -55,7 +56,9 @@ class Policy(nn.Module):
         is_whole = attends_to_everything(self.language_model)
         self._is_patched = runs_foreign_layers(self.backbone)
         self.takes_masks = is_whole and not self._is_patched
-        is_bare = is_whole and self.shelf is None  # it reads weights alone, patched layers or not, and calls no hooks
+        self.is_sharded = is_sharded(model)
+        is_bare = is_whole and self.shelf is None and not self.is_sharded
+        # it reads weights alone, patched layers or not, and calls no hooks
         self.llama = Llama.of(self.language_model) if is_bare else None
         self.takes_slab = (
             self.takes_masks or self.llama is not None
@@ -338,7 +341,7 @@ class Policy(nn.Module):
         )
         is_exact = is_exact and not getattr(self.language_model, "_is_stateful", False)
         is_on = not any(layer.disable_adapters for layer in layers)
-        if self._is_patched or self.llama or not layers or not is_exact or not is_on:
+        if self._is_patched or self.is_sharded or self.llama or not layers or not is_exact or not is_on:
             yield
             return
         weights = [layer.get_base_layer().weight for layer in layers]

@@ -1,7 +1,6 @@
 """Self-play.
 
 opponents     opponents, games, and the prompts that they choose
-hints         a teacher's hints, cleaned for showing, or dropped
 teacher       hints and solutions where the policy failed
 scoreboard    counts of prompts solved by the policy, its opponent, both or neither
 recipe        the loss that a config asks for, and warnings about it

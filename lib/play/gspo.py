@@ -14,7 +14,7 @@ import torch
 
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.errors import NumericError
-from lib.generators.remote import Remote, remote_of, spent
+from lib.generators.remote import Remote, remote_of, replies_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
     EVALUATION,
@@ -44,7 +44,7 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Group, Sampling, nodes, sample
-from lib.run.distributed import anywhere, collect
+from lib.run.distributed import anywhere, before_mine, collect
 from lib.run.runlog import STREAMS
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
@@ -79,7 +79,9 @@ class GspoRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.recipe = stage.steps, recipe_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
-        self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
+        self.objective = Objective(
+            self.recipe, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
+        )
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
         self.sampling = task.sampling(self.policy.temperature, train.group_size)
@@ -133,9 +135,10 @@ class GspoRun:
         self._sampled_at = self.policy.temperature
         sampling = replace(self.sampling, temperature=self._sampled_at)
 
-        def play(drawn: list[Choice]) -> list[Game]:
+        def play(drawn: list[Choice], first: int) -> list[Game]:
+            step = self.progress.step
             prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
-            return self._games(prompts, sampling, self.session.generator, self.progress.step, self.opponent)
+            return self._games(prompts, sampling, self.session.generator, step, self.opponent, first=first)
 
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
@@ -161,7 +164,10 @@ class GspoRun:
         if settings.retries:
             sampling = replace(sampling, copies=(settings.retries,))
         task, generator = self.task, self.session.generator
-        retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator)
+        first, hinted = before_mine(len(found.hinted), self.accelerator)
+        retries: list[Group] = []
+        if hinted:
+            retries = sample(self.policy, task.prompts, found.hinted, task.judge, sampling, generator, first=first)
         self.teacher.keep(retries, found)
         for counts in collect([dict(found.counts)], self.accelerator):
             self.scoreboard.assist(counts)
@@ -237,9 +243,9 @@ class GspoRun:
         samples = settings.samples_per_prompt
         sampling = self.task.sampling(settings.temperature, samples)
 
-        def play(rows: list[dict], generator: torch.Generator, on_written: Callable[[], None]) -> list[Game]:
+        def play(rows: list[dict], generator: torch.Generator, *how: Any) -> list[Game]:
             prompts = [self.task.prompts.prompt(row) for row in rows]
-            return self._games(prompts, sampling, generator, EVALUATION, opponent, on_written)
+            return self._games(prompts, sampling, generator, EVALUATION, opponent, *how)
 
         games = in_parts(play, rows, settings.seed, self.policy.device, self.accelerator, samples, on_progress)
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
@@ -273,17 +279,17 @@ class GspoRun:
     # -- asking and answering
 
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
-        rank = self.accelerator.process_index
-        kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
+        kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
         return remote_of(section, settings, kept, self.session.screen.warn)
 
     def _games(
         self, prompts: list[Prompt], sampling: Sampling, generator: torch.Generator, step: int,
         opponent: ServerOpponent | SnapshotOpponent | None, on_written: Callable[[], None] = lambda: None,
+        first: int = 0,
     ) -> list[Game]:  # fmt: skip
         """Samples and judges the policy's answers, and the opponent's."""
-        task = self.task
-        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, on_written)
+        task, how = self.task, (on_written, first)
+        return play(self.policy, task.prompts, prompts, task.judge, sampling, generator, opponent, step, *how)
 
     # -- books
 

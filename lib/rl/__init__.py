@@ -1,6 +1,8 @@
 """SCoRe, and what it shares with self-play.
 
+reviews       what the policy writes about an attempt before the next one
 prompts       the prompts of an example, token in and token out
+hints         a teacher's hints, cleaned for showing, or dropped
 feedback/     the shelf: the user's message between two attempts
 corrections   the prompts of several attempts: each continues the one before it
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
 import torch
+from accelerate import Accelerator
 
 from lib.model.policy import Inputs
 from lib.rl.tree import Node
+from lib.run.distributed import highest
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,19 @@ def micro_batches(items: list[PackedSequence], tokens: int, pad_id: int, device:
         ordered = ordered[count:]
     for rows in sorted(batches, key=lambda rows: -len(rows) * len(rows[0].ids)):
         yield _packed(rows, len(rows[0].ids), pad_id, device)
+
+
+def evened(
+    batches: Iterable[MicroBatch], pad_id: int, device: torch.device, accelerator: Accelerator
+) -> Iterator[MicroBatch]:
+    """Yields the micro-batches, and empty ones until all processes have had as many."""
+    mine = list(batches)
+    missing = highest(len(mine), accelerator) - len(mine)  # before the first: then all compute together
+    nothing = torch.zeros(0, dtype=torch.long, device=device)
+    ids = torch.full((1, 1), pad_id, device=device)
+    yield from mine
+    for _ in range(missing):
+        yield MicroBatch(Inputs(ids, torch.zeros_like(ids), nothing, nothing), nothing, nothing)
 
 
 def _packed(rows: list[PackedSequence], width: int, pad_id: int, device: torch.device) -> MicroBatch:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
+from statistics import pstdev
 
 import torch
 from accelerate import Accelerator
@@ -10,7 +11,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from lib.rl.batching import MicroBatch
 from lib.rl.tree import Answer, Node
-from lib.run.distributed import collect
+from lib.run.distributed import before_mine, collect
+
+SMALLEST_SPREAD = 1e-6  # of advantages: less is rounding
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Credit:
     """The n answers of a step, numbered by `lib.rl.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
 
     nodes: list[Node]
-    attempt: torch.Tensor  # from 1
+    turn: torch.Tensor  # of the policy in its chat, from 1
     advantage: torch.Tensor
     weight: torch.Tensor  # length normalisation, times the last answers below it in a full tree, times `importance`
     kl_weight: torch.Tensor  # of the KL in the loss
@@ -66,7 +69,7 @@ def overlong_penalty(length: int, budget: int, buffer: int) -> float:
 
 
 def compared(found: list[Node]) -> dict[int, list[list[int]]]:
-    """Returns by attempt the sets of answers, by number, whose rewards are compared with each other: those of a group.
+    """Returns by turn the sets of answers, by number, whose rewards are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
     """
@@ -76,8 +79,8 @@ def compared(found: list[Node]) -> dict[int, list[list[int]]]:
         above = node
         while len(above.numbers) == 1 and above.parent is not None:
             above = owner[above.parent]
-        sets.setdefault(node.attempt, {}).setdefault(above.numbers.start, []).extend(node.numbers)
-    return {attempt: list(own.values()) for attempt, own in sets.items()}
+        sets.setdefault(node.turn, {}).setdefault(above.numbers.start, []).extend(node.numbers)
+    return {turn: list(own.values()) for turn, own in sets.items()}
 
 
 def advantages_of(
@@ -96,6 +99,8 @@ def advantages_of(
     if not every:
         return {}
     sizes = [len(reward) for reward, *_ in every]
+    if kind == "leave_one_out" and max(sizes) < 2:  # chats that stop may leave nobody to be compared with
+        return {number: 0.0 for own in sets for number in own}
     if kind == "batch":
         every = [[flat([own[field] for own in every]) for field in range(3)]]
     reward, count, penalty = (
@@ -193,6 +198,20 @@ def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_le
     raise ValueError(f"unknown length_norm '{norm}'")
 
 
+def scaled_by_role(
+    found: list[Node], advantage: list[float], counts: list[bool], accelerator: Accelerator
+) -> list[float]:
+    """Returns advantages over the standard deviation of those of their role, attempts or reviews, on all processes."""
+    scaled = list(advantage)
+    for is_attempt in (True, False):
+        own = [n for node in found if node.is_attempt == is_attempt for n in node.numbers if counts[n]]
+        values = collect([advantage[number] for number in own], accelerator)
+        spread = pstdev(values) if values else 0.0
+        for number in own if spread > SMALLEST_SPREAD else ():
+            scaled[number] /= spread
+    return scaled
+
+
 def credit_of(
     found: list[Node],
     advantage: list[float],
@@ -212,12 +231,12 @@ def credit_of(
 ) -> Credit:
     """Selects what is learned, in which minibatch, and how much each token weighs.
 
-    `below` counts, by attempt, the last answers below an answer of a full tree. An answer weighs as much where nothing
+    `below` counts, by turn, the last answers below an answer of a full tree. An answer weighs as much where nothing
     follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient would be biased. Where
     no more than `followed` first answers of a tree are followed, what follows these stands for what would the others.
 
     `advantage`, `trained`, not masked and by the policy, and `teacher_weights` of a KL to a teacher, if there is one,
-    are by number of the answer; `kl_weights` and `budgets`, in tokens, by attempt. With `others_drawn`, trees without a
+    are by number of the answer; `kl_weights` and `budgets`, in tokens, by turn. With `others_drawn`, trees without a
     gradient are left out of all means, since others were drawn in their place. A first answer without an advantage or a
     teacher, in itself and in what follows it, has only a KL term: it is kept with probability `kl_sample` and weighted
     by its inverse (Horvitz and Thompson 1952), so that the expected gradient is unchanged.
@@ -229,9 +248,9 @@ def credit_of(
         return torch.tensor(list(values), dtype=dtype, device=device)
 
     tree = by_answer(node.tree for node in found for _ in node.numbers)
-    attempt = by_answer(node.attempt for node in found for _ in node.numbers)
+    turn = by_answer(node.turn for node in found for _ in node.numbers)
     advantages, kept = by_answer(advantage, torch.float32), by_answer(trained, torch.bool)
-    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[attempt]
+    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[turn]
     teacher_weight = by_answer(teacher_weights or [0.0] * len(advantage), torch.float32)
     is_taught = (advantages != 0) | (teacher_weight != 0)
     pulls = kept & (is_taught | (kl_weight != 0))
@@ -239,23 +258,26 @@ def credit_of(
     if kl_sample < 1:
         branch = by_answer(_branches(found))
         is_paid = _any(is_taught, branch)
-        drawn = torch.rand(len(is_paid), generator=generator, device=device) < kl_sample
+        before, total = before_mine(len(is_paid), accelerator)
+        drawn = torch.rand(total, generator=generator, device=device)[before:][: len(is_paid)] < kl_sample
         importance = torch.where(is_paid, 1.0, drawn / kl_sample)[branch]
     learned = pulls & (importance > 0)
     counted = _any(pulls, tree)[tree] if others_drawn else torch.ones_like(kept)
     lengths = by_answer((len(completion.ids) for completion in completions), torch.float32)
     weight = torch.zeros_like(lengths)
     for number, budget in enumerate(budgets, start=1):
-        own = attempt == number
+        own = turn == number
         every_length = torch.tensor(collect((lengths * kept)[counted & own].tolist(), accelerator), device=device)
         weight[own] = length_weights(length_norm, lengths[own], budget, every_length)
     leaves = by_answer(_leaves(found, below, followed), torch.float32)
-    roots = counted & (attempt == 1)
+    roots = counted & (turn == 1)
     used = _any(learned, tree).nonzero()[:, 0].tolist()
-    parts = [used[part::minibatches] for part in range(minibatches)]  # a stride: what was added later stands last
+    before = before_mine(len(used), accelerator)[0]  # the same minibatches whatever the number of processes
+    # a stride: what was added later stands last
+    parts = [used[(part - before) % minibatches :: minibatches] for part in range(minibatches)]
     return Credit(
         nodes=found,
-        attempt=attempt,
+        turn=turn,
         advantage=advantages,
         weight=weight * kept * leaves * importance,
         kl_weight=kl_weight,
@@ -287,7 +309,7 @@ def _leaves(found: list[Node], below: tuple[int, ...], followed: int | None) -> 
     for node in found:
         if node.parent is None:
             share = 1.0 if followed is None else len(node.numbers) / min(followed, max(1, len(node.numbers)))
-        leaves += [below[node.attempt - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
+        leaves += [below[node.turn - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
     return leaves
 
 

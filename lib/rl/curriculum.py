@@ -5,13 +5,14 @@ All processes draw and note the same, so that their choices agree.
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import exp
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 from accelerate import Accelerator
 
-from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from lib.core.config import ATTEMPT, CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.reply_cache import key_of
@@ -19,7 +20,7 @@ from lib.rl.credit import Credit
 from lib.rl.prompts import Choice
 from lib.rl.replay import ReplayBuffer
 from lib.rl.tree import Group
-from lib.run.distributed import collect, share
+from lib.run.distributed import collect, part_of, share
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
@@ -225,18 +226,20 @@ class Curriculum:
 
     def draw(
         self, step: int, wanted: int, rounds: int, accelerator: Accelerator,
-        answer: Callable[[list[Choice]], list[Result]], tells: Callable[[list[Result]], list[bool]],
+        answer: Callable[[list[Choice], int], list[Result]], tells: Callable[[list[Result]], list[bool]],
     ) -> list[Result]:  # fmt: skip
         """Draws `wanted` prompts, and returns the results of `answer` on this process's share, one per prompt.
 
+        `answer` also gets the place of the first of them among all prompts that were drawn with them.
         Up to `rounds` times, further prompts are added for those without a training signal, until `wanted` have one:
         `tells` gets the results so far and tells which have one.
         """
         answered: list[Result] = []
         missing = wanted
         for round_ in range(1 + rounds):
-            drawn = self.take(max(missing, accelerator.num_processes if round_ else 0), step)  # one for each
-            answered += answer(share(drawn, accelerator))
+            drawn = self.take(missing, step)
+            own = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
+            answered += answer(drawn[own.start : own.stop] if round_ else share(drawn, accelerator), own.start)
             if round_ == rounds:
                 break
             missing = wanted - sum(collect(tells(answered), accelerator))
@@ -342,15 +345,26 @@ def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
         for answer in tree.answers:
             if answer.following:
                 ids = answer.completion.ids
-                group = [part for part in own if part[0] is answer.following]
-                found.append(_outcome(prompt.choice, group, key_of(prompt.ids, ids), ids))
+                behind = _behind(answer.following, own)
+                found.append(_outcome(prompt.choice, behind, key_of(prompt.ids, ids), ids))
     return found
+
+
+def _behind(following: Group, parts: list[_Part]) -> list[_Part]:
+    """Returns the group that follows a first attempt; of reviews, the attempts behind all of them as one group."""
+    if following.role == ATTEMPT:
+        return [part for part in parts if part[0] is following]
+    groups = [answer.following for answer in following.answers if answer.following]
+    values = [value for group, own in parts if any(group is each for each in (following, *groups)) for value in own]
+    attempts = [answer for group in groups for answer in group.answers]
+    return [(Group(replace(following.prompt, review=None), attempts), values)]
 
 
 def _outcome(choice: Choice, parts: list[_Part], key: str, first: Sequence[int] | None = None) -> PromptOutcome:
     """Returns the outcome of groups. What the policy did not write now says nothing about it, and is left out."""
     ours = [part for part in parts if not part[0].is_context]
-    judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group, _ in ours]
+    attempts = [group for group, _ in ours if group.role == ATTEMPT]
+    judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group in attempts]
     rates = [fmean(verdict.match for verdict in verdicts) for verdicts in judged if verdicts]
     rewards = [verdict.reward for verdicts in judged for verdict in verdicts]
     advantages = [value for _, values in ours for value in values]

@@ -87,7 +87,7 @@ class Distiller:
                    for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
         asked = [each for each in answers if wanted[each[1]]]
         roots = {node.tree: node for node in found if node.parent is None}
-        told = self._feedback(asked)
+        told = self._feedback([each for each in asked if each[0].is_attempt])
         self._answers, self._before, self._differ = {}, {}, set()
         for node, number, answer in asked:
             own = node.group.trained_ids
@@ -195,7 +195,7 @@ class Distiller:
 
 def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:
     """Returns another answer in the tree that is right, one to the same prompt if there is one; else ""."""
-    nearby = [each for each in found if each.tree == node.tree]
+    nearby = [each for each in found if each.tree == node.tree and each.is_attempt]
     nearby.sort(key=lambda each: each is not node)
     right = [other.text for each in nearby for other, match in zip(each.group.answers, each.group.matches, strict=True)
              if match and other is not answer]  # fmt: skip

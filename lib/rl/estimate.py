@@ -45,15 +45,15 @@ def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) ->
     """
     gen, train = config.generation, config.train
     firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
-    new1, new2, k2 = gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, train.revisions_per_attempt
+    (new1, *later), k2 = config.budgets, train.revisions_per_attempt
     followed = firsts // train.attempts_per_prompt * train.followed
-    together = k2 if shares and train.attempts == 2 else 1
-    length = last + together * new2
+    together = k2 if shares and len(later) == 1 else 1
+    length = last + together * later[-1]
     answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
     tokens, sequences = _micro_batch(length, followed * k2 // together, train.micro_batch_tokens)
     rows = max(firsts, followed * k2, answered)
-    scored = new1 + max(together, train.attempts - 1) * new2
-    return Load(min(rows, gen.batch_size or rows), last + new2, tokens, sequences * scored)
+    scored = new1 + max(together * later[-1], sum(later))
+    return Load(min(rows, gen.batch_size or rows), last + later[-1], tokens, sequences * scored)
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:

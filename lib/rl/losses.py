@@ -25,7 +25,7 @@ MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
 SUMS = (
     "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
     "distill_kl", "distill_clipped", "taught",
-)  # then KL by attempt  # fmt: skip
+)  # then KL by turn  # fmt: skip
 
 
 def kl_per_token(
@@ -171,7 +171,7 @@ class Objective:
 
     recipe: Recipe
     kl: str  # the estimator, see `kl_per_token`
-    attempts: int = 1  # of a path in the tree
+    turns: tuple[str, ...] = ("",)  # of a path in the tree, by name
     reads_reference: bool = True  # computes the KL, even where it has no weight in the loss
     correction: SamplerCorrection | None = None  # for tokens that another engine sampled
 
@@ -180,7 +180,7 @@ class Objective:
 class Numbers:
     """Sums over the tokens of micro-batches, and the mean log ratio of each of their answers."""
 
-    sums: torch.Tensor | float = 0.0  # (len(SUMS) + 2 * attempts,)
+    sums: torch.Tensor | float = 0.0  # (len(SUMS) + 2 * turns,)
     log_ratios: tuple[float, ...] = ()
 
     def __iadd__(self, other: "Numbers") -> "Numbers":
@@ -188,10 +188,10 @@ class Numbers:
 
     def means(self, objective: Objective, divisor: float, accelerator: Accelerator) -> dict:
         """Returns the numbers of an optimizer step over all processes; a mean over no token is left out."""
-        size = len(SUMS) + 2 * objective.attempts
+        size = len(SUMS) + 2 * len(objective.turns)
         sums = self.sums if isinstance(self.sums, torch.Tensor) else torch.zeros(size, device=accelerator.device)
         values = total(sums, accelerator).tolist()
-        summed, by_attempt = dict(zip(SUMS, values, strict=False)), values[len(SUMS) :]
+        summed, by_turn = dict(zip(SUMS, values, strict=False)), values[len(SUMS) :]
         means = {
             "entropy": (summed["entropy"], summed["tokens"]),
             "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
@@ -200,9 +200,8 @@ class Numbers:
         }
         if objective.recipe.ratio != "none":
             means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
-        for i in range(objective.attempts):
-            name = f"kl_attempt{i + 1}" if objective.attempts > 1 else "kl"
-            means[name] = by_attempt[2 * i], by_attempt[2 * i + 1]
+        for i, turn in enumerate(objective.turns):
+            means[f"kl_{turn}" if turn else "kl"] = by_turn[2 * i], by_turn[2 * i + 1]
         row = {"loss": summed["loss"] / divisor, **{name: own / of for name, (own, of) in means.items() if of}}
         return row | {"log_ratios": collect(list(self.log_ratios), accelerator)}
 
@@ -252,7 +251,7 @@ def _numbers(
 ) -> Numbers:  # fmt: skip
     """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher, if clipped."""
     answer = batch.answer
-    importance, attempt, ours = credit.importance[answer], credit.attempt[answer], ~credit.off_policy[answer]
+    importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
     above = (credit.advantage[answer] > 0) | (objective.recipe.ratio == "weight")  # a weight is clipped only from above
     sums = [
         loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
@@ -260,8 +259,8 @@ def _numbers(
     ]  # fmt: skip
     by_teacher = importance * (credit.teacher_weight[answer] != 0)
     sums += [*((by_teacher * each).sum() for each in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
-    for number in range(1, objective.attempts + 1):
-        own = attempt == number
+    for number in range(1, len(objective.turns) + 1):
+        own = turn == number
         of = importance[own]
         sums += [0 * of.sum() if kl is None else (importance * kl)[own].sum(), of.sum()]
     ratios: list[float] = []
@@ -279,7 +278,7 @@ def kl_in_reward(
     """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
 
     A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own. `kl_weights` are by
-    attempt; `batches`: those of the answers that are told to it.
+    turn; `batches`: those of the answers that are told to it.
     """
     sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
     by_policy = {number for node in found if not node.group.is_context for number in node.numbers}
@@ -288,7 +287,7 @@ def kl_in_reward(
             ref_logp, _ = policy.reference(batch.inputs)
             logp = policy(batch.inputs)[0]
         sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
-    betas = [kl_weights[node.attempt - 1] for node in found for _ in node.numbers]
+    betas = [kl_weights[node.turn - 1] for node in found for _ in node.numbers]
     return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
 
 

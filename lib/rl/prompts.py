@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
+from lib.rl.reviews import Review
 from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
 
 
@@ -32,7 +33,9 @@ class Prompt:
     question: str  # the user's text, for rewards and logs
     messages: list[dict[str, Any]] = field(default_factory=list)  # the chat, where it has been one
     number: int = 0  # of the row in its data set
-    attempt: int = 1
+    attempt: int = 1  # that it asks for, or to review
+    turn: int = 1  # of the policy in its chat, reviews included
+    review: Review | None = None  # it asks for a review of the attempt before, and for no attempt
     continues: bool = False  # the ids start with the earlier prompt and its answer as sampled
     cut: bool = False  # the middle of the earlier answer was left out to fit the budget
     trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
@@ -130,7 +133,7 @@ class ChatRenderer:
         """Returns None for each: there is one attempt."""
         return [None for _ in written]
 
-    def longest_next(self, tokens: int, attempt: int) -> int:
+    def longest_next(self, tokens: int, turn: int) -> int:
         """Returns `tokens`: nothing follows."""
         return tokens
 

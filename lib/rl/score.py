@@ -8,10 +8,12 @@ from operator import and_
 from typing import Any
 
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
+from lib.generators.remote import replies_of
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty, scaled_by_role
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
+from lib.rl.feedback.contract import Surroundings
 from lib.rl.ledger import rows_of, updates_in_one
 from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
@@ -24,14 +26,14 @@ from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import token_rows
-from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
+from lib.rl.tree import Answer, Group, Node, attempts_in, nodes, paths, sample
 from lib.run.distributed import collect
 
 
-def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
-    """Returns the KL weights by attempt; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
+def kl_weights(train: ScoreTrain, stage: int, beta2: float, turns: int) -> tuple[float, ...]:
+    """Returns the KL weights by turn; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
     small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
-    return (small + (beta2 if stage == 1 else 0.0), *[small] * (train.attempts - 1))
+    return (small + (beta2 if stage == 1 else 0.0), *[small] * (turns - 1))
 
 
 class ScoreRun:
@@ -52,7 +54,9 @@ class ScoreRun:
         )  # fmt: skip
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
-        self.objective = Objective(RECIPES["score"], train.kl, attempts=len(self.budgets))
+        self.objective = Objective(
+            RECIPES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
+        )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
         if start_stage == 2 and self.progress.due == "adapter":
@@ -61,10 +65,16 @@ class ScoreRun:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Session]:
-        """Opens the run directory, with signal handlers, and a teacher's server, until the context ends."""
+        """Opens the run directory, with signal handlers, and the servers of teachers, until the context ends."""
         moving = self.distiller.moving if self.distiller else {}
-        opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
-        with opened as session, self.distiller.open(session.screen) if self.distiller else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
+            session = stack.enter_context(opened)
+            kept = partial(replies_of, self.config.run_dir, self.accelerator.process_index)
+            around = Surroundings(self.task.judge, self.config.seed, kept, session.screen.warn)
+            stack.enter_context(self.task.prompts.open(around))
+            if self.distiller:
+                stack.enter_context(self.distiller.open(session.screen))
             yield session
 
     def sample(self, stage: Stage) -> list[Group]:
@@ -77,9 +87,10 @@ class ScoreRun:
         self._sampled_at = self.policy.temperature
         sampling = replace(self.sampling, temperature=self._sampled_at)
 
-        def grow(drawn: list[Choice]) -> list[Group]:
+        def grow(drawn: list[Choice], first: int) -> list[Group]:
+            generator = self.session.generator
             prompts = [task.prompts.prompt(task.train[each.row], each.row, each) for each in drawn]
-            return sample(self.policy, task.prompts, prompts, task.judge, sampling, self.session.generator)
+            return sample(self.policy, task.prompts, prompts, task.judge, sampling, generator, first=first)
 
         def tell(trees: list[Group]) -> list[bool]:
             found, tells = nodes(trees), [False] * len(trees)
@@ -100,7 +111,7 @@ class ScoreRun:
         advantage, counts = self._advantages(stage, found, penalties)
         budgets, taught = self.budgets, None
         if self.distiller:  # attempt 1 is held in place in stage I
-            wanted = [stage.number == 2 or node.attempt > 1 for node in found for _ in node.numbers]
+            wanted = [stage.number == 2 or node.turn > 1 for node in found for _ in node.numbers]
             taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
             advantage = [self.config.distill.reward_weight * value for value in advantage]
         return credit_of(
@@ -109,7 +120,7 @@ class ScoreRun:
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
             accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
             others_drawn=train.resample_rounds > 0,
-            below=(train.revisions_per_attempt, *[1] * (train.attempts - 1)), followed=train.followed_attempts,
+            below=(train.revisions_per_attempt, *[1] * (len(budgets) - 1)), followed=train.followed_attempts,
         )  # fmt: skip
 
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
@@ -130,7 +141,7 @@ class ScoreRun:
         row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
         row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
-        row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
+        row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
@@ -148,10 +159,11 @@ class ScoreRun:
     ) -> dict:  # fmt: skip
         """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
         prompts = self.task.prompts if with_feedback else self.task.prompts.without_feedback()
+        budgets = (self.config if with_feedback else self.config.without_feedback()).eval_budgets
         answers, trees = evaluate(
             self.policy, prompts, rows, self.task.judge,
-            self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=self.config.eval_budgets),
-            settings.seed, self.accelerator, on_progress,
+            self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets),
+            settings.seed, self.accelerator, on_progress, self.config.eval_attempts,
         )  # fmt: skip
         told = self.config.told(with_feedback)
         self._keep_texts(when, trees, temperature=settings.temperature, **told, **part)
@@ -172,7 +184,7 @@ class ScoreRun:
     # -- credit and numbers, part by part
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
-        return kl_weights(self.config.train, stage.number, self.progress.beta2)
+        return kl_weights(self.config.train, stage.number, self.progress.beta2, len(self.config.turns))
 
     def _advantages(
         self, stage: Stage, found: list[Node], penalties: list[float] | None = None
@@ -195,15 +207,17 @@ class ScoreRun:
                 for value, answer in zip(values, node.group.answers, strict=True)
             ]
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.budgets) + 1):
-            counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
+        for turn in range(1, len(self.budgets) + 1):
+            counted = [each for each in sets.get(turn, []) if any(counts[number] for number in each)]
             own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
+        if self.recipe.scales_roles:
+            advantage = scaled_by_role(found, advantage, counts, self.accelerator)
         return advantage, counts
 
     def _overlong(self, node: Node, answer: Answer) -> float:
-        budget = self.budgets[node.attempt - 1]
+        budget = self.budgets[node.turn - 1]
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(
@@ -218,9 +232,9 @@ class ScoreRun:
         solved, last = {}, {}
         for tree in trees:
             key = id(tree.prompt.row)
-            for path in paths(tree):
-                solved[key] = solved.get(key, False) or any(answer.verdict.match for _, answer in path)
-                last[key] = path[-1][1].text, tree.prompt.row
+            for path in map(attempts_in, paths(tree)):
+                solved[key] = solved.get(key, False) or any(answer.verdict.match for answer in path)
+                last[key] = path[-1].text, tree.prompt.row
         failed = [last[key] for key, is_solved in solved.items() if not is_solved]
         told = self.task.judge.explain([text for text, _ in failed], [row for _, row in failed])
         rows = [{"row": row, **({"failed": each} if each else {})} for (_, row), each in zip(failed, told, strict=True)]

@@ -69,7 +69,8 @@ class Session:
         config, self.policy = self.config, task.policy
         self.accelerator = accelerator = make_accelerator()
         self.screen = Screen(accelerator.is_main_process)
-        wrapped = accelerator.prepare(task.policy)  # to sum gradients over processes
+        # wrapped to sum gradients over processes
+        wrapped = self.policy if self.policy.is_sharded else accelerator.prepare(self.policy)
         self.progress = Progress(
             due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
         )
@@ -84,7 +85,7 @@ class Session:
         self.held = Held(len(task.test), len(task.selection))
         self.profile = Profile(profile, config.run_dir / "profile", accelerator.process_index)
         self.generator = torch.Generator(accelerator.device)
-        self.generator.manual_seed(config.seed + 100_003 * accelerator.process_index)
+        self.generator.manual_seed(config.seed)  # everywhere the same, see `lib.rl.tree.sample`
         set_seed(config.seed, device_specific=True)  # for a reward that draws from the global generators
         self.tracker = Tracker(config, bool(resume), self.screen.warn, accelerator.is_main_process)
         hub = config.hub if accelerator.is_main_process else None
@@ -123,7 +124,8 @@ class Session:
             self.checkpoints = Checkpoints(
                 config.run_dir, self.accelerator, self.policy.model, self.step.optimizer, self.log,
                 dataset=self.task.splits.fingerprint, inputs=self._inputs(), keep=config.train.keep_checkpoints,
-                allow_change=self._allow_change, beside=self._write_card, saved=self.publisher.checkpoint,
+                allow_change=self._allow_change, any_number=True, beside=self._write_card,
+                saved=self.publisher.checkpoint,
             )  # fmt: skip
             self.checkpoints.register(progress=self.progress, watch=self.watch, sampling=self.generator, **moving)
             path = None

@@ -13,7 +13,7 @@ from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.model.policy import Policy
-from lib.rl.batching import MicroBatch, micro_batches, sequences
+from lib.rl.batching import MicroBatch, evened, micro_batches, sequences
 from lib.rl.credit import Credit
 from lib.rl.distill import Distiller
 from lib.rl.losses import Numbers, Objective, loss_of
@@ -174,8 +174,9 @@ class OptimizerStep:
 
     def batches(self, nodes: list[Node], is_learned: Callable[[int], bool]) -> Iterator[MicroBatch]:
         """Yields the micro-batches of those answers that have a gradient, as large as memory has allowed so far."""
-        items = sequences(nodes, is_learned, self.policy.sharing_pays)
-        return micro_batches(items, self.progress.micro_batch_tokens, self._pad_id, self.policy.device)
+        items, device = sequences(nodes, is_learned, self.policy.sharing_pays), self.policy.device
+        batches = micro_batches(items, self.progress.micro_batch_tokens, self._pad_id, device)
+        return evened(batches, self._pad_id, device, self.accelerator) if self.policy.is_sharded else batches
 
     def apply(self, numbers: dict, advantage: torch.Tensor, expects_gradient: bool) -> dict:
         """Sums the gradients over processes, clips, checks and applies them; adds to the `numbers` of the step.
@@ -238,7 +239,7 @@ class OptimizerStep:
             if not is_out_of_memory(error):
                 raise
             progress = self.progress
-            if is_last:
+            if is_last or self.policy.is_sharded:  # the other processes have no second trial
                 raise OutOfMemory(
                     f"out of memory with train.micro_batch_tokens = {progress.micro_batch_tokens}: lower it or "
                     "the budgets of new tokens in generation, or set model.gradient_checkpointing=true"

@@ -64,6 +64,7 @@ class Checkpoints:
 
     `model` is the trained model: of a PeftModel the adapter is saved, of any other all weights. `dataset` is a
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
+    With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
     Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
     folder of a checkpoint, and `saved` gets each one that is complete, both in one process. ConfigError if the model is
     sharded (FSDP, DeepSpeed).
@@ -83,13 +84,15 @@ class Checkpoints:
         inputs: Mapping[str, str] = MappingProxyType({}),
         keep: int = 2,
         allow_change: bool = False,
+        any_number: bool = False,
         beside: Callable[[Path], None] = lambda folder: None,
         saved: Callable[[Path], None] = lambda folder: None,
     ):
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise ConfigError(
-                f"checkpoints: {accelerator.distributed_type.value} shards the weights, which cannot be saved yet; "
-                f"launch with plain data parallelism (MULTI_GPU)"
+                f"checkpoints: {accelerator.distributed_type.value} shards weights in a way that is not saved here: "
+                "launch with plain data parallelism (configs/accelerate/ddp.yaml), and for a model that one card does "
+                "not hold set model.sharded=true"
             )
         if keep < 2:
             raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
@@ -103,6 +106,7 @@ class Checkpoints:
         self.inputs = dict(inputs)
         self.keep = keep
         self.allow_change = allow_change
+        self.any_number = any_number
         self._beside, self._saved = beside, saved
         self.best: dict[str, dict[str, Any]] = {}
         self._objects: dict[str, Stateful | torch.Generator] = {}
@@ -190,7 +194,8 @@ class Checkpoints:
         objects = self._read_objects(path)
         self.accelerator.load_state(str(path))
         # again: `load_state` sets the global generators too, but silently ignores a failure
-        set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
+        if self.accelerator.process_index < manifest["world_size"]:  # else they stay as the seed has set them
+            set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
         for name, state in objects.items():
             _set_state(self._objects[name], state)
         self.best = manifest.get("best", {})  # absent in earlier versions
@@ -344,12 +349,19 @@ class Checkpoints:
         return None
 
     def _refuse_other_run(self, path: Path, manifest: Mapping[str, Any]) -> None:
-        ranks = self.accelerator.num_processes
-        if manifest["world_size"] != ranks:
+        ranks, before = self.accelerator.num_processes, manifest["world_size"]
+        if before != ranks and not self.any_number:
             raise ConfigError(
-                f"{path}: saved by {manifest['world_size']} processes, this run has {ranks}: launch with "
-                f"--num_processes {manifest['world_size']}, or start a new run from its weights"
+                f"{path}: saved by {before} processes, this run has {ranks}, and a step reads a batch for each: launch "
+                f"with --num_processes {before}, or start a new run from its weights"
             )
+        if before != ranks and self.accelerator.is_main_process:
+            logger.warning(
+                "%s: saved by %d processes, this run has %d: prompts, samples and updates stay what they were, but "
+                "sums are rounded otherwise, so that it is not the same to the last bit; a reward that draws random "
+                "numbers draws others, and a server may be asked again what another process had kept",
+                path, before, ranks,
+            )  # fmt: skip
         self._refuse_other_inputs(path, manifest)
 
     def _refuse_other_inputs(self, path: Path, manifest: Mapping[str, Any]) -> None:
@@ -387,7 +399,8 @@ class Checkpoints:
                 logger.warning("%s: saved with %s %s, now %s: later steps may differ slightly", path, name, before, now)
 
     def _read_objects(self, path: Path) -> dict[str, Any]:
-        objects = load_plain_data(path / f"objects_{self.accelerator.process_index}.bin", map_location="cpu")
+        saved_by = self.accelerator.process_index % read_manifest(path)["world_size"]
+        objects = load_plain_data(path / f"objects_{saved_by}.bin", map_location="cpu")
         if objects.keys() != self._objects.keys() and not self.allow_change:
             raise ConfigError(
                 f"{path}: holds the state of {sorted(objects)}, the script registers {sorted(self._objects)}: "

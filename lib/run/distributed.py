@@ -1,6 +1,6 @@
 """One thin layer over accelerate: which part of a batch is this process's, and lists and sums over all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -12,6 +12,18 @@ from lib.core.errors import ConfigError
 
 Item = TypeVar("Item")
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "GROUP_", "ROLE_", "TORCHELASTIC_", "ACCELERATE_", "FSDP_")
+
+_meanwhile: list[Callable[[], None]] = []
+
+
+def wait_by(action: Callable[[], None]) -> None:
+    """Makes every wait for other processes begin with `action`, in place of an earlier one."""
+    _meanwhile[:] = [action]
+
+
+def _begin_to_wait() -> None:
+    for action in _meanwhile:
+        action()
 
 
 def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
@@ -35,13 +47,26 @@ def make_accelerator() -> Accelerator:
 
 def share(items: list[Item], accelerator: Accelerator) -> list[Item]:
     """Returns this process's contiguous part; sizes differ by at most one. ConfigError for fewer items than parts."""
-    rank, count = accelerator.process_index, accelerator.num_processes
+    count = accelerator.num_processes
     if len(items) < count:
         raise ConfigError(
             f"{len(items)} prompts cannot be split between {count} processes: raise the batch size, eval.max_examples, "
             "or dataset.test_split_size, of which a quarter selects the checkpoint (eval.selection_examples=0: none)"
         )
-    return items[len(items) * rank // count : len(items) * (rank + 1) // count]
+    own = part_of(len(items), accelerator)
+    return items[own.start : own.stop]
+
+
+def part_of(total: int, accelerator: Accelerator) -> range:
+    """Returns the indices of this process's contiguous part of `total` items."""
+    rank, count = accelerator.process_index, accelerator.num_processes
+    return range(total * rank // count, total * (rank + 1) // count)
+
+
+def before_mine(count: int, accelerator: Accelerator) -> tuple[int, int]:
+    """Returns how many items the processes before this one have, and how many all have; `count` are this one's."""
+    counts = collect([count], accelerator)
+    return sum(counts[: accelerator.process_index]), sum(counts)
 
 
 def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
@@ -49,6 +74,7 @@ def collect(items: list[Item], accelerator: Accelerator) -> list[Item]:
     if accelerator.num_processes == 1:
         return list(items)
     with phase("sync"):
+        _begin_to_wait()
         return gather_object(items)
 
 
@@ -56,6 +82,7 @@ def highest(value: int, accelerator: Accelerator) -> int:
     """Returns the largest of all processes' values."""
     if accelerator.num_processes == 1:
         return value
+    _begin_to_wait()
     return int(accelerator.gather(torch.tensor([value], device=accelerator.device)).max())
 
 
@@ -79,4 +106,5 @@ def sum_gradients(parameters: list[torch.nn.Parameter], accelerator: Accelerator
 def total(values: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
     """Returns the elementwise sum over all processes."""
     with phase("sync"):
+        _begin_to_wait()
         return accelerator.reduce(values, reduction="sum")

@@ -8,6 +8,7 @@ jail/        what runs inside a sandbox, with the protocol; the standard library
 launch       rungs of protection, and how a sandbox process is started under each
 worker       a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation    which rung of protection holds here, found by attempts
+cluster      workers on the machines of a Ray cluster
 pool         many workers, and the verdicts that are known already
 sources      Python source, read without running it: names, tests
 corpus       hostile programs, right ones, and texts that play for the reward, with what is due to each

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from lib.core.errors import SandboxError
+from lib.sandbox import cluster
 from lib.sandbox.isolation import try_rungs
 from lib.sandbox.jail.kernel import cpu_quota
 from lib.sandbox.jail.wire import LARGEST_SOURCE
@@ -31,6 +32,7 @@ MOST_REMEMBERED = 100_000  # verdicts
 MOST_FAULTS = 0.01  # share of programs without a verdict, beyond which a run must stop
 FEWEST_PROGRAMS = 200  # before that share is meaningful
 BATCHES_BETWEEN_WARNINGS = 100
+AnyWorker = Worker | cluster.RemoteWorker
 _log = logging.getLogger("rematch.sandbox")
 
 
@@ -49,25 +51,27 @@ class Sandbox:
         max_timeout_s: float = 60.0,
         max_memory_mb: int = 4096,
         rung: str | None = None,
+        ray: bool = False,
     ):
         """Finds the rung and starts one thread per worker. Raises SandboxError.
 
-        `workers`: programs at once, default one per core. `numpy`: programs that name numpy find it loaded.
-        `max_...`: programs that ask for more get this much. `rung`: the highest rung to try. The error is raised if no
-        rung holds, or only R1 without `allow_unsafe`.
+        `workers`: programs at once, default one per core; `ray`: on the machines of a Ray cluster, not on this one.
+        `numpy`: programs that name numpy find it loaded. `max_...`: programs that ask for more get this much. `rung`:
+        the highest rung to try. The error is raised if no rung holds, or only R1 without `allow_unsafe`.
         """
         self.checks = try_rungs(rung, allow_unsafe)
         self.rung = self.checks[-1].rung
         self.numpy = numpy
         self.max_timeout_s, self.max_memory_mb = max_timeout_s, max_memory_mb
-        self.size = workers or cores()  # programs at once
+        self._is_elsewhere, self._highest, self._allow_unsafe = ray, rung, allow_unsafe
+        self.size = workers or (cluster.connect() if ray else cores())  # programs at once
         self.counts: Counter[str] = Counter()  # programs, remembered, lost workers, programs without a verdict
         self._owner = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known: OrderedDict[bytes, Future] = OrderedDict()
         self._lock = threading.Lock()
         self._broken: SandboxError | None = None  # why nothing more is judged
-        self._workers: set[Worker] = set()  # those alive
+        self._workers: set[AnyWorker] = set()  # those alive
         self._room = _Room()
         self._lacking_until = 0.0
         self._threads = [
@@ -130,7 +134,8 @@ class Sandbox:
 
     def describe(self) -> str:
         """Returns one line: the rung, and how many programs run at once."""
-        return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once"
+        where = " on a Ray cluster" if self._is_elsewhere else ""
+        return f"sandbox {self.rung.name} ({self.rung.gives}), {len(self._threads)} programs at once{where}"
 
     def _warn_if_open(self) -> None:
         if not self.rung.seccomp:
@@ -190,7 +195,7 @@ class Sandbox:
 
     def _work(self) -> None:
         """Runs jobs one after another, as a thread with a plain worker and, once needed, one with numpy."""
-        workers: dict[bool, Worker] = {}
+        workers: dict[bool, AnyWorker] = {}
         try:
             while (job := self._jobs.get()) is not None:
                 try:
@@ -202,7 +207,7 @@ class Sandbox:
             for numpy in list(workers):
                 self._end(workers.pop(numpy))
 
-    def _result(self, job: "_Job", workers: dict[bool, Worker]) -> ProgramVerdict | ProgramRun:
+    def _result(self, job: "_Job", workers: dict[bool, AnyWorker]) -> ProgramVerdict | ProgramRun:
         program, reason = job.program, ""
         numpy = self.numpy and any("numpy" in text for text in (program.source, program.setup_code, *program.tests))
         for _ in range(ATTEMPTS):
@@ -223,7 +228,7 @@ class Sandbox:
         fault = CaseVerdict("infra_error", f"{ATTEMPTS} workers were lost: {reason}")
         return ProgramVerdict((fault,) * max(1, len(program.tests) + len(program.stdio)), self.rung.name)
 
-    def _judged(self, job: "_Job", worker: Worker) -> ProgramVerdict | ProgramRun:
+    def _judged(self, job: "_Job", worker: AnyWorker) -> ProgramVerdict | ProgramRun:
         """Runs or judges a job; a verdict that other programs may have caused is redone while no other program runs."""
         with self._room.shared():
             if job.stdin is not None:
@@ -237,18 +242,18 @@ class Sandbox:
             self._forget(job)
         return verdict
 
-    def _end(self, worker: Worker) -> None:
+    def _end(self, worker: AnyWorker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.close()
 
-    def _started(self, numpy: bool) -> Worker:
+    def _started(self, numpy: bool) -> AnyWorker:
         began, attempt, pause = time.monotonic(), 0, 0.0
         while not self._broken:
             time.sleep(pause)
             attempt, pause = attempt + 1, min(2.0, 0.1 * 3**attempt)
             try:
-                worker = Worker(self.rung, numpy, self.size * _ranks())
+                worker = self._new_worker(numpy)
             except WorkerLost as error:
                 reason = str(error)
                 lacks = any(lack in reason for lack in _LACKS)
@@ -263,6 +268,11 @@ class Sandbox:
                     worker.kill()
             return worker
         raise self._broken
+
+    def _new_worker(self, numpy: bool) -> AnyWorker:
+        if self._is_elsewhere:
+            return cluster.RemoteWorker(numpy, self._highest, self._allow_unsafe)
+        return Worker(self.rung, numpy, self.size * _ranks())
 
     def _gives_up(self, numpy: bool, attempts: int, reason: str, lacks: bool) -> SandboxError:
         """Returns the error and makes it final; in a shortage, it only ends all waiting for `RELAPSE` seconds."""

@@ -12,7 +12,6 @@ kept       the number of the reply that is the last one to be written
 pauses     steps before which the process stops until it gets SIGCONT; it leaves a file paused_at_<step>
 restores   [stage, step] of each step behind which the run goes back to its best checkpoint
 scores     by place, such as stage1/step_2: what an evaluation there counts when the best checkpoint is chosen
-same_texts the same texts whatever the number of processes
 journal    a file for the moments, and for those of checkpoints
 synced     a file for the paths that were synced to the disk
 weights    a file for the adapter at the end
@@ -28,11 +27,11 @@ import signal
 import socket
 import sys
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 import yaml
 
@@ -43,14 +42,11 @@ from lib.generators.openai import RemoteModel
 from lib.generators.remote import Remote
 from lib.model.llama import Llama, Stacked
 from lib.play.gspo import GspoRun
-from lib.rl import score, session
-from lib.rl.prompts import Prompt
+from lib.rl import session
 from lib.rl.score import ScoreRun
 from lib.rl.session import Session
-from lib.rl.tree import sample
 from lib.run import adapter_files
 from lib.run.checkpoint import Checkpoints
-from lib.run.distributed import share
 from lib.run.manifest import MANIFEST, problems
 from lib.run.runlog import Lines, read_jsonl
 
@@ -81,18 +77,26 @@ class Run:
 
     def start_two(self, *options: str, code: int = 0, plans: tuple = ({}, {}), **plan) -> list[list[torch.Tensor]]:
         """The weights of two processes at their end, which are started as a launcher would; each has its own plan."""
+        return self.start_several(*options, code=code, plans=plans, **plan)
+
+    def start_several(self, *options: str, code: int = 0, plans: tuple, **plan) -> list[list[torch.Tensor]]:
+        """The same of as many processes as there are plans."""
+        for rank, process in enumerate(self.launch_several(*options, plans=plans, **plan)):
+            self.ended(process, code, said_by(rank))
+        return [self.weights(rank) for rank in range(len(plans))]
+
+    def launch_several(self, *options: str, plans: tuple, **plan) -> list[multiprocessing.Process]:
+        """The processes."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-        processes, outputs = [], ("said.txt", "said1.txt")
-        for rank, output in enumerate(outputs):
-            ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-            own = {"environment": {**ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}, "output": output}
-            own |= {"weights": f"weights{rank}.pt", **plan, **plans[rank]}
-            processes.append(self.launch(*options, **own))
-        for process, output in zip(processes, outputs, strict=True):
-            self.ended(process, code, output)
-        return [self.weights(rank) for rank in (0, 1)]
+            port, size = str(probe.getsockname()[1]), str(len(plans))
+        processes = []
+        for rank, own in enumerate(plans):
+            ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
+            where = {"environment": {**ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}}
+            where |= {"output": said_by(rank), "weights": f"weights{rank}.pt"}
+            processes.append(self.launch(*options, **where, **plan, **own))
+        return processes
 
     def ended(self, process: multiprocessing.Process, code: int = 0, output: str = "said.txt") -> str:
         """What it has said, with an end as it should be."""
@@ -152,6 +156,36 @@ class Run:
             assert mine.get(name) == theirs.get(name), (name, note)
 
 
+def alike(
+    kind: type[Run], template: Path, folder: Path, options: tuple[str, ...], several=(), **settings
+) -> tuple[Run, ...]:
+    """Runs of one, two and four processes, with further options where there are `several`.
+
+    The weights at their end are equal to 1e-6, and all rows but for rounding.
+    """
+    one, *others = (kind(template, folder / str(number), **settings) for number in (1, 2, 4))
+    one.start(*options, weights="weights0.pt")
+    for run, number in zip(others, (2, 4), strict=True):
+        for weights in run.start_several(*options, *several, plans=({},) * number):
+            for mine, theirs in zip(one.weights(), weights, strict=True):
+                assert torch.allclose(mine, theirs, rtol=0, atol=1e-6)
+        for stream in ("metrics", "evaluations"):
+            assert run.rows(stream) == [near(row) for row in one.rows(stream)]
+    return one, *others
+
+
+def near(value: object) -> object:
+    """A row that is equal but for the order in which numbers were added."""
+    if isinstance(value, dict):
+        return {key: near(each) for key, each in value.items()}
+    return pytest.approx(value, rel=1e-5, abs=1e-6) if isinstance(value, float) else value
+
+
+def said_by(rank: int) -> str:
+    """The file of what a process says."""
+    return f"said{rank or ''}.txt"
+
+
 def play(script: str, options: tuple[str, ...], plan: dict) -> None:
     """What `python <script>.py --config task.yaml <options>` does, but for the plan."""
     torch.set_num_threads(1)
@@ -185,9 +219,6 @@ class Moments:
             (Remote, "ask"), (Remote, "answers"),
         ):  # fmt: skip
             setattr(owner, name, _both(self._count, getattr(owner, name)))
-        if "same_texts" in plan:
-            score.sample = _one_by_one
-            GspoRun.play = _play_all
         for kind, name in ((ScoreRun, "sample"), (GspoRun, "play")):
             kind.open = _both(self._watch, kind.open)
             setattr(kind, name, _both(self._opened, _both(self._pause, getattr(kind, name))))
@@ -278,23 +309,3 @@ def _both(first: Callable, real: Callable) -> Callable:
         return real(*arguments, **options)
 
     return call
-
-
-def _one_by_one(policy, renderer, prompts: list[Prompt], *about: object) -> list:
-    """Stands for `sample`: what is sampled of a prompt depends on nothing but its row and the policy."""
-    *about, _ = about
-    drawn = [(each, torch.Generator().manual_seed(zlib.crc32(repr(each.row).encode()))) for each in prompts]
-    return [tree for each, own in drawn for tree in sample(policy, renderer, [each], *about, own)]
-
-
-def _play_all(run: GspoRun) -> list:
-    """Stands for GspoRun.play."""
-    run.session.clock.start()
-    choices = run.curriculum.take(run.config.train.batch_size, run.progress.step)
-    prompts = [run.task.prompts.prompt(run.task.train[each.row], each.row, each) for each in choices]
-    generator = torch.Generator().manual_seed(5)
-    sampling = run.task.sampling(1.0, run.config.train.group_size)
-    games = run._games(prompts, sampling, generator, run.progress.step, run.opponent)
-    mine = share(games, run.accelerator)
-    run._book(mine)
-    return mine

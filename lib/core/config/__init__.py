@@ -74,12 +74,21 @@ from lib.core.config.distill import Distill, Itself
 from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.loader import KINDS, dump, keys_of, load, section_of
 from lib.core.config.options import parse, parser, positive, resuming_parser, training_parser
-from lib.core.config.rl import Dataset, Eval, MixturePart, RLConfig, TrainedSampling, TrainLoop, Vllm, command_after
-from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
+from lib.core.config.rl import (
+    Dataset,
+    Eval,
+    MixturePart,
+    RLConfig,
+    SamplerCorrection,
+    TrainedSampling,
+    TrainLoop,
+    Vllm,
+    command_after,
+)
+from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
     GspoTrain,
     Opponent,
-    SamplerCorrection,
     SelfPlayConfig,
     Snapshots,
     TeacherSettings,

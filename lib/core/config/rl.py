@@ -117,6 +117,14 @@ class TrainedSampling(Section):
         return values
 
 
+class SamplerCorrection(Section):
+    """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
+
+    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
+    cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
+    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
+
+
 class TrainLoop(Section):
     """Optimizer steps of both RL scripts."""
 
@@ -140,6 +148,7 @@ class TrainLoop(Section):
     resample_rounds: CountOrZero = 0
     # DAPO's dynamic sampling: how many times, at most, a step draws more prompts to replace those that teach nothing,
     # because all answers earn the same reward or, in train.py, no attempt has an advantage
+    sampler_correction: SamplerCorrection | None = None  # null: none
     identical_rewards_warning: Count = 20  # warn after this many steps in a row in which no prompt's rewards differ
     stop_on_identical_rewards: bool = False  # true: then end the run instead of warning
 
@@ -270,12 +279,17 @@ class RLConfig(RunConfig):
 
     @property
     def eval_budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in evaluations, by attempt."""
+        """Returns the most new tokens in evaluations, by turn."""
         return self.budgets
 
     @property
+    def eval_attempts(self) -> int:
+        """Returns the attempts in a chat of an evaluation."""
+        return 1
+
+    @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in training, by attempt."""
+        """Returns the most new tokens in training, by turn."""
         raise NotImplementedError
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:

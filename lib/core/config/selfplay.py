@@ -139,14 +139,6 @@ class TeacherSettings(Section):
     outage: Literal["mask", "stop"] = "mask"  # mask: train on without help; stop: the run stops, and can be resumed
 
 
-class SamplerCorrection(Section):
-    """Importance weights for samples of an engine whose log-probs differ from those that are trained."""
-
-    level: Literal["sequence", "token"] = "sequence"  # one weight per answer or per token; only sequence is unbiased
-    cap: Annotated[float, Field(ge=1)] = 2.0  # weights are truncated at this
-    beyond: Literal["truncate", "mask"] = "truncate"  # for weights above `cap`; truncate: to the cap; mask: to 0
-
-
 class GspoTrain(TrainLoop):
     """GSPO (Zheng et al. 2025, arXiv 2507.18071) and its relatives; null takes what belongs to `loss`."""
 
@@ -163,7 +155,6 @@ class GspoTrain(TrainLoop):
     length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
     beta: Weight = 0.0  # KL weight; with 0, no reference model is run
     kl: KlKind = "k3"  # estimator of the KL (lib/rl/losses.py)
-    sampler_correction: SamplerCorrection | None = None  # null: none
 
     def _conflicts(self) -> Conflicts:
         if self.minibatches > self.batch_size:

@@ -35,6 +35,8 @@ class SFTModel(TrainedModel):
             yield ("name", "from_scratch"), "give one of the two: a model to load, or one to build"
         if self.from_scratch and self.adapter:
             yield ("from_scratch", "adapter"), "no adapter fits random weights: remove one of the two"
+        if self.sharded:
+            yield ("sharded",), "sft_train.py holds the model whole on each process: set it to false"
         yield from super()._conflicts()
 
 

@@ -38,6 +38,11 @@ class Model(Section):
     trust_remote_code: bool = False  # true: run code that comes with the model
 
     @property
+    def starts_on_cpu(self) -> bool:
+        """Tells whether the weights are loaded into main memory although there is a GPU."""
+        return False
+
+    @property
     def full_name(self) -> str | None:
         """Returns the name of the model, with its merged adapter if it has one."""
         return f"{self.name} + {self.adapter}" if self.adapter else self.name
@@ -55,9 +60,20 @@ class TrainedModel(Model):
     """The model to train, and how it is loaded."""
 
     adapters: Adapters = Adapters()  # what is trained
+    sharded: bool = False
+    # true: each process holds a part of the frozen weights (FSDP2), for a model that one card does not hold
+
+    @property
+    def starts_on_cpu(self) -> bool:
+        """Tells whether the weights are loaded into main memory although there is a GPU."""
+        return self.sharded
 
     def _conflicts(self) -> Conflicts:
         yield from super()._conflicts()
+        if self.sharded and self.backend == "unsloth":
+            yield ("sharded", "backend"), "Unsloth computes past the modules that gather weights: set backend: plain"
+        if self.sharded and self.load_in_4bit:
+            yield ("sharded", "load_in_4bit"), "4-bit weights cannot be spread: set one of the two to false"
         if self.backend == "unsloth" and (told := refusal(UNSLOTH, self.adapters.names)):
             yield ("adapters", "backend"), f"{told}: set backend: plain, or keep lora alone"
         if self.load_in_4bit and (told := refusal(FOUR_BITS, self.adapters.names)):
@@ -202,6 +218,7 @@ class SandboxSettings(Section):
     numpy: bool = False  # true: programs may import numpy
     max_timeout_s: Annotated[float, Field(ge=0.1, le=600)] = 10.0  # upper bound on the time limit that a row asks for
     max_memory_mb: Annotated[int, Field(ge=64)] = 1024  # what a row requests beyond is cut
+    ray: bool = False  # true: run them on the machines of a Ray cluster (requirements-ray.txt), not on this one
 
 
 class Optimizer(Section):
