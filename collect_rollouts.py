@@ -37,9 +37,8 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import CollectConfig, SFTDataset, dump, load, parser
 from lib.core.console import Screen
 from lib.core.errors import FINISHED, ApiError, ConfigError, RewardError, StorageError, run_script
-from lib.core.interrupts import Interrupts
+from lib.core.interrupts import BEAT, GRACE, TICK, Interrupts, told_late, told_slow
 from lib.core.killable import in_daemon_thread
-from lib.core.overtime import BEAT, GRACE, TICK, told_late, told_slow
 from lib.generators.openai import RemoteModel, address
 from lib.generators.progress import CollectionProgress
 from lib.generators.protocol import ChatGenerator, ReplyError
@@ -48,12 +47,14 @@ from lib.generators.selection import Entry, lines, rollouts, select
 from lib.rewards.judge import Judge, prepare
 from lib.rewards.routing import judge_of_rows
 from lib.rl.prompts import chat_columns, chat_of
+from lib.run.directory import check_directory, discard
 from lib.run.hub import upload
-from lib.run.runlog import RunLog, check_directory, discard, write_whole
+from lib.run.runlog import RunLog, write_whole
 from lib.run.tracking import Tracker
 from lib.sandbox.pool import cores
-from lib.text.chats import system_notes, text_of
+from lib.text.chats import text_of
 from lib.text.data import load_splits
+from lib.text.templates import system_notes
 from lib.tools.loop import Episode, ToolLoop
 from lib.tools.toolbox import Toolbox
 

@@ -36,6 +36,7 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -66,8 +67,8 @@ from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
 from lib.report import paired
 from lib.rewards.judge import prepare
+from lib.run.directory import ADAPTER_CONFIG, CARD
 from lib.run.hub import local_adapter
-from lib.run.runlog import CARD
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
 LEGEND = "exact match; below each value its 95 % interval"
@@ -82,6 +83,8 @@ def main() -> int:
         return FINISHED
     prepare(config)
     from lib.core.console import Screen, Telling
+    from lib.generators.remote import replies_of
+    from lib.rl.feedback.contract import Surroundings
     from lib.rl.task import load_task
     from lib.run.adapter_files import load_adapter  # torch is imported once the config is valid
     from lib.run.distributed import make_accelerator
@@ -107,12 +110,19 @@ def main() -> int:
     beside = (
         config.run_dir if config.run_dir.is_dir() else None
     )  # a server elsewhere reads it, and maybe no other place
-    with tempfile.TemporaryDirectory(dir=beside) as folder, task.engine.open(Path(folder, "engine")):
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)))
+        stack.enter_context(task.engine.open(folder / "engine"))
+        if isinstance(config, ScoreConfig) and not args.swap_attempts:
+            kept = partial(replies_of, folder, accelerator.process_index)
+            around = Surroundings(task.judge, config.seed, kept, screen.warn)
+            stack.enter_context(task.prompts.open(around))
         for temperature, how in product(args.temperature, ways_of(config, args)):
             settings = settings_for(config.eval, args, temperature)
             row = described(config, adapter, settings) | which | how | {"temperature": temperature}
-            prompts = task.prompts.without_feedback() if how.get("feedback") == "none" else task.prompts
-            asking = replace(task, prompts=prompts)
+            asking = task
+            if how.get("feedback") == "none":
+                asking = replace(task, prompts=task.prompts.without_feedback(), config=config.without_feedback())
             row |= measure(asking, held_out, settings, accelerator, Telling(screen.say, answered(row)))
             rows.append(row)
             for path in outputs(args, config) if accelerator.is_main_process else ():
@@ -174,15 +184,18 @@ def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on
     """Samples all attempts at all rows; returns them as numbers, and this process's trees."""
     from lib.rl.evaluation import evaluate
 
-    budgets = task.config.eval_budgets
-    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets)
-    return evaluate(task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress)
+    config = task.config
+    sampling = task.sampling(settings.temperature, settings.samples_per_prompt, budgets=config.eval_budgets)
+    return evaluate(
+        task.policy, task.prompts, rows, task.judge, sampling, settings.seed, accelerator, on_progress,
+        config.eval_attempts,
+    )  # fmt: skip
 
 
 def merge(task: Any, out: Path, adapter: Path | None) -> str:
     """Writes the model with its adapter merged in, reads it back, and returns a line on how the two compare."""
     from lib.model.merging import write_merged
-    from lib.run.checkpoint import storage_errors
+    from lib.run.manifest import storage_errors
     from lib.run.model_card import trained_in, trained_in_folder, write_merged_card
 
     below = adapter or local_adapter(task.config.model.adapter, "model.adapter")
@@ -296,7 +309,7 @@ def _count(text: str) -> int:
 
 def newest_adapter(run: Path) -> Path:
     """Returns the adapter of a run's last finished stage, or its newest checkpoint if that is further on."""
-    found = {position(config.parent): config.parent for config in run.glob("stage*/**/adapter_config.json")}
+    found = {position(config.parent): config.parent for config in run.glob(f"stage*/**/{ADAPTER_CONFIG}")}
     found.pop(None, None)
     if not found:
         raise ConfigError(f"--run {run}: there is no adapter in it, expected stage1 or stage2; give a run directory")

@@ -22,6 +22,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import fmean
@@ -103,11 +104,12 @@ def spread(values: Sequence[float]) -> dict:
 
 
 def sample(task: Any, count: int, seed: int) -> list:
-    """Samples one pair of attempts at each of `count` random training rows, and returns the paths."""
+    """Samples one pair of attempts, without feedback, at each of `count` random training rows; returns the paths."""
     import torch
 
     from lib.rl import tree
 
+    task = replace(task, prompts=task.prompts.without_feedback(), config=task.config.without_feedback())
     rows = random.Random(seed).sample(task.train, min(count, len(task.train)))
     generator = torch.Generator(task.policy.device).manual_seed(seed)
     sampling = task.sampling(task.config.generation.temperature)

@@ -32,8 +32,8 @@ import reward_function  # noqa: F401  registers rewards and extractors, yours to
 from lib.core.config import SelfPlayConfig, load, parse, positive, training_parser
 from lib.core.errors import FINISHED, run_script
 from lib.rewards.judge import prepare
+from lib.run.directory import check_directory, discard
 from lib.run.hub import local_adapter
-from lib.run.runlog import check_directory, discard
 
 
 def main() -> int:

@@ -7,7 +7,7 @@
     accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
 
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
-no marks: lib/text/chats.py finds the turns, and says which templates it refuses. The result is in
+no marks: lib/text/labels.py finds the turns, and says which templates it refuses. The result is in
 outputs/<run_name>/final.
 Exit codes: 0 finished, 2 config or data, 3 numbers, 8 another process has ended, 74 disk, 130 Ctrl-C
 and 143 SIGTERM after a checkpoint.
@@ -19,37 +19,35 @@ if __name__ == "__main__":
     end_at_ctrl_c()  # the imports below take a second
 
 import argparse
-import hashlib
 import math
 import os
 import shutil
 import time
-from array import array
-from collections import Counter
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from lib.core.config import Optimizer, SFTConfig, SFTDataset, SFTTrain, dump, load, parse, resuming_parser
+from lib.core.config import Optimizer, SFTConfig, SFTTrain, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
-from lib.rl.watch import COLLAPSE, Watch, sft_checks
+from lib.model.examples import examples_of, fingerprint_of
+from lib.rl.checks import sft_checks
+from lib.rl.watch import COLLAPSE, Watch
+from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
-from lib.run.runlog import RunLog, check_directory, discard, fsync_folder, step_of
+from lib.run.runlog import RunLog, fsync_folder
 from lib.run.tracking import Tracker
-from lib.text.chats import UNTRAINED, Chat, Example, Labeller, as_chat, question_of, system_notes
-from lib.text.data import Place, Row, load_splits
+from lib.text.chat_data import load_chats
+from lib.text.labels import UNTRAINED, Example
 
 if TYPE_CHECKING:  # both import torch
     from lib.core.console import Screen
     from lib.run.checkpoint import Checkpoints
 
 LOGGED = ("loss", "mean_token_accuracy", "grad_norm", "learning_rate")  # not num_tokens: a resume restarts its count
-NOT_CHOSEN = "are not what dataset.min_reward and dataset.only_matches choose"
 KEPT = 2  # checkpoints
 TRAINER_STATE = "trainer_state.json"  # the name under which the trainer looks for it
 
@@ -118,60 +116,6 @@ def command_line() -> tuple[argparse.Namespace, SFTConfig]:
     return args, config
 
 
-def load_chats(dataset: SFTDataset, system: str = "") -> tuple[str, list[Chat], list[Chat], list[str]]:
-    """Returns the source of the rows, the chats to train on, those held out, and notes on what is left out and why."""
-    train, left_out, seen = [], Counter(), set()
-
-    def accepts(row: Row, place: Place) -> bool:
-        """Tells whether a row is trained on; if so, adds its chat to `train`."""
-        reason = NOT_CHOSEN
-        if is_chosen(row, dataset, str(place)):
-            chat = as_chat(row, str(place), system)
-            is_new = not (dataset.distinct and chat.key() in seen)
-            if chat.turns and is_new:
-                seen.add(chat.key())
-                train.append(chat)
-                return True
-            reason = "equal another one" if chat.turns else "were cut off in their only turn"
-        left_out[reason] += 1
-        return False
-
-    splits = load_splits(dataset, (), question_of, accepts)
-    held_out = [
-        chat
-        for row, place in zip(splits.test, splits.test_places, strict=True)
-        if is_chosen(row, dataset, str(place)) and (chat := as_chat(row, str(place), system)).turns
-    ]
-    notes = [
-        *splits.notes,
-        *(f"{number} rows to train on were removed: they {why}" for why, number in left_out.items()),
-        *system_notes((chat.messages for chat in train + held_out), system),
-    ]
-    if not train:
-        key = "dataset.min_reward, dataset.only_matches" if left_out[NOT_CHOSEN] else "dataset.name"
-        raise ConfigError(f"{key}: no row of {splits.source} is left to train on ({'; '.join(notes)}): give others")
-    if cut_off := sum(chat.is_cut_off for chat in train):
-        notes.append(f"in {cut_off} rows to train on the last turn is not trained, since it was cut off")
-    return splits.source, train, held_out, notes
-
-
-def is_chosen(row: Row, dataset: SFTDataset, where: str) -> bool:
-    """Tells whether reward and match admit the row; null never does. Raises ConfigError where no judge wrote them."""
-    for key, column, kind in (("min_reward", "reward", int | float), ("only_matches", "match", bool)):
-        lowest = getattr(dataset, key)
-        if lowest is None or lowest is False:
-            continue
-        found = row.get(column, "")
-        if found is not None and (not isinstance(found, kind) or found != found):
-            raise ConfigError(
-                f"dataset.{key}: {where} has {f'{found!r} as' if column in row else 'no'} '{column}', expected what a "
-                "judge says: give rollouts, as JSON lines, or remove the key"
-            )
-        if found is None or found < lowest:
-            return False
-    return True
-
-
 def load_model(config: SFTConfig) -> tuple[Any, Any]:
     """Returns the model to train and its tokenizer: built from scratch, or loaded, with the adapters that are set."""
     from lib.model import scratch
@@ -192,88 +136,6 @@ def load_model(config: SFTConfig) -> tuple[Any, Any]:
             "model.adapters.lora, or model.backend=plain"
         )
     return model, tokenizer
-
-
-def examples_of(
-    name: str, chats: list[Chat], model: Any, tokenizer: Any, config: SFTConfig, screen: "Screen"
-) -> list[Example]:
-    """Tokenizes and labels the chats, none longer than `train.max_length`; reports what is cut, split or left out."""
-    from lib.model import scratch
-    from lib.model.policy import stop_ids
-
-    if not chats:
-        return []
-    labeller = Labeller(tokenizer, stop_ids(model, tokenizer), config.model.chat_template_kwargs)
-    labeller.outside.refuse_controls({"prompts.system": config.prompts.system})
-    parts = [labeller.passages(chat) for chat in chats]
-    passages = [passage for part in parts for passage in part]
-    if config.model.from_scratch:
-        scratch.refuse_unknown(tokenizer, (passage.text for passage in passages))
-    for note in labeller.outside.notes((chat.where, texts_outside(chat)) for chat in chats):
-        screen.warn(f"{name}: {note}")
-    whole = list(labeller.encode(passages))
-    limit, how = config.train.max_length, config.train.truncation
-    fitting = [example for each in whole if (example := each.within(limit, cut=how == "cut"))]
-    result = [example for example in fitting if example.trained]
-    long = sum(len(example.ids) > limit for example in whole)
-    if not any(example.within(limit, cut=False) for example in whole):
-        raise ConfigError(
-            f"train.max_length: all {long} examples {name} have more than {limit} tokens, so no end would be learned: "
-            "raise it"
-        )
-    if not result:
-        raise ConfigError(
-            f"model.name: its tokenizer has no token for what is trained of the {len(fitting)} examples {name}: give "
-            "another model"
-        )
-    lengths = [len(example.ids) for example in whole]
-    trained = sum(end - start for example in result for start, end in example.trained)
-    screen.say(
-        f"{name}: {len(chats)} chats, {min(lengths)} to {max(lengths)} tokens, median {median(lengths):.0f}; "
-        f"{trained} of {sum(len(example.ids) for example in result)} are trained"
-    )
-    if several := [part for part in parts if len(part) > 1]:
-        sizes = iter(lengths)
-        extra = sum(sum(sorted(islice(sizes, len(part)))[:-1]) for part in parts)
-        screen.say(
-            f"{name}: {len(several)} chats became {sum(map(len, several))} examples, because the chat template writes "
-            f"a turn differently once others follow it; that costs {extra} tokens, {extra / sum(lengths):.0%} of all"
-        )
-    if labeller.left_out:
-        what = " and ".join(f"{kind} in {number} turns" for kind, number in labeller.left_out.items())
-        screen.warn(
-            f"{name}: the chat template does not write {what}, so these are not learned; a template that knows them "
-            "would keep them"
-        )
-    if len(result) < len(fitting):
-        screen.warn(f"{name}: {len(fitting) - len(result)} examples are lost, since no token of theirs is trained")
-    if long:
-        lost = sum(len(example.trained) for example in whole) - sum(len(example.trained) for example in fitting)
-        screen.warn(
-            f"{name}: {long} of {len(whole)} examples have more than train.max_length = {limit} tokens: "
-            + ("they are cut" if how == "cut" else "the turns beyond are not trained")
-            + f"; {lost} turns and {len(whole) - len(fitting)} examples are lost"
-        )
-    if changed := sum(not example.is_exact for example in result):
-        screen.warn(
-            f"{name}: in {changed} examples the tokenizer changes the text of a trained turn, such as its spaces"
-        )
-    return result
-
-
-def texts_outside(chat: Chat) -> list[str]:
-    """Returns the texts of a chat's messages that are not trained on."""
-    return [message["content"] for index, message in enumerate(chat.messages) if index not in chat.turns]
-
-
-def fingerprint_of(*parts: list[Example]) -> str:
-    """Hashes the examples in order: a resumed run must see the same ones, so the chat template counts too."""
-    digest = hashlib.sha256()
-    for number, part in enumerate(parts):
-        for example in part:
-            spans = (border for span in example.trained for border in span)
-            digest.update(array("q", [number, len(example.ids), *example.ids, *spans]).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def as_table(examples: list[Example]) -> Any:
@@ -564,8 +426,9 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import until
-    from lib.run.checkpoint import random_states, set_aside, set_random_states
+    from lib.run.checkpoint import random_states, set_random_states
     from lib.run.distributed import highest
+    from lib.run.manifest import set_aside
 
     every = config.train.checkpoint_every
 
@@ -667,7 +530,7 @@ def tell(trainer: Any, config: SFTConfig, folder: Path, place: Path) -> None:
 def save(trainer: Any, config: SFTConfig, checkpoints: "Checkpoints", step: int) -> None:
     """Saves weights (or adapter) and tokenizer in `final`, renamed into place when complete. Raises StorageError."""
     from lib.run.adapter_files import say_ground
-    from lib.run.checkpoint import set_aside, storage_errors
+    from lib.run.manifest import set_aside, storage_errors
 
     if not trainer.is_world_process_zero():
         return

@@ -233,7 +233,8 @@ def selfplay_config(case: Case, folder: Path):
     from lib.core.config import SelfPlayConfig, load
 
     return load(SelfPlayConfig, ROOT / "configs" / "tiny_code.yaml", [
-        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", "opponent=null",
+        f"output_dir={folder}", "run_name=run", f"model.name={folder / 'base'}", f"model.dtype={case.dtype}",
+        "opponent=null",
         f"model.max_seq_length={case.prompt_tokens + case.length}", f"dataset.name={folder / 'data.jsonl'}",
         "dataset.test_split_size=1", "prompts.user='{question}'", "reward.fn=parity",
         "reward.answer_extractor=identity", f"generation.max_prompt_length={case.prompt_tokens}",
@@ -371,7 +372,7 @@ class Naive:
 
     def update(self, first: Texts, second: Texts, r1: torch.Tensor, r2: torch.Tensor) -> None:
         """Takes one optimizer step."""
-        from lib.rl.losses import leave_one_out
+        from lib.rl.credit import leave_one_out
 
         case = self.case
         r1 = r1.view(case.prompts, case.attempts)

@@ -25,9 +25,8 @@ from lib.core.stats import mean_interval, sign_flip_p, wilson
 from lib.generators.progress import CollectionProgress
 from lib.play.scoreboard import Scoreboard
 from lib.report.paired import compare
-from lib.rl.curriculum import WeightedSampler
+from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.evaluation import Answers, pass_at_k, summarise
-from lib.run.sampler import Sampler
 
 Interval = tuple[float, float]
 Drawn = Iterator[tuple[str, float, Interval, Interval | None]]  # what, the truth, its interval, the blind one

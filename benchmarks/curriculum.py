@@ -25,9 +25,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.core.config import ReplaySettings, Weighting
-from lib.rl.curriculum import WeightedSampler
+from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.replay import ReplayBuffer
-from lib.run.sampler import Sampler
 
 PROMPTS, STEPS, BATCH, GROUP = 400, 150, 32, 8
 Make = Callable[[int, int], Sampler | WeightedSampler]

@@ -64,7 +64,9 @@ def a_step(run: ScoreRun) -> dict[str, float]:
     ways = {"all": every, "part": credit}
     for name in ways if run.progress.step % 2 else reversed(ways):
         run.step.optimizer.zero_grad()
-        timed(name, lambda credit=ways[name]: run._gradients(credit, credit.parts[0]))
+        learned = ways[name]
+        arguments = learned, learned.parts[0], run.objective, run.step.logps_before(learned)
+        timed(name, lambda arguments=arguments: run.step.gradients(*arguments))
     row = run.update(stage, trees, credit)
     return took | {name: row[name] for name in ("zero_advantage", "learned")}
 

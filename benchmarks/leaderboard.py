@@ -215,7 +215,7 @@ def forbidden(rules: Rules, tree: dict[str, Any], besides: tuple[str, ...] = ())
 
 def damaged(run: Path, stages: list[int]) -> list[str]:
     """Returns the files that are not what was sealed."""
-    from lib.run.checkpoint import problems
+    from lib.run.manifest import problems
 
     folders = [run, *(run / f"stage{number}" for number in stages)]
     missing = [f"{folder}: there is no such folder; an entry is a finished run" for folder in folders
@@ -225,7 +225,7 @@ def damaged(run: Path, stages: list[int]) -> list[str]:
 
 def foreign(track: Track, adapter: Path) -> list[str]:
     """Returns what an adapter was trained on that is not the track's."""
-    from lib.run.checkpoint import manifest_of
+    from lib.run.manifest import manifest_of
 
     facts = manifest_of(adapter)
     there = facts.get("inputs", {})
@@ -242,7 +242,7 @@ def foreign(track: Track, adapter: Path) -> list[str]:
 
 def untold(track: Track, run: Path, config: ScoreConfig, stages: list[int]) -> list[str]:
     """Returns what is wrong with a run's own story: its steps, how it began, and the prompts it trained on."""
-    from lib.run.checkpoint import manifest_of
+    from lib.run.manifest import manifest_of
 
     reasons = []
     counts = {number: getattr(config.train, f"stage{number}_steps") or 0 for number in stages}  # null: in epochs
@@ -273,7 +273,7 @@ def rows_of(run: Path, stream: str) -> list[dict[str, Any]]:
 
 def facts_of(run: Path) -> dict[str, Any]:
     """Returns what was sealed about a run: `cpu_seconds`, `wall_seconds`, `threads`. Raises Refused."""
-    from lib.run.checkpoint import manifest_of
+    from lib.run.manifest import manifest_of
 
     facts, wanted = manifest_of(run), {"cpu_seconds": (int, float), "wall_seconds": (int, float), "threads": int}
     wrong = [key for key, kind in wanted.items() if not isinstance(facts.get(key), kind)]

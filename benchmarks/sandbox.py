@@ -34,8 +34,9 @@ from rich.table import Table
 from lib.core.errors import run_script
 from lib.sandbox.__main__ import example
 from lib.sandbox.isolation import check
+from lib.sandbox.launch import RUNGS
 from lib.sandbox.pool import Sandbox, cores
-from lib.sandbox.worker import RUNGS, Program, Worker
+from lib.sandbox.worker import Program, Worker
 
 CHEAT = "import os\nos._exit(0)\n"
 SECONDS, MEGABYTES = 2, 256

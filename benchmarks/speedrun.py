@@ -83,7 +83,7 @@ def train_entry(rules: Rules, overrides: list[str], threads: int) -> Path | int:
 
     A run that is finished is left as it is. Raises ConfigError for settings that break the rules.
     """
-    from lib.run.checkpoint import MANIFEST, seal
+    from lib.run.manifest import MANIFEST, seal
 
     config = load(ScoreConfig, ROOT / rules.config, overrides)
     config = config.model_copy(update={"run_name": f"{config.run_name}-{config.seed}"})

@@ -4,6 +4,7 @@
     python benchmarks/step.py --model tiny --pairs 2        # a quick look
     python benchmarks/step.py --model tiny-gspo             # a step of GSPO, 32 prompts x 8; qwen3-0.6b-gspo on a GPU
     python benchmarks/step.py --model smollm2 --dtype bfloat16 --pairs 3     # a real model's sizes, on a CPU
+    python benchmarks/step.py --model smollm2-gspo --without trl             # TRL takes minutes for such a step
     python benchmarks/step.py --growth                      # how ours grows with prompts, revisions and length
 
 Every contender lives in a process of its own (benchmarks/contenders.py) with the same weights, the same LoRA and as
@@ -172,9 +173,9 @@ def started(names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Child]]:
         yield children
 
 
-def compare(case: Case, pairs: int, console: Console) -> None:
-    """Runs all contenders on a case and prints its tables."""
-    names = CONTENDERS if case.revisions else OF_ONE_ATTEMPT
+def compare(case: Case, pairs: int, console: Console, left_out: list[str]) -> None:
+    """Runs the contenders on a case, without those left out, and prints its tables."""
+    names = tuple(name for name in (CONTENDERS if case.revisions else OF_ONE_ATTEMPT) if name not in left_out)
     taken: dict[str, list[dict]] = {name: [] for name in names}
     floors = []
     with tempfile.TemporaryDirectory(prefix="rematch-step-") as temporary:
@@ -227,7 +228,7 @@ def step_table(case: Case, taken: dict[str, list[dict]]) -> Table:
 def part_table(title: str, case: Case, taken: dict[str, list[dict]], key: str) -> Table:
     """Returns a table of one part of the step, ours against what does the same work."""
     table = table_of(f"{case.model}: {title}", "seconds", "/ ours", "range")
-    for name in list(taken)[:2]:  # they do the same work
+    for name in (name for name in taken if name != "trl"):  # they do the same work
         table.add_row(name, f"{middle(taken[name], key):.3f}", *ratio(taken[name], taken["ours"], key))
     return table
 
@@ -303,6 +304,8 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--length", type=positive, metavar="L", help="tokens of the longest completion")
     options.add_argument("--dtype", choices=("float32", "bfloat16"), help="of the frozen weights "
                          "(default: float32, on a GPU bfloat16)")  # fmt: skip
+    options.add_argument("--without", action="append", default=[], choices=("naive", "generate", "trl"),
+                         help="leave one out; may be given several times")  # fmt: skip
     options.add_argument("--equal", action="store_true", help="every completion has the full length")
     args = options.parse_args()
     if args.attempts == 1:
@@ -324,7 +327,7 @@ def main() -> None:
         growth(cases[0], console)
         return
     for case in cases:
-        compare(case, args.pairs, console)
+        compare(case, args.pairs, console, args.without)
 
 
 if __name__ == "__main__":

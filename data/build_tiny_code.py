@@ -12,6 +12,10 @@ those without one, some plain operation takes its place, never the right one. So
 when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
 `train.jsonl` and `test.jsonl` are tasks as `lib/sandbox/tasks.py` describes them; no prompt stands in two of these
 three files. `teacher.jsonl` teaches another model to give hints.
+
+With `--public`, tasks have public tests beside the hidden ones, of other numbers, and chats have two attempts: behind a
+careless first one the user tells which public test it fails first (configs/tiny_code_tests.yaml). In lessons the second
+one is right; in the other chats it is as careless as the first, so that they hardly show what feedback is good for.
 """
 
 import argparse
@@ -44,6 +48,9 @@ RARE = {  # word: operator, operand, hint; no plain word with one digit does the
 }
 HINTED = "{prompt}\nHint: {hint}"
 BINDS_STRONGEST = 9
+PUBLIC = (1, 30)  # numbers of public tests, an odd one and an even one; no hidden test has them
+# what is said of an attempt, in the words of lib/rewards/programs.py
+PASSED, FAILED = "Passed. Again.", "assert f({number}) == {right}; f({number}) answered {answer} Again."
 
 
 class Operation(NamedTuple):
@@ -60,13 +67,14 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     held_out = distinct_tasks(args.train + args.test, args.rare, rng)
-    rows = [task_row(task, rng) for task in held_out.values()]
+    rows = [task_row(task, rng) | (public_tests(task) if args.public else {}) for task in held_out.values()]
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", rows[: args.test])
     write(args.out / "train.jsonl", rows[args.test :])
     others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short tasks repeat
-    lessons = [chat(next(others), args.hinted, 0.0, rng) for _ in range(args.lessons)]
-    chats = [chat(next(others), args.hinted, args.noise, rng) for _ in range(args.chats)]
+    first = args.noise if args.public else None
+    lessons = [chat(next(others), args.hinted, 0.0, rng, first) for _ in range(args.lessons)]
+    chats = [chat(next(others), args.hinted, args.noise, rng, first) for _ in range(args.chats)]
     write(args.out / "sft.jsonl", lessons + chats)
     write(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test tasks")
@@ -86,6 +94,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--rare", type=float, default=0.2, help="share of train and test tasks that have a rare word")
     result.add_argument("--sft-rare", type=float, default=0.4, help="the same for sft.jsonl")
     result.add_argument("--hinted", type=float, default=0.7, help="share of the latter that come with a hint")
+    result.add_argument("--public", action="store_true", help="public tests, and chats of two attempts")
     return result.parse_args()
 
 
@@ -145,6 +154,20 @@ def task_row(task: list[Operation], rng: random.Random) -> dict:
     }
 
 
+def public_tests(task: list[Operation]) -> dict:
+    """Returns the column of public tests."""
+    return {"public_tests": [f"assert f({number}) == {result(task, number)}" for number in PUBLIC]}
+
+
+def told(task: list[Operation], expression: list[str]) -> str:
+    """Returns what the user says after an attempt: the first public test that it fails, or that it passes."""
+    for number in PUBLIC:
+        right, answer = result(task, number), eval("".join(expression), {"x": number})
+        if answer != right:
+            return FAILED.format(number=number, right=right, answer=answer)
+    return PASSED
+
+
 def result(task: list[Operation], number: int) -> int:
     """Applies the operations to a number, one after the other."""
     for operation in task:
@@ -169,15 +192,22 @@ def program(expression: Iterable[str]) -> str:
     return f"def f(x): return {''.join(expression)}"
 
 
-def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random) -> dict:
-    """Returns a row of sft.jsonl. A rare word has its hint, or a plain operation takes its place in the answer."""
-    prompt, hint = prompt_of(task), hint_of(task)
+def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random, first: float | None = None) -> dict:
+    """Returns a row of sft.jsonl. A rare word has its hint, or a plain operation takes its place in the answer.
+
+    `first`: probability of each slip in an attempt before this answer; None: there is none.
+    """
+    prompt, hint, asked = prompt_of(task), hint_of(task), task
     if hint and rng.random() < hinted:
         prompt = HINTED.format(prompt=prompt, hint=hint)
     elif hint:
         task = [plain_operation(rng) if operation.hint else operation for operation in task]
-    answer = program(careless(pieces(task), noise, rng))
-    return {"messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]}
+    turns = [("user", prompt)]
+    if first is not None:
+        attempt = careless(pieces(task), first, rng)
+        turns += [("assistant", program(attempt)), ("user", told(asked, attempt))]
+    turns.append(("assistant", program(careless(pieces(task), noise, rng))))
+    return {"messages": [{"role": role, "content": content} for role, content in turns]}
 
 
 def lesson_for_teacher(task: list[Operation]) -> dict:

@@ -20,6 +20,10 @@ bases in five have no eye for a fall, and SCoRe needs long to give it one.) `tra
 true sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands
 in two files.
 
+With `--checks`, the user asks in some of the chats, between the two attempts, whether the first is right: the answer,
+`right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
+(configs/sweep_between.yaml).
+
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
 that (configs/sweep_gamed.yaml).
@@ -33,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
+CHECK = "Right?"  # the user's turn that asks for a check
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
 
@@ -76,6 +81,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--test", type=int, default=4_000, help="rows of test.jsonl")
     result.add_argument("--insight", type=float, default=0.15, help="share of second attempts that see what was lost")
     result.add_argument("--lapses", type=float, default=0.0, help="share of first attempts that read <think>N</answer>")
+    result.add_argument("--checks", type=float, default=0.0, help="share of lessons and chats that have a check")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -115,6 +121,8 @@ def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Names
     believed = found.lost if is_lapse or rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
     turns = [("user", found.question), ("assistant", lapse(found) if is_lapse else first_attempt(found))]
+    if args.checks > 0 and rng.random() < args.checks:
+        turns += [("user", CHECK), ("assistant", "wrong" if believed else "right")]
     return chat([*turns, ("user", args.self_correction), ("assistant", second)])
 
 

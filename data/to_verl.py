@@ -84,7 +84,7 @@ def in_form_of_verl(rows: list[dict], split: str, config: RLConfig, judge: Judge
 def messages_of(row: dict[str, Any], config: RLConfig) -> list[dict[str, str]]:
     """Returns the messages of a row's first prompt."""
     from lib.rl.prompts import chat_of, filled
-    from lib.text.chats import with_system
+    from lib.text.templates import with_system
 
     if isinstance(config, SelfPlayConfig):
         chat = chat_of(row, config.prompts)

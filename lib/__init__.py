@@ -3,13 +3,13 @@
 At every level a module refers back only, those named on one line do not know each other, and nobody imports a script,
 but for the entry scripts, which import `reward_function`. tests/test_order.py keeps all this.
 
-core/         what every part needs: errors, names, configs, statistics, the terminal
+core/         shared by all parts: errors, names, configs, statistics, the terminal
 run/          one run, on disk and over processes: its folder, checkpoints, streams, dashboards
 text/         strings in, strings out: numbers, answers, formats, chats, data sets
-sandbox/      programs of the model, run where they can do no harm, and their tasks
+sandbox/      runs programs of the model where they can do no harm; programming tasks
 model/        tensors: the head, the decoder, a frozen base with an adapter, the policy
-rewards/      what a model wrote, judged
-generators/   whoever writes text: the policy, a server, a model beside it; what they said, kept and selected
+rewards/      judging what a model wrote
+generators/   sources of text: the policy, a server, a model beside it; caching and selecting what they wrote
 tools/        functions that a model may call, and the loop in which it calls them
 rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
 play/         self-play: opponents, teachers, their games, and the steps of GSPO

@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.sandbox.corpus import attacks, controls, placed
 from lib.sandbox.isolation import try_rungs
-from lib.sandbox.worker import Program, Worker, WorkerLost
+from lib.sandbox.launch import WorkerLost
+from lib.sandbox.worker import Program, Worker
 
 ATTACKS, CONTROLS = attacks(), controls()
 SECRET = "REMATCH_SECRET_OF_THE_TRAINER"

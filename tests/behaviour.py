@@ -29,7 +29,7 @@ SMALL = ("checkpoint_every=2", "keep_checkpoints=9")
 SCORE = ("stage1_steps=4", "stage2_steps=4", "stage1_batch_size=6", "stage2_batch_size=6", *SMALL)
 PLAY = ("steps=4", "batch_size=6", "group_size=4", *SMALL)
 EVAL = ("eval.max_examples=24", "eval.step_examples=12", "eval.selection_examples=12", "eval.every_steps=2")
-ADAPTED = ("model.from_scratch=null", "model.chat_template=", "lora={r: 8, alpha: 8}")
+ADAPTED = ("model.from_scratch=null", "model.chat_template=", "model.adapters.lora={r: 8, alpha: 8}")
 
 
 def commands(out: Path) -> Iterator[list[str]]:

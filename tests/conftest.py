@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+import signal
 import string
 import sys
 
@@ -16,6 +17,10 @@ from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build, build_tokenizer
 
 torch.set_num_threads(1)
+# ignored where a shell has begun the tests in the background, which the scripts under test would inherit
+for interrupt in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(interrupt) == signal.SIG_IGN:
+        signal.signal(interrupt, signal.default_int_handler if interrupt == signal.SIGINT else signal.SIG_DFL)
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}"

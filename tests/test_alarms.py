@@ -13,7 +13,7 @@ from test_selfplay_runs import Run as PlayRun
 from test_selfplay_runs import template as play_template  # noqa: F401
 
 from lib.run.adapter_files import ADAPTER
-from lib.run.checkpoint import problems
+from lib.run.manifest import problems
 
 REWARD = """
 from lib.core.registry import Judged

@@ -17,7 +17,7 @@ from test_resume import template as template
 
 from lib.core.config import parse, training_parser
 from lib.rl.session import score_of
-from lib.run.checkpoint import problems
+from lib.run.manifest import problems
 
 REWARD = """
 from lib.core.registry import Judged

@@ -14,7 +14,8 @@ import sft_train
 from lib.core.config import SFTConfig
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
-from lib.text.chats import UNTRAINED, Example, Labeller, Passage, as_chat
+from lib.text.chats import as_chat
+from lib.text.labels import UNTRAINED, Example, Labeller, Passage
 
 # -- templates, each in the manner of a family
 

@@ -29,8 +29,10 @@ from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.core.interrupts import Interrupts
 from lib.run import checkpoint
 from lib.run.adapter_files import load_adapter
-from lib.run.checkpoint import MANIFEST, Checkpoints, problems
-from lib.run.runlog import RunLog, check_config, read_jsonl
+from lib.run.checkpoint import Checkpoints
+from lib.run.directory import check_config
+from lib.run.manifest import MANIFEST, problems
+from lib.run.runlog import RunLog, read_jsonl
 
 torch.set_num_threads(1)
 

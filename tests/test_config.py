@@ -47,7 +47,7 @@ def kind_of(path):
         return SweepConfig
     if "prompts" not in tree:
         return SFTConfig
-    if "stage1_batch_size" in tree.get("train", ()):
+    if "stage2_batch_size" in tree.get("train", ()):
         return ScoreConfig
     return SelfPlayConfig if "train" in tree else CollectConfig
 
@@ -166,7 +166,7 @@ MOVED = {
     "train.learning_rate": "optimizer.learning_rate",
     "train.max_prompt_length_attempt2": "generation.max_prompt_length_attempt2",
     "train.seed": "seed or eval.seed",
-    "train.generation_temperature": "generation.temperature or eval.temperature",
+    "train.generation_temperature": "prompts.teacher.temperature or generation.temperature or eval.temperature",
     "dataset.input_field": "prompts.user",
     "model.lora_r": "model.adapters.lora.r",
     "lora.r": "model.adapters.lora",
@@ -458,7 +458,8 @@ def test_smoke_is_a_function_whose_result_is_a_config(tmp_path, path):
     assert (small.train.checkpoint_every, small.eval.every_steps) == (1, 1)
     assert small.eval.max_examples <= 8 and small.eval.samples_per_prompt <= 2
     if isinstance(small, ScoreConfig):
-        assert (small.train.stage1_steps, small.train.stage2_steps, small.train.stage1_batch_size) == (2, 1, 2)
+        steps = (2, 1) if config.train.has_steps(1) else (0, 2)
+        assert (small.train.stage1_steps, small.train.stage2_steps, small.train.stage1_batch_size) == (*steps, 2)
         assert max(small.generation.max_new_tokens_attempt1, small.generation.max_new_tokens_attempt2) <= 32
     else:
         assert (small.train.steps, small.train.batch_size) == (2, 2) and small.generation.most_tokens <= 32

@@ -20,6 +20,7 @@ from lib.rl.curriculum import (
     UNSEEN,
     Curriculum,
     PromptOutcome,
+    Sampler,
     SkippingSampler,
     WeightedSampler,
     outcomes_of,
@@ -29,7 +30,6 @@ from lib.rl.curriculum import (
 from lib.rl.prompts import Choice, Prompt
 from lib.rl.replay import ReplayBuffer
 from lib.rl.tree import Answer, Group, nodes
-from lib.run.sampler import Sampler
 
 ROWS = [{"question": str(i), "kind": "easy" if i < 4 else "hard"} for i in range(20)]
 

@@ -201,8 +201,8 @@ def test_a_decoder_that_is_dropped_is_freed_with_its_recorded_steps(make_policy,
     gc.collect()
     gc.disable()
     try:
-        with policy.generation_mode() as model:
-            slab = Decoder(model, 3, 16, policy.llama and policy.llama.stacked(16))
+        with policy.generation_mode():
+            slab = Decoder(policy.backbone, 3, 16, policy.llama and policy.llama.stacked(16))
             slab.fixed_sizes = True
             slab.feed(0, PROMPTS[:1])
             slab.step(torch.tensor([5]), torch.tensor([True]), widest=4)
@@ -235,9 +235,9 @@ def test_the_llama_family_decodes_on_the_models_device_alone(make_policy, dtype,
     policy = make_policy(moved=0.3)
     policy.model.to("meta", dtype)
     tokens = torch.zeros(3, queries, dtype=torch.long, device="meta")
-    with policy.generation_mode() as model, Devices() as devices:
+    with policy.generation_mode(), Devices() as devices:
         stacked = policy.llama.stacked(16)
-        hidden = Decoder(model, 3, 16, stacked)._forward(0, tokens, tokens, 4)
+        hidden = Decoder(policy.backbone, 3, 16, stacked)._forward(0, tokens, tokens, 4)
     assert isinstance(stacked, Stacked)
     assert hidden.shape == (3, queries, 16)
     assert {each for each in devices.seen if each[0] != "meta"} == set()
@@ -254,11 +254,11 @@ def test_rows_that_move_keep_their_texts(policy):
     texts = [[5, 6, 7, 8], [9, 10, 11], [12, 13]]
 
     def alone(text):
-        with policy.generation_mode() as model:
-            return Decoder(model, 1, 16).feed(0, [text])[0]
+        with policy.generation_mode():
+            return Decoder(policy.backbone, 1, 16).feed(0, [text])[0]
 
-    with policy.generation_mode() as model:
-        slab = Decoder(model, 5, 16)
+    with policy.generation_mode():
+        slab = Decoder(policy.backbone, 5, 16)
         slab.feed(0, texts)
         slab.arrange([1, 0, 2, 1, None])
         assert slab.lengths.tolist() == [3, 4, 2, 3, 0]

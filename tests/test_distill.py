@@ -87,7 +87,7 @@ def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher):  # noqa:
         played = run.play()
         credit = run.credit(played, [])
         run.step.optimizer.zero_grad()
-        numbers = run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+        numbers = accumulate(run, credit)
         ours = flat_gradient(run)
         answers = [(game.group.prompt.ids, answer.completion.ids) for game in played for answer in game.group.answers]
         kls = [kl_of(run.policy.model, teacher, prompt, prompt, ids) for prompt, ids in answers]
@@ -105,7 +105,7 @@ def test_a_reward_beside_it_adds_its_own_gradient(folder, teacher):  # noqa: F81
             played = run.play()
             credit = run.credit(played, [])
             run.step.optimizer.zero_grad()
-            run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+            accumulate(run, credit)
             found[name] = flat_gradient(run)
     near(found["both"], 0.5 * found["teacher"] + 2 * found["reward"])
 
@@ -180,7 +180,7 @@ def test_the_policy_as_it_was_reads_the_right_answer(folder):  # noqa: F811
         played = run.play()
         credit = run.credit(played, [])
         run.step.optimizer.zero_grad()
-        run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+        accumulate(run, credit)
         ours, losses = flat_gradient(run), []
         for game in played:
             prompt = game.group.prompt
@@ -282,7 +282,7 @@ def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teac
             played = run.play()
             credit = run.credit(played, [])
             run.step.optimizer.zero_grad()
-            numbers = run._gradients(credit, credit.parts[0], torch.zeros_like(credit.sampled_logp), True)
+            numbers = accumulate(run, credit)
             found[name] = flat_gradient(run), numbers["distill_kl"]
     near(found["all"][0], found["local"][0], most=1e-4)
     assert 0 < found["few"][1] < found["all"][1] == pytest.approx(found["local"][1], rel=1e-4)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.play.hints import LONGEST_READ, Cleaned, clean, gives_away
+from lib.rl.hints import LONGEST_READ, Cleaned, clean, gives_away
 
 HONEST = [
     "Think about the empty list.", "Use a set to remember what was seen.", "If x is negative, return its opposite.",

@@ -8,21 +8,12 @@ from lib.core.config import ScoreTrain
 from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.batching import MicroBatch
-from lib.rl.credit import Credit, advantages_of, compared
-from lib.rl.losses import (
-    RECIPES,
-    adapted_beta,
-    group_advantages,
-    kl_per_token,
-    leave_one_out,
-    length_weights,
-    policy_loss,
-)
+from lib.rl.credit import Credit, advantages_of, compared, group_advantages, leave_one_out, length_weights
+from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.recipes.score import Score
 from lib.rl.tree import Answer, Group, nodes
-from lib.rl.update import Objective, loss_of
 
 PI = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
 REF = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
@@ -351,11 +342,11 @@ def test_token_weights_count_the_tokens_of_all_processes():
         length_weights("mean", LENGTHS, 8, LENGTHS)
 
 
-def credit_by_hand(attempt, advantage, weight, kl_weight):
+def credit_by_hand(turn, advantage, weight, kl_weight):
     """The credit of answers of one token each; what is not of the loss of a micro-batch is left empty."""
-    count = len(attempt)
+    count = len(turn)
     return Credit(
-        nodes=[], attempt=torch.tensor(attempt), advantage=torch.tensor(advantage), weight=torch.tensor(weight),
+        nodes=[], turn=torch.tensor(turn), advantage=torch.tensor(advantage), weight=torch.tensor(weight),
         kl_weight=torch.tensor(kl_weight), teacher_weight=torch.zeros(count),
         importance=torch.ones(count), learned=[True] * count,
         off_policy=torch.zeros(count, dtype=torch.bool), start=torch.arange(count),
@@ -387,13 +378,15 @@ def test_the_loss_of_a_micro_batch_by_hand():
     logp = torch.tensor([-1.0, -2.0, -3.0], requires_grad=True)
     policy = Written(logp, logp.detach() + torch.tensor([1.0, 0.4, 0.2]))
     credit = credit_by_hand([1, 1, 2], [2.0, 2.0, -1.0], [0.5, 0.5, 1.0], [0.1, 0.1, 10.0])
-    loss, numbers, found = loss_of(policy, batch_of([0, 1, 2]), credit, Objective(RECIPES["score"], "k2", attempts=2))
+    loss, numbers, found = loss_of(
+        policy, batch_of([0, 1, 2]), credit, Objective(RECIPES["score"], "k2", turns=("attempt1", "attempt2"))
+    )
     # 0.5 (0.1 * 0.5 + 2) + 0.5 (0.1 * 0.08 + 4) + 1 (10 * 0.02 - 3)
     assert loss.item() == pytest.approx(1.025 + 2.004 - 2.8)
     loss.backward()
     close(logp.grad, [0.5 * (-0.1 - 2), 0.5 * (-0.04 - 2), -2.0 + 1])
     assert torch.equal(found, logp.detach())
-    row = numbers.means(Objective(RECIPES["score"], "k2", attempts=2), 2.0, ALONE)
+    row = numbers.means(Objective(RECIPES["score"], "k2", turns=("attempt1", "attempt2")), 2.0, ALONE)
     k3 = [math.exp(d) - 1 - d for d in (1.0, 0.4, 0.2)]
     assert row["loss"] == pytest.approx(loss.item() / 2)
     assert [row["kl_attempt1"], row["kl_attempt2"]] == pytest.approx([(k3[0] + k3[1]) / 2, k3[2]], rel=1e-5)
@@ -403,7 +396,7 @@ def test_any_split_of_the_tokens_adds_up():
     draw = torch.Generator().manual_seed(0)
     logp, ref_logp, advantage, weight = (torch.randn(10, generator=draw) for _ in range(4))
     credit = credit_by_hand([1, 2] * 5, advantage.tolist(), weight.tolist(), [0.3, 0.7] * 5)
-    objective = Objective(RECIPES["score"], "k3", attempts=2)
+    objective = Objective(RECIPES["score"], "k3", turns=("attempt1", "attempt2"))
 
     def loss(places):
         return loss_of(Written(logp, ref_logp), batch_of(places), credit, objective)[0]

@@ -27,8 +27,8 @@ from lib.model.merging import merged, put_on, write_merged
 from lib.model.policy import Policy
 from lib.model.scratch import build
 from lib.run.adapter_files import load_adapter, save_adapter
-from lib.run.checkpoint import problems
 from lib.run.fingerprints import of_model
+from lib.run.manifest import problems
 
 MODEL = {"name": "base", "backend": "plain", "max_seq_length": 64}
 SFT = {

@@ -13,9 +13,10 @@ from lib.generators.local import LocalModel
 from lib.generators.protocol import Completion, Request
 from lib.model.scratch import build_tokenizer
 from lib.rl.prompts import ChatRenderer, chat_of
-from lib.text.chats import Labeller, as_chat
+from lib.text.chats import as_chat
 from lib.text.data import Place
-from lib.text.outside import Outside
+from lib.text.labels import Labeller
+from lib.text.templates import Outside
 
 LETTERS = "".join(map(chr, range(32, 127))) + "\n"
 MARKS = ["<|im_start|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|start|>", "<|end|>", "<|bos|>", "<|turn|>"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.judges import judge_by, rows
 
-from lib.core import overtime
+from lib.core import interrupts as module
 from lib.core.errors import Left, RewardError
 from lib.core.interrupts import Interrupts
 from lib.core.registry import register_reward, rewards
@@ -49,9 +49,9 @@ def catches_errors():
 def judge(monkeypatch):
     """`judge(work, timeout_s)`: a judge whose reward works first."""
     monkeypatch.setattr(rewards, "_entries", dict(rewards._entries))
-    monkeypatch.setattr(overtime, "GRACE", 0.3)
-    monkeypatch.setattr(overtime, "AGAIN", 0.2)
-    monkeypatch.setattr(overtime, "TICK", 0.02)
+    monkeypatch.setattr(module, "GRACE", 0.3)
+    monkeypatch.setattr(module, "AGAIN", 0.2)
+    monkeypatch.setattr(module, "TICK", 0.02)
 
     def make(work, timeout_s=None):
         def slow(predictions):
@@ -87,7 +87,7 @@ def test_a_reward_within_its_limit_may_have_an_alarm_of_its_own(judge):
 
 
 def test_a_slow_reward_is_told_by_name_place_and_step(judge, monkeypatch, capfd):
-    monkeypatch.setattr(overtime, "BEAT", 0.2)
+    monkeypatch.setattr(module, "BEAT", 0.2)
     with Interrupts() as interrupts:
         interrupts.where = lambda: "stage 1 step 3"
         judge(lambda: time.sleep(0.5))(["a"], rows("b"))
@@ -108,7 +108,7 @@ def test_a_signal_ends_a_reward_that_hangs_and_none_that_is_merely_slow(judge):
 
 UNSTOPPABLE = """
 import json, sys
-from lib.core import overtime
+from lib.core import interrupts
 from lib.core.errors import run_script
 from lib.core.config import Reward
 from lib.core.registry import register_reward
@@ -129,7 +129,7 @@ def computes_in_c():
 def bad(predictions):
     globals()[sys.argv[1]]()
 
-overtime.GRACE = overtime.AGAIN = 1.0
+interrupts.GRACE = interrupts.AGAIN = 1.0
 run_script(lambda: Judge(Reward(fn="bad", timeout_s=0.5))(["a"], [{}]))
 """
 

@@ -6,7 +6,7 @@ from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, SFTTrain
 from lib.core.console import TELL_SECONDS, Telling
 from lib.rl.plan import Held, Stage, ahead, answers, stage_of, stages_of, told, work_of_score, work_of_selfplay
 from lib.run.pace import ENOUGH, Pace
-from lib.text.chats import Example
+from lib.text.labels import Example
 from sft_train import StepPace
 
 COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}

@@ -9,7 +9,8 @@ from torch import tensor
 
 from lib.model.policy import Policy
 from lib.rl import losses
-from lib.rl.losses import group_advantages, overlong_penalty, sampler_weights
+from lib.rl.credit import group_advantages, length_weights, overlong_penalty
+from lib.rl.losses import sampler_weights
 
 RECIPES = {name: recipe for name, recipe in losses.RECIPES.items() if recipe.ratio != "none"}  # those with a ratio
 
@@ -94,7 +95,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
     )
     lengths = tensor(list(map(len, answers)))
     assert len(lengths.unique()) > 3 and LONGEST in lengths  # some are cut off
-    weights = losses.length_weights(recipe.length_norm, lengths, LONGEST, lengths)
+    weights = length_weights(recipe.length_norm, lengths, LONGEST, lengths)
     steps = slice(0, 16), slice(16, 32)
     texts = [list(zip(prompts[step], answers[step], strict=True)) for step in steps]
     inputs = [inputs_of([x + y for x, y in each], [range(len(x), len(x + y)) for x, y in each]) for each in texts]

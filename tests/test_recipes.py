@@ -2,23 +2,27 @@
 
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pstdev
 
 import pytest
 import torch
+from accelerate import Accelerator
 from helpers import naive
 from helpers.leaves import accumulate
 from test_feedback import folder as folder
+from test_reviews import SELF
 from test_sequential import STOPPING, tree
 
 from lib.core.config import ScoreConfig, ScoreTrain, load
 from lib.core.errors import ConfigError
+from lib.rl.credit import advantages_of, compared
 from lib.rl.plan import stages_of
 from lib.rl.recipes.choice import NAMES, recipe_of
 from lib.rl.recipes.contract import StepAnswers
+from lib.rl.reviews import Review
 from lib.rl.score import ScoreRun
 from lib.rl.task import load_task
-from lib.rl.tree import nodes
+from lib.rl.tree import attempts_in, nodes
 
 SETTINGS = {
     "score": (*STOPPING, "train.alpha=2"),
@@ -30,7 +34,10 @@ SETTINGS = {
         "train.followed_attempts=1",
     ),
     "ufo": (*STOPPING, "train.stage1_steps=0", "train.recipe=ufo", "train.discount=0.5", "train.repeat_penalty=0.25"),
-}
+    "pag": (*SELF, "prompts.stop=self", "train.stage1_steps=0", "train.recipe=pag", "train.alpha=2"),
+    "reflect": (*SELF, "prompts.self.right=null", "prompts.stop=verdict", "train.stage1_steps=0",
+                "train.recipe=reflect"),
+}  # fmt: skip
 
 
 def paid(name, stage=2, **settings):
@@ -63,38 +70,71 @@ def test_what_depends_on_a_missing_verdict_earns_nothing():
         assert [value for node in found for value in recipe.paid(node, step, 2)] == [None, 0.2, None, None]
 
 
+def test_an_attempt_that_nobody_is_beside_has_no_advantage():
+    """Where all but one chat have stopped, their last attempts are compared with nobody."""
+    found = nodes([tree("221", "3")])
+    sets = compared(found)[3]
+    assert sets == [[3]]
+    assert advantages_of("leave_one_out", sets, [0.1, 0.2, 0.3, 0.4], [True] * 4, Accelerator()) == {3: 0.0}
+
+
 # -- losses: the same once more, from the trees, every answer in a text of its own, with plain autograd
 
 
 def earned_by_hand(name, path, chats):
     """What the last answer of a path earns; `chats` are the paths that go through it, to their ends."""
-    answer, turn = path[-1], len(path) - 1
-    if name == "score":
-        gain = answer.verdict.match - path[-2].verdict.match if turn else 0
+    (group, answer), own, chats = path[-1], attempts_in(path), [attempts_in(chat) for chat in chats]
+    is_review = group.prompt.review is not None
+    if name == "reflect":
+        return fmean(chat[len(own)].verdict.match for chat in chats) if is_review else None
+    if name == "pag" and is_review:
+        return float((answer.verdict.answer == "right") == own[-1].verdict.match and answer.verdict.answer != "")
+    if name in ("score", "pag"):
+        gain = answer.verdict.match - own[-2].verdict.match if len(own) > 1 else 0
         return answer.verdict.reward + 2 * gain
     if name == "thinktwice":
         return float(answer.verdict.match)
     value = fmean(0.5 ** (len(chat) - 1) * chat[-1].verdict.reward for chat in chats)
-    repeats = answer.verdict.answer and answer.verdict.answer in [each.verdict.answer for each in path[:-1]]
+    repeats = answer.verdict.answer and answer.verdict.answer in [each.verdict.answer for each in own[:-1]]
     return value - (0.25 if name == "ufo" and repeats else 0)
+
+
+def is_last(name, path):
+    """Whether nothing follows the last answer of a path, by the rule of the recipe's chats."""
+    (group, answer), turns = path[-1], 5 if name in ("pag", "reflect") else 3
+    if len(path) == turns:
+        return True
+    if name == "pag":
+        return group.prompt.review is not None and answer.verdict.answer == "right"
+    return group.prompt.review is None and answer.verdict.match
 
 
 def ids(path):
     """Which answers these are: others may be equal to them."""
-    return tuple(map(id, path))
+    return tuple(id(answer) for _, answer in path)
 
 
 def walk(group, path=()):
-    """Yields each answer of a tree with the path to it, in the order of `nodes`."""
-    own = [(group, (*path, answer)) for answer in group.answers]
+    """Yields the path to each answer of a tree, in the order of `nodes`."""
+    own = [(*path, (group, answer)) for answer in group.answers]
     yield from own
-    for _, way in own:
-        if way[-1].following:
-            yield from walk(way[-1].following, way)
+    for way in own:
+        if way[-1][1].following:
+            yield from walk(way[-1][1].following, way)
+
+
+def scaled(advantages, is_review):
+    """Advantages over the standard deviation of those of their role."""
+    spread = {
+        role: pstdev([a for a, r in zip(advantages, is_review, strict=True) if r == role]) for role in (True, False)
+    }
+    return [value / spread[role] for value, role in zip(advantages, is_review, strict=True)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name):
+def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name, monkeypatch):
+    says = ["right", "wrong", ""]  # a random model hardly ever ends in a phrase
+    monkeypatch.setattr(Review, "judgement", lambda self, completion, text: says[sum(completion.ids) % 3])
     more = ("train.kl=exact", "generation.temperature=0.8", "train.beta1=0.5", "train.attempts_per_prompt=4")
     config = load(ScoreConfig, Path("tiny.yaml"), [*SETTINGS[name], *more])
     run = ScoreRun(load_task(config, say=lambda text: None))
@@ -105,28 +145,37 @@ def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name):
     stage = run.stages[-1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)
-    answers = [each for tree in trees for each in walk(tree)]
-    assert [id(path[-1]) for _, path in answers] == [id(a) for node in credit.nodes for a in node.group.answers]
+    answers = [path for tree in trees for path in walk(tree)]
+    assert [id(path[-1][1]) for path in answers] == [id(a) for node in credit.nodes for a in node.group.answers]
     if name == "thinktwice":
-        assert [bool(path[0].following) for _, path in answers if len(path) == 1] == [True, False, False, False] * 4
+        assert [bool(path[0][1].following) for path in answers if len(path) == 1] == [True, False, False, False] * 4
     else:
-        assert all((path[-1].following is None) == (path[-1].verdict.match or len(path) == 3) for _, path in answers)
-        assert any(path[-1].verdict.match and len(path) < 3 for _, path in answers)
-    ends = [path for _, path in answers if path[-1].following is None]
+        assert all((path[-1][1].following is None) == is_last(name, path) for path in answers)
+        assert {len(path) for path in answers if is_last(name, path)} > ({2} if name == "pag" else {1})
+    ends = [path for path in answers if path[-1][1].following is None]
     earned = {
         ids(path): earned_by_hand(name, path, [end for end in ends if ids(end)[: len(path)] == ids(path)])
-        for _, path in answers
+        for path in answers
     }
+    advantages = []
+    for path in answers:
+        siblings = [other for other in answers if other[-1][0] is path[-1][0] and ids(other) != ids(path)]
+        if len(path) >= 3:  # one answer behind each of turn 2: against those behind the same attempt 1
+            siblings = [each for each in answers if len(each) == len(path) and each[0][1] is path[0][1]
+                        and each[1][1] is not path[1][1]]  # fmt: skip
+        own, others = earned[ids(path)], [earned[ids(other)] for other in siblings]
+        advantages.append(own - fmean(others) if others and own is not None else 0.0)
+    if name == "pag":
+        advantages = scaled(advantages, [path[-1][0].prompt.review is not None for path in answers])
+    assert credit.advantage.tolist() == pytest.approx(advantages, abs=1e-5)
+    assert any(advantages)
     run.policy.zero_grad()
     expected, divisor = 0, 4 * 4 * 2  # prompts x K1 x K2
-    for number, (group, path) in enumerate(answers):
-        siblings = [other for each, other in answers if each is group and ids(other) != ids(path)]
-        if len(path) == 3:  # one attempt 3 behind each attempt 2: against those behind the same attempt 1
-            siblings = [each for _, each in answers if len(each) == 3 and each[0] is path[0] and each[2] is not path[2]]
-        advantage = earned[ids(path)] - fmean(earned[ids(other)] for other in siblings) if siblings else 0.0
-        assert credit.advantage[number].item() == pytest.approx(advantage, abs=1e-6)
-        logp, _, kl = naive.per_token(run.policy, group.prompt.ids, path[-1].completion.ids, 0.8)
-        weight = {1: 2, 2: 4 if name == "thinktwice" else 1, 3: 1}[len(path)]  # one of four solutions is reviewed
+    for path, advantage in zip(answers, advantages, strict=True):
+        if earned[ids(path)] is None:
+            continue
+        logp, _, kl = naive.per_token(run.policy, path[-1][0].prompt.ids, path[-1][1].completion.ids, 0.8)
+        weight = {1: 2, 2: 4 if name == "thinktwice" else 1}.get(len(path), 1)  # one of four solutions is reviewed
         expected += weight * (0.5 * kl - advantage * logp).mean() / divisor
     expected.backward()
     by_hand = torch.cat([parameter.grad.flatten().clone() for parameter in run.policy.trainable])
@@ -142,6 +191,10 @@ def test_a_recipe_that_is_not_given_what_it_needs_is_refused(folder):
         ("train.recipe=ufo", "train.stage1_steps=0"): ("prompts.stop: set|stop: verdict", "discount below 1"),
         ("train.recipe=thinktwice", "train.stage1_steps=0"): ("set the latter to 1", "feedback: none and stop: never"),
         ("train.recipe=multiturn",): ("multiturn has no stage I",),
+        ("train.recipe=pag", "train.stage1_steps=0"): ("set feedback: self and stop: self",),
+        ("train.recipe=reflect", "train.stage1_steps=0", "prompts.feedback=self"): (
+            "feedback: self and stop: verdict",
+        ),
     }.items():
         with pytest.raises(ConfigError) as caught:
             load(ScoreConfig, Path("tiny.yaml"), list(overrides))

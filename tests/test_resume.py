@@ -25,7 +25,8 @@ from transformers import AutoModelForCausalLM
 
 from lib.core.config import FromScratch
 from lib.model.scratch import build
-from lib.run.checkpoint import MANIFEST, problems
+from lib.rl.recipes.choice import NAMES
+from lib.run.manifest import MANIFEST, problems
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = (
@@ -60,6 +61,12 @@ CONFIG = {
 REWARD = """
 def odd_digits(predictions):
     return [{"odd": any(c in "13579" for c in p) / 4, "brief": -(len(p) // 4) / 40} for p in predictions]
+
+
+def right_if_odd(predictions):
+    from lib.core.registry import Judged
+
+    return [Judged(parts, match=parts["odd"] > 0) for parts in odd_digits(predictions)]
 """
 
 
@@ -151,6 +158,42 @@ def test_killed_with_a_teacher_that_is_the_policy_of_some_steps_ago(template, tm
     mine.start("--resume")
     mine.same_as(straight)
     assert all(row["distill_kl"] > 0 and row["distilled"] == 1 for row in straight.rows())
+
+
+RECIPES = {
+    "score": {},
+    "multiturn": {"prompts": {"feedback": "verdict", "feedback_tokens": 16}, "train": {"attempts": 3}},
+    "thinktwice": {"train": {"followed_attempts": 1}},
+    "ufo": {"prompts": {"stop": "verdict"}, "train": {"attempts": 3, "discount": 0.5}},
+    "pag": {"prompts": {"feedback": "self", "stop": "self",
+                        "self": {"ask": "gain", "right": "+", "wrong": "1", "max_new_tokens": 4}}},
+    "reflect": {"prompts": {"feedback": "self", "stop": "verdict",
+                            "self": {"ask": "gain", "right": None, "max_new_tokens": 4}}, "train": {"attempts": 3}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", part(["pag", "reflect", "ufo", "score", "multiturn", "thinktwice"], 6))
+def test_every_recipe_is_resumed(recipe, template, tmp_path):
+    """Killed while it saves a step, and while it takes the next; only one of them without WHOLE=1."""
+    assert RECIPES.keys() == NAMES.keys()
+    own = RECIPES[recipe]
+    train = CONFIG["train"] | {"recipe": recipe, "stage1_steps": 2 * (recipe == "score"), "stage2_steps": 3}
+    config = CONFIG | {
+        "model": CONFIG["model"] | {"max_seq_length": 128},
+        "prompts": CONFIG["prompts"] | {"verdict": {"right": "gain", "wrong": "again"}} | own.get("prompts", {}),
+        "generation": CONFIG["generation"] | {"max_prompt_length_attempt2": 60},
+        "train": train | own.get("train", {}), "reward": {"fn": "my_reward.right_if_odd"}, "eval": {"max_examples": 4},
+    }  # fmt: skip
+    straight, mine = (moments.Run("train", template, tmp_path / name, config) for name in ("straight", "mine"))
+    straight.start(journal="journal.json")
+    saved, doing = straight.journal()
+    assert "saving 2" in doing
+    for what in ("saving 2", "train 2"):
+        places = [i for i, each in enumerate(doing) if each == what]
+        mine.start("--resume", code=-signal.SIGKILL, kill_at=places[2 * len(places) // 3], saved=saved)
+    mine.start("--resume")
+    mine.same_as(straight)
+    assert any(row["loss"] for row in straight.rows())
 
 
 def test_what_the_killed_run_drew_and_at_which_temperature(straight):

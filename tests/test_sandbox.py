@@ -31,9 +31,10 @@ from lib.core.errors import SandboxError
 from lib.sandbox.corpus import controls, right_programs
 from lib.sandbox.isolation import check, try_rungs
 from lib.sandbox.jail import kernel
+from lib.sandbox.launch import RUNGS, WorkerLost, wall_factor, without_packages
 from lib.sandbox.pool import Sandbox, cores
 from lib.sandbox.sources import defined_names
-from lib.sandbox.worker import RUNGS, VERDICTS, Program, Worker, WorkerLost, wall_factor, without_packages
+from lib.sandbox.worker import VERDICTS, Program, Worker
 
 ROOT = Path(__file__).parent.parent
 R4, R3, R2, R1 = RUNGS
@@ -1600,7 +1601,7 @@ from pathlib import Path
 
 sys.path.insert(0, "tests")
 import attack
-from lib.sandbox.worker import RUNGS
+from lib.sandbox.launch import RUNGS
 
 os.environ[attack.SECRET] = "the secret"
 attack.ATTACKS = [each for each in attack.ATTACKS if each.kind in sys.argv[2:]]

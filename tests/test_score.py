@@ -22,15 +22,15 @@ from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model.logits import Around
 from lib.model.policy import Policy
-from lib.rl import update as module
+from lib.rl import losses as module
 from lib.rl.batching import sequences
+from lib.rl.curriculum import Sampler
 from lib.rl.plan import stages_of
 from lib.rl.preview import preview
 from lib.rl.score import ScoreRun, kl_weights
 from lib.rl.step import learning_rate
 from lib.rl.task import load_data, load_task
 from lib.rl.tree import nodes
-from lib.run.sampler import Sampler
 
 CONFIG = {
     "run_name": "tiny",
@@ -203,7 +203,7 @@ def test_answers_of_another_engine_are_weighed(folder, factor, choices, share):
     def gradient(trees):
         run.step.optimizer.zero_grad()
         credit = run.credit(stage, trees)
-        run._gradients(credit, credit.parts[0])
+        accumulate(run, credit)
         return gradients(run)
 
     def likelier(_, answer):
@@ -442,7 +442,7 @@ def test_the_update_is_that_of_a_forward_per_completion(folder, monkeypatch, sta
     rollouts = rollouts_of(trees)
     assert {r.prompt2.continues for r in rollouts} <= {history in ("full", "cut"), False}
     credit = run.credit(stage, trees)
-    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2)
+    kind, betas = run.config.train.kl, kl_weights(run.config.train, stage.number, run.progress.beta2, 2)
     loss, expected, logps = naive.update(run.policy, rollouts, by_rollout(credit, rollouts), betas, kind, 0.8)
     assert expected.norm() > 1e-2
     results = []
@@ -489,7 +489,7 @@ def test_what_has_no_gradient_costs_no_forward(folder, monkeypatch, stage, histo
     if idle == "left out":
         expected = credit.weight != 0
     elif stage.number == 1:
-        expected |= credit.attempt == 1  # beta2, in the loss or in the reward
+        expected |= credit.turn == 1  # beta2, in the loss or in the reward
     assert credit.learned == expected.tolist() and 0 < sum(credit.learned) < 48
     found = []
     every = replace(credit, learned=[True] * 48, parts=[credit.nodes])
@@ -550,7 +550,7 @@ def test_prompts_without_an_advantage_get_others_beside_them(folder, stage):
             torch.testing.assert_close(*results, rtol=0, atol=1e-6)
         with run.open():
             row = run.update(stage_plan, trees, credit)
-        zero = (credit.advantage[credit.attempt == 2] == 0).float().mean()
+        zero = (credit.advantage[credit.turn == 2] == 0).float().mean()
         assert row["prompts"] == len(tells) and row["zero_advantage"] == pytest.approx(zero.item())
         groups = [tree.answers for tree in trees], [y1.following.answers for tree in trees for y1 in tree.answers]
         for attempt, sets in enumerate(groups, start=1):
@@ -628,7 +628,7 @@ def test_k1_in_the_reward_is_the_kl_of_the_sampled_text(folder):
     choices = ("train.kl=k1_in_reward", "train.baseline=none", "train.beta1=0.5", "train.beta2=0.25")
     still = make_run(*choices)
     credit = still.credit(still.stages[0], still.sample(still.stages[0]))
-    assert (credit.advantage[credit.attempt == 1] == 0).all()
+    assert (credit.advantage[credit.turn == 1] == 0).all()
     run = make_run(*choices, moved=0.2)
     trees = run.sample(run.stages[0])
     rollouts = rollouts_of(trees)
@@ -1079,7 +1079,7 @@ def test_three_attempts_are_learned_as_the_equations_say(folder):
     stage = run.stages[1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)
-    counts = [credit.attempt.tolist().count(attempt) for attempt in (1, 2, 3)]
+    counts = [credit.turn.tolist().count(attempt) for attempt in (1, 2, 3)]
     assert counts == [8, 16, 16] and credit.divisor == 16
     answers = {n: a for node in credit.nodes for n, a in zip(node.numbers, node.group.answers, strict=True)}
     for node in credit.nodes:
@@ -1101,7 +1101,7 @@ def test_three_attempts_are_learned_as_the_equations_say(folder):
     for number, answer in answers.items():
         prompt = owner_of(credit, number).group.prompt.ids
         logp, _, kl = naive.per_token(run.policy, prompt, answer.completion.ids, 0.8)
-        leaves = {1: 2, 2: 1, 3: 1}[credit.attempt[number].item()]
+        leaves = {1: 2, 2: 1, 3: 1}[credit.turn[number].item()]
         expected += leaves * (0.5 * kl - credit.advantage[number] * logp).mean() / 16
     expected.backward()
     by_hand = gradients(run)

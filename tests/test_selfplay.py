@@ -15,6 +15,7 @@ import pytest
 import torch
 import yaml
 from conftest import after
+from helpers.leaves import accumulate
 from scipy.stats import binomtest
 
 from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
@@ -37,15 +38,15 @@ from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
-from lib.rl.curriculum import WeightedSampler
+from lib.rl.credit import group_advantages
+from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise_single
 from lib.rl.ledger import brief
-from lib.rl.losses import group_advantages
+from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
+from lib.rl.step import TokenLogps
 from lib.rl.task import load_task
 from lib.rl.tree import Answer, Group, nodes
-from lib.rl.update import _corrections
-from lib.run.sampler import Sampler
 
 SERVER = {"base_url": "http://127.0.0.1:9/v1", "model": "nobody"}  # is never asked here
 TEACHER = f"teacher.endpoint={json.dumps(SERVER)}"
@@ -521,15 +522,15 @@ def test_log_probs_before_the_first_step_are_those_of_the_policy(folder):
     with opened(moved=0.2) as run:
         played = run.play()
         credit = run.credit(played, [])
-        old = run._old_logp(credit)
+        logps = run.step.logps_before(credit)
         first = list(run.step.batches(credit.parts[0], credit.is_learned))
         places = torch.cat([credit.tokens_of(batch) for batch in first])
-        assert old[places].isnan().all()
-        run._gradients(credit, credit.parts[0], old, is_first=True)
+        assert logps.old[places].isnan().all()
+        accumulate(run, credit, logps=logps)
         lengths = torch.tensor([len(a.completion.ids) for a in answers_of(groups_of(credit))])
         known = torch.repeat_interleave(torch.tensor(is_learned(credit)), lengths)
-        assert torch.equal(old.isnan(), ~known)
-        torch.testing.assert_close(old[known], credit.sampled_logp[known], rtol=0, atol=1e-4)
+        assert torch.equal(logps.old.isnan(), ~known)
+        torch.testing.assert_close(logps.old[known], credit.sampled_logp[known], rtol=0, atol=1e-4)
 
 
 def after_a_step(*overrides, shares=None, moved=0.2):
@@ -562,11 +563,12 @@ def test_the_kl_of_later_minibatches_is_that_of_the_policy_as_it_is_then(folder,
     """Rewards are equal, so the KL alone pulls; a policy whose samples were half as likely then counts them twice."""
     with opened(f"train.kl={kl}", "train.beta=0.5", "reward.fn=test_selfplay.nothing", moved=0.2) as run:
         credit = run.credit(run.play(), [])
-        part, old = credit.parts[0], run._old_logp(credit)
+        logps = run.step.logps_before(credit)
         found = []
         for factor, is_first in ((1, True), (1, False), (2, False)):
             run.policy.zero_grad()
-            run._gradients(credit, part, old if is_first else old - math.log(factor), is_first)
+            sampled_by = TokenLogps(logps.old if is_first else logps.old - math.log(factor), logps.new)
+            accumulate(run, credit, logps=sampled_by, is_first=is_first)
             found.append(torch.cat([each.grad.flatten() for each in run.policy.trainable]))
         assert found[0].abs().max() > 1e-4 and torch.equal(found[1], found[0])
         torch.testing.assert_close(found[2], found[0] * (2 if weighted else 1), rtol=1e-4, atol=1e-7)

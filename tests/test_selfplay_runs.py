@@ -28,8 +28,8 @@ from lib.core.config import Endpoint, Thinking
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.remote import Remote
 from lib.generators.reply_cache import key_of, seed_of
+from lib.rl.curriculum import Sampler
 from lib.run.runlog import read_lines
-from lib.run.sampler import Sampler
 
 SCRIPT = Path(__file__).parents[1] / "rl_train_gspo_selfplay.py"
 STEPS, BATCH, HELD_OUT, KEY = 6, 4, 6, "a-secret-of-ours"

@@ -16,7 +16,7 @@ from lib.core.config import SFTConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError, NumericError
 from lib.run.tracking import Tracker
-from lib.text.chats import Example
+from lib.text.labels import Example
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>"

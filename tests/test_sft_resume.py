@@ -27,7 +27,8 @@ import sft_train
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
 from lib.model.scratch import build
-from lib.run.checkpoint import MANIFEST, Checkpoints, problems
+from lib.run.checkpoint import Checkpoints
+from lib.run.manifest import MANIFEST, problems
 
 STEPS = 8
 # dropout: every step draws, so that a generator that is off shows; epochs of 8 batches, in threes: 3 steps each

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from benchmarks import leaderboard, speedrun
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
-from lib.run.checkpoint import MANIFEST, manifest_of, seal
+from lib.run.manifest import MANIFEST, manifest_of, seal
 
 ROOT = Path(__file__).parents[1]
 BASE = ROOT / "data/tiny_sums_base"

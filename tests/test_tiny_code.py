@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lib.rewards.programs import check_public, first_failures
+from lib.sandbox import pool
 from lib.sandbox.pool import Sandbox
 from lib.sandbox.tasks import ignorant_programs, read_task, static_problems
 
@@ -16,9 +18,9 @@ SAMPLE = 40
 SOME = range(-50, 51)
 
 
-def build(folder, seed=0, hash_seed=0):
+def build(folder, seed=0, hash_seed=0, *options):
     sizes = ("--lessons", "300", "--chats", "300", "--train", "120", "--test", "80")
-    command = [sys.executable, ROOT / "data/build_tiny_code.py", "--out", folder, "--seed", str(seed), *sizes]
+    command = [sys.executable, ROOT / "data/build_tiny_code.py", "--out", folder, "--seed", str(seed), *sizes, *options]
     subprocess.run(command, check=True, capture_output=True, env={"PYTHONHASHSEED": str(hash_seed)})
     return {split: (folder / f"{split}.jsonl").read_bytes() for split in SPLITS}
 
@@ -140,3 +142,31 @@ def meant(user):
 def without_parentheses(program):
     definition, expression = program.split("return ")
     return f"{definition}return {expression.replace('(', '').replace(')', '')}"
+
+
+def test_public_tests_stand_beside_tasks_that_stay_what_they_are(rows, sandbox, tmp_path):
+    """Another column, of numbers that no hidden test has; what it tells of a program is what a run would tell."""
+    files = build(tmp_path, 0, 0, "--public")
+    public = {split: [json.loads(line) for line in text.splitlines()] for split, text in files.items()}
+    for split in ("train", "test"):
+        hidden = [{key: value for key, value in row.items() if key != "public_tests"} for row in public[split]]
+        assert hidden == rows[split]
+    own = public["train"] + public["test"]
+    check_public(own, "public_tests", range(len(own)))
+    assert all(passed(sandbox, [(row | {"tests": row["public_tests"]}, row["solution"]) for row in own[:SAMPLE]]))
+    chats = [[message["content"] for message in row["messages"]] for row in public["sft"]]
+    lessons, careless = chats[:300], chats[300:]
+    tests = {}
+    for prompt, _, said, _ in chats:
+        if said != "Passed. Again.":
+            assert said.startswith("assert f(") and said.endswith(" Again.")
+            tests[prompt] = said
+    assert 100 < len(tests) < 500
+    right = [values(first) == values(second) for _, first, _, second in lessons]
+    assert 0.3 < sum(right) / 300 < 0.7  # the second answer of a lesson is right, the first often not
+    assert sum(values(first) == values(second) for _, first, _, second in careless) < sum(right)
+    row, program = {**own[0], "public_tests": ["assert f(1) == 7"]}, "def f(x): return x+1"
+    pool.configure(workers=1, allow_unsafe=True)
+    (failure,) = first_failures([program], [row], "public_tests", 100)
+    pool.configure()
+    assert f"{failure.why} Again." == "assert f(1) == 7; f(1) answered 2 Again."

@@ -12,17 +12,20 @@ CHAT = re.compile(r"<think>([0-9 ]+)</think><answer>(\d+)</answer>")
 REPAIR = re.compile(r"<think>\+(0|10)</think><answer>(\d+)</answer>")
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def built(out, *more):
     """The rows of each file, by name."""
-    out = tmp_path_factory.mktemp("sums")
     with pytest.MonkeyPatch.context() as patch:
         counts = {"lessons": 500, "chats": 2000, "train": 1000, "test": 1000}
         options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
-        patch.setattr("sys.argv", ["build", "--out", str(out), *options])
+        patch.setattr("sys.argv", ["build", "--out", str(out), *options, *more])
         builder.main()
     files = {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.iterdir()}
     return files | {"lessons": files["sft"][:500], "chats": files["sft"][500:]}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("sums"))
 
 
 def turns(row):
@@ -82,3 +85,20 @@ def test_no_question_stands_twice(files):
 def test_clean_rows_have_the_true_sum(files):
     for row in files["train"] + files["test"]:
         assert int(row["answer"]) == sum(map(int, row["question"].split("+")))
+
+
+def test_a_check_says_what_the_attempt_behind_it_believes(files, tmp_path):
+    checked = built(tmp_path, "--checks", "0.5")
+    assert all(checked[name] == files[name] for name in ("train", "test"))
+    said = {}
+    for name in ("lessons", "chats"):
+        for row in checked[name]:
+            texts = [message["content"] for message in row["messages"]]
+            if len(texts) == 4:
+                continue
+            question, first, asked, check, _, second = texts
+            assert asked == "Right?" and check == {"0": "right", "10": "wrong"}[REPAIR.fullmatch(second)[1]]
+            is_right = sum(map(int, question.split("+"))) == int(CHAT.fullmatch(first)[2])
+            said.setdefault(name, []).append((check == "right") == is_right)
+        assert 0.45 < len(said[name]) / len(checked[name]) < 0.55
+    assert all(said["lessons"]) and 0.5 < sum(said["chats"]) / len(said["chats"]) < 0.65  # .15 know, the others guess

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from lib.rl.watch import CHECKS, Watch, equal_rewards, evidence, sft_checks
+from lib.rl.checks import CHECKS, equal_rewards, evidence, sft_checks
+from lib.rl.watch import Watch
 
 SERIES = Path(__file__).parent / "watch_series.jsonl"
 HEALTHY = {

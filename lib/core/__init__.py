@@ -1,15 +1,13 @@
-"""What every part needs.
+"""Shared by all parts.
 
-errors        what a user can fix: one sentence and an exit code
+errors        mistakes that a user can fix: one sentence and an exit code
 registry      callables that YAML picks by name or by dotted path
-conditions    what must be true of every run of a sweep, in one line
+conditions    conditions that every run of a sweep must meet, in one line
 config/       YAML in, validated objects out, by script; all mistakes at once
 stats         intervals, a paired test, pass@k
-memory        how much there is, and one error for running out of it
-clock         where the time of a step goes
-interrupts    the first Ctrl-C asks for an end, the second one is it
+clock         time per phase of a step, and a profiler
+interrupts    signals that ask for an end, and somebody's code that does not answer
 children      other programs, several at once, none of which outlives this one
 killable      work that may never end: in a thread nobody waits for, or a process that can be killed
-overtime      somebody's code that does not answer: told, bounded, left
-console       what a person watches: a line per step, a table of evaluations
+console       output for the terminal: a line per step, a table of evaluations
 """

@@ -1,4 +1,4 @@
-"""Where the time of a step goes. `with phase("generate"):` anywhere counts towards the clock that runs, if one does.
+"""Measures the time of a step by phase. `with phase("generate"):` anywhere counts towards the running clock, if any.
 
 generate          sampling
 reward            judging them

@@ -15,8 +15,9 @@ WHEN = {"pretrain": "pretrain", "adapter": "adapter", "after_stage1": "after sta
         "after_training": "after training"}  # fmt: skip
 
 TELL_SECONDS = 15.0
-STOP = {"verdict": "stop when right (by an oracle)"}
-FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)"}
+STOP = {"verdict": "stop when right (by an oracle)", "self": "stop when its own check finds it right"}
+FEEDBACK = {"none": "no feedback", "verdict": "verdict feedback (an oracle's)",
+            "teacher": "a teacher's critique", "self": "its own review"}  # fmt: skip
 READ = {"own": "its own", "other": "another's", "right": "a right one", "random": "a random one"}  # by attempt 2
 
 

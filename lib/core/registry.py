@@ -31,9 +31,9 @@ def blamed_on(whose: str, about: str = "", known: tuple[type[Exception], ...] = 
     except BaseException as error:
         if isinstance(error, (UserError, KeyboardInterrupt, Left, Overdue, *known)):
             raise
-        said = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
-        said = said.strip().partition("\n")[0][:200]
-        raise RewardError(f"{whose} raised {said} ({place_of(error)}){about}") from error
+        message = next(line for line in traceback.format_exception_only(error) if not line.startswith(" "))
+        message = message.strip().partition("\n")[0][:200]
+        raise RewardError(f"{whose} raised {message} ({place_of(error)}){about}") from error
 
 
 def place_of(error: BaseException) -> str:

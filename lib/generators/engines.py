@@ -1,4 +1,4 @@
-"""Where the policy's texts are sampled: in this process, or by a server that holds the same weights."""
+"""Chooses where the policy is sampled: in this process, or by a server that holds the same weights."""
 
 import contextlib
 import os

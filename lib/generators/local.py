@@ -13,9 +13,9 @@ from lib.model.loading import load_base, load_skeleton, start_backend
 from lib.model.merging import put_on
 from lib.model.policy import Policy, stop_ids
 from lib.run.hub import local_adapter
-from lib.text.chats import PLAIN, as_message, switch_thinking
-from lib.text.outside import Outside
+from lib.text.chats import as_message
 from lib.text.parsing import native_calls, opening_of, split_reasoning
+from lib.text.templates import PLAIN, Outside, switch_thinking
 
 GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests
 PROBE = "REMATCH PROBE"

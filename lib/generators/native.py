@@ -59,7 +59,7 @@ def generate(
         return {}
     with contextlib.ExitStack() as stack:
         with phase("sync"):
-            model = stack.enter_context(policy.generation_mode())
+            stack.enter_context(policy.generation_mode())
             forward = policy.llama and policy.llama.stacked(decoding.columns)  # before the rows: it takes memory too
         stack.enter_context(phase("generate"))
         if prefix := policy.prefix:
@@ -67,8 +67,9 @@ def generate(
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
-        decoding = dataclasses.replace(decoding, rows=min(decoding.rows, affordable_rows(model, decoding.columns)))
-        decoder = Decoder(model, decoding.rows, decoding.columns, forward)
+        rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
+        decoding = dataclasses.replace(decoding, rows=rows)
+        decoder = Decoder(policy.backbone, rows, decoding.columns, forward)
         return _Continuous(policy, decoder, decoding, follow_up).run(turns)
 
 
@@ -357,8 +358,8 @@ def choose(logits: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[torch.T
     """Returns tokens and their log-probs, (n,) each, from float32 logits (n, V) at the sampling temperature.
 
     Each is the token whose interval of the cumulative distribution holds its number of `uniforms` (n,), float64 in
-    [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away, and go by blocks
-    if the vocabulary is large. Overwrites the logits. Raises NumericError if they are not finite.
+    [0, 1); without them the most likely one. Sums are float64, or a long tail would be rounded away, of blocks where
+    the vocabulary is large. Overwrites the logits. Raises NumericError if they are not finite.
     """
     p = logits.sub_(logits.amax(-1, keepdim=True)).exp_()  # unnormalised: to be divided by the sum of each row
     if p.shape[1] <= SMALL_VOCABULARY:
@@ -378,7 +379,8 @@ def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[t
     block = math.isqrt(size)
     whole = size // block * block
     blocks = p[:, :whole].view(count, -1, block)
-    sums = torch.cat([blocks.sum(-1, dtype=torch.double), p[:, whole:].sum(-1, keepdim=True, dtype=torch.double)], 1)
+    # a block is short enough for float32, in which it is summed forty times as fast
+    sums = torch.cat([blocks.sum(-1), p[:, whole:].sum(-1, keepdim=True)], 1).double()
     edges = sums.cumsum(-1)
     if uniforms is None:
         return p.argmax(-1), edges[:, -1]
@@ -387,7 +389,8 @@ def _chosen_by_blocks(p: torch.Tensor, uniforms: torch.Tensor | None) -> tuple[t
     target -= (edges.gather(1, chosen) - sums.gather(1, chosen))[:, 0]
     columns = chosen * block + torch.arange(block, device=p.device)
     inside = p.gather(1, columns.clamp(max=size - 1)).double().masked_fill_(columns >= size, 0.0)
-    within = _at(inside.cumsum(-1), target)
+    within_edges = inside.cumsum(-1)  # whose last is the block's sum but for its rounding
+    within = _at(within_edges, torch.minimum(target, within_edges[:, -1].nextafter(target.new_zeros(()))))
     return (chosen[:, 0] * block + within).clamp_(max=size - 1), edges[:, -1]
 
 

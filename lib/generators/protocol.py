@@ -1,4 +1,4 @@
-"""What generators are given and give: turns and completions in tokens, requests and replies in text."""
+"""Requests to generators and their results: turns and completions in tokens, requests and replies in text."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -122,7 +122,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a model finds likely at each place of a text, temperature 1."""
+    """The most likely tokens at each place of a text, at temperature 1."""
 
     ids: list[list[int]]  # by place, `top` of them, or one more where the text's own token is none of them
     logps: list[list[float]]

@@ -153,6 +153,11 @@ class Remote:
             return ReplyError("unavailable", str(error))
 
 
+def replies_of(folder: Path, process: int, section: str) -> Path:
+    """Returns the file in which a process keeps the replies of a server, named by its section of the config."""
+    return folder / f"{section}_replies{f'_{process}' if process else ''}.jsonl"
+
+
 def remote_of(section: str, settings: Opponent | TeacherSettings, kept: Path, warn: Callable[[str], None]) -> Remote:
     """Returns the server of a section of the config, whose replies are kept in a file."""
     return Remote(section, settings.endpoint, settings.thinking, kept, settings.outage == "stop", warn)
@@ -167,10 +172,15 @@ def check_keys(config: SelfPlayConfig) -> None:
     """Raises ConfigError where a server's key is not in the environment, before anything heavy is loaded."""
     for section, settings in (("opponent", config.opponent), ("teacher", config.teacher)):
         if settings and settings.endpoint:
-            try:
-                RemoteModel(settings.endpoint, settings.thinking)
-            except ConfigError as error:
-                raise ConfigError(f"{section}.{error}") from error
+            check_key(section, settings.endpoint, settings.thinking)
+
+
+def check_key(section: str, endpoint: Endpoint, thinking: Thinking) -> None:
+    """Raises ConfigError, naming the section of the config, where a server's key is not in the environment."""
+    try:
+        RemoteModel(endpoint, thinking)
+    except ConfigError as error:
+        raise ConfigError(f"{section}.{error}") from error
 
 
 def spent(files: Iterable[Path], endpoint: Endpoint) -> str:

@@ -1,4 +1,4 @@
-"""Which rollouts are kept: judged by a few numbers of each, so that a million of them fit into memory."""
+"""Chooses the rollouts to keep, by a few numbers of each, so that a million of them fit into memory."""
 
 import math
 from collections import Counter

@@ -2,13 +2,14 @@
 
 head        log-prob, entropy and exact KL from hidden states, without an [N, V] tensor
 divergence  KL(policy || teacher), over whole vocabularies or a teacher's most likely tokens
-logits      what a model does around its output layer, measured
+logits      factors and soft-caps around a model's output layer, measured
 sharding    a frozen base that several processes hold together
 llama       the forward of the Llama family, written out
 adapters/   the shelf: small trainable changes of a frozen decoder, beside LoRA or without it
 decoder     keys and values of many rows in one slab, and the forward that extends them
 merging     an adapter that becomes part of its base, in memory or in a folder
 loading     a frozen base and adapters on it, by plain transformers or Unsloth
-policy      both, and the log-probs of tokens under them
+policy      base and adapters as one, and log-probs of tokens under them
 scratch     a tiny model and its character tokenizer, built from YAML
+examples    chats as labelled tokens of one model
 """

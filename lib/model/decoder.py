@@ -14,21 +14,23 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lib.core.memory import container_room
 from lib.model.llama import Attend, Llama, Stacked
-from lib.model.logits import backbone_of
 from lib.model.sharding import is_sharded
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
 ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
 ROWS_STEP, COLUMNS_STEP = 64, 256  # recorded steps have multiples of these as sizes, one for each pair in use
+CGROUP = Path("/sys/fs/cgroup")
+# limit and usage, newest layout first; cgroup v1 marks "no limit" by a number larger than any machine's memory
+LAYOUTS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 
 
 def bytes_per_token(model: nn.Module) -> int:
@@ -46,28 +48,43 @@ def affordable_rows(model: nn.Module, columns: int) -> int:
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         room = 0.8 * (torch.cuda.mem_get_info(device)[0] + cached)
     else:
-        import psutil
-
-        room = 0.5 * min(psutil.virtual_memory().available, container_room())
+        room = 0.5 * free_host_memory()
         room /= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return max(1, int(room) // (bytes_per_token(model) * columns))
 
 
-class Decoder:
-    """A model with a slab of `rows` x `columns` tokens. Rows 0 .. n-1 are decoded; the caller assigns them."""
+def free_host_memory() -> float:
+    """Returns the bytes that are free on this machine, or under its container's limit if those are fewer."""
+    import psutil
 
-    def __init__(self, model: nn.Module, rows: int, columns: int, forward: Llama | Stacked | None = None):
+    return min(psutil.virtual_memory().available, container_room())
+
+
+def container_room(cgroup: Path = CGROUP) -> float:
+    """Returns the bytes left under a Linux container's memory limit; infinity without a limit."""
+    for limit, used in LAYOUTS:
+        with contextlib.suppress(OSError, ValueError):  # "max" is not a number: no limit
+            return max(0.0, float((cgroup / limit).read_text()) - float((cgroup / used).read_text()))
+    return float("inf")
+
+
+class Decoder:
+    """The backbone of a model, with a slab of `rows` x `columns` tokens.
+
+    Rows 0 .. n-1 are decoded; the caller assigns them.
+    """
+
+    def __init__(self, backbone: nn.Module, rows: int, columns: int, forward: Llama | Stacked | None = None):
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, _slab_attention)
-        self.backbone = backbone_of(model)
-        self.config = model.config
+        self.backbone, self.config = backbone, backbone.config
         self._written_out = forward
         self.columns = columns
-        self.device = next(model.parameters()).device
+        self.device = next(backbone.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
         self._slab = _Slab(rows, columns)
-        can_record = self.device.type == "cuda" and not is_sharded(model)
+        can_record = self.device.type == "cuda" and not is_sharded(backbone)
         self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None

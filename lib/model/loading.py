@@ -16,14 +16,13 @@ from torch import nn
 
 from lib.core.config import FUSED, OBSTACLES, UNSLOTH, Lora, Model, Oft, TinyLora, TrainedModel, Tuner, Vera, refusal
 from lib.core.errors import ConfigError, OutOfMemory, first_line, is_out_of_memory
-from lib.core.memory import one_error
 from lib.core.registry import did_you_mean
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import is_transposed, linear_layers
 from lib.model.merging import KEY, merge_saved
 from lib.run.adapter_files import base_named
+from lib.run.directory import ADAPTER_CONFIG
 from lib.run.hub import local_adapter, offline_unless_reachable
-from lib.run.runlog import ADAPTER_CONFIG
 
 logger = logging.getLogger(__name__)
 
@@ -189,14 +188,13 @@ def _explained(config: Model) -> Iterator[None]:
     is_local = Path(config.name).exists()
     with contextlib.nullcontext(True) if is_local else offline_unless_reachable() as online:
         try:
-            with one_error():
-                yield
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(
-                f"model.name: '{config.name}' does not fit into memory ({first_line(error)}); use a "
-                "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
-            ) from error
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            yield
+        except (MemoryError, OSError, ValueError, RuntimeError, SafetensorError) as error:
+            if is_out_of_memory(error):
+                raise OutOfMemory(
+                    f"model.name: '{config.name}' does not fit into memory ({first_line(error)}); use a "
+                    "smaller model, model.dtype=bfloat16, or on a GPU model.load_in_4bit=true"
+                ) from error
             offline = "not a local folder, and the Hugging Face Hub cannot be reached"
             reason = first_line(error) if online else offline
             raise ConfigError(

@@ -29,12 +29,12 @@ class Around(NamedTuple):
     after: float = 1.0
     softcap: float | None = None
 
-    def head(self, output: nn.Module, temperature: float) -> Head:
-        """Returns the head of an output layer (V, d), with these factors, this soft-cap and `temperature` folded in."""
+    def head(self, output: nn.Module) -> Head:
+        """Returns the head of an output layer (V, d), with these factors and this soft-cap, at temperature 1."""
         bias = getattr(output, "bias", None)
         if bias is not None and self.before != 1.0:
             bias = bias / self.before
-        return Head(output.weight, bias, self.before * self.after, self.softcap, temperature)
+        return Head(output.weight, bias, self.before * self.after, self.softcap)
 
 
 @torch.no_grad()

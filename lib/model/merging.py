@@ -19,10 +19,11 @@ from lib.core.config import in_words
 from lib.core.errors import ConfigError, NumericError
 from lib.model.adapters.shelf import detach, shelf_of
 from lib.run.adapter_files import STANDS_ON, adapter_config, refuse_other_ground
-from lib.run.checkpoint import manifest_of, storage_errors
+from lib.run.directory import ADAPTER_CONFIG, EXTRA, adapter_in
 from lib.run.fingerprints import WEIGHTS, of_adapter, of_weights
 from lib.run.hub import local_adapter
-from lib.run.runlog import ADAPTER_CONFIG, EXTRA, adapter_in, fsync_file, fsync_folder
+from lib.run.manifest import manifest_of, storage_errors
+from lib.run.runlog import fsync_file, fsync_folder
 
 logger = logging.getLogger(__name__)
 

@@ -5,6 +5,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -50,7 +51,7 @@ class Policy(nn.Module):
         self._adapted = [module for module in model.modules() if hasattr(module, "_disable_adapters")]  # PEFT's
         self.shelf = shelf_of(self.language_model)  # the adapters that are not PEFT's
         model.eval()
-        self._around = measure(self.language_model)
+        self._head = measure(self.language_model).head(self.language_model.get_output_embeddings())
         self._bases: list[tuple[nn.Parameter, torch.Tensor]] = []  # merged weights, and their unmerged data
         is_whole = attends_to_everything(self.language_model)
         self._is_patched = runs_foreign_layers(self.backbone)
@@ -64,12 +65,12 @@ class Policy(nn.Module):
         )  # it can be sampled in a slab, see lib/model/decoder.py
         self.train_mode()
 
-    @property
+    @functools.cached_property
     def language_model(self) -> nn.Module:
         """Returns the causal language model inside the adapter's wrapper; LoRA layers are already inside it."""
         return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
 
-    @property
+    @functools.cached_property
     def backbone(self) -> nn.Module:
         """Returns the language model without its output layer."""
         return backbone_of(self.language_model)
@@ -111,7 +112,7 @@ class Policy(nn.Module):
 
     def head_at(self, temperature: float) -> Head:
         """Returns the frozen output layer, with another temperature folded in."""
-        return self._around.head(self.language_model.get_output_embeddings(), temperature)
+        return replace(self._head, temperature=temperature)
 
     def sharing_pays(self, trunk: int, branches: list[int]) -> bool:
         """Tells whether one forward of a trunk with all branches costs less than one per branch; lengths in tokens.

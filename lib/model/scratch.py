@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lib.core.config import FromScratch
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.text.outside import Outside
+from lib.text.templates import Outside
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast

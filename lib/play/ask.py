@@ -13,10 +13,10 @@ from lib.generators.remote import remote_of, spent
 from lib.play.opponents import Game, ServerOpponent, SnapshotOpponent, describe, play
 from lib.play.teacher import Help, Teacher
 from lib.rewards.judge import Verdict
+from lib.rl.curriculum import Sampler
 from lib.rl.task import Task
 from lib.rl.tree import Group, Sampling, sample
 from lib.run.adapter_files import load_adapter
-from lib.run.sampler import Sampler
 from lib.sandbox.worker import shown
 
 STEP = 0  # the step whose rows and seeds are used

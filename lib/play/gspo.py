@@ -5,17 +5,16 @@ lib/play/opponents.py.
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from lib.core.clock import phase
 from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.errors import NumericError
-from lib.generators.remote import Remote, remote_of, spent
+from lib.generators.remote import Remote, remote_of, replies_of, spent
 from lib.generators.reply_cache import key_of
 from lib.play.opponents import (
     EVALUATION,
@@ -31,24 +30,22 @@ from lib.play.opponents import (
 from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.rl.checks import form_of
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
 from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
-from lib.rl.losses import overlong_penalty
+from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
-from lib.rl.tokens import TokenNotes
-from lib.rl.tree import Group, Node, Sampling, nodes, sample
-from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.rl.watch import form_of
+from lib.rl.tokens import token_rows
+from lib.rl.tree import Group, Sampling, nodes, sample
 from lib.run.distributed import anywhere, before_mine, collect
 from lib.run.runlog import STREAMS
-from lib.run.sampler import draw
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
 PROMPT_KEY = 12  # characters of the key that identifies a prompt in the scoreboard
@@ -82,9 +79,12 @@ class GspoRun:
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.steps, self.recipe = stage.steps, recipe_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
-        self.objective = Objective(self.recipe, train.kl, 1, reads_reference, train.sampler_correction)
+        self.objective = Objective(
+            self.recipe, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
+        )
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self.sampling = task.sampling(self.policy.temperature, train.group_size)
         self._sampled_at = self.policy.temperature
         opponent = config.opponent
         self.opponent: ServerOpponent | SnapshotOpponent | None = None
@@ -133,7 +133,7 @@ class GspoRun:
         train = self.config.train
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
-        sampling = self.task.sampling(self._sampled_at, train.group_size)
+        sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def play(drawn: list[Choice], first: int) -> list[Game]:
             prompts, step = [self.task.drawn(choice) for choice in drawn], self.progress.step
@@ -142,8 +142,8 @@ class GspoRun:
         def tell(games: list[Game]) -> list[bool]:
             return [len(set(trained_rewards(game, self.config))) > 1 for game in games]
 
-        take = partial(self.curriculum.take, step=self.progress.step)
-        games = draw(take, train.batch_size, train.resample_rounds, self.accelerator, play, tell)
+        step, rounds = self.progress.step, train.resample_rounds
+        games = self.curriculum.draw(step, train.batch_size, rounds, self.accelerator, play, tell)
         self._book(games)
         return games
 
@@ -159,7 +159,9 @@ class GspoRun:
         if self.distiller and settings.train == "distill":
             self.distiller.hinted = {prompt.number: prompt.ids for prompt in found.hinted}
             found.hinted = []  # it reads them beside the answers that are there
-        sampling = self.task.sampling(self._sampled_at, settings.retries or self.config.train.group_size)
+        sampling = replace(self.sampling, temperature=self._sampled_at)
+        if settings.retries:
+            sampling = replace(sampling, copies=(settings.retries,))
         task, generator = self.task, self.session.generator
         first, hinted = before_mine(len(found.hinted), self.accelerator)
         retries: list[Group] = []
@@ -198,16 +200,17 @@ class GspoRun:
 
     def update(self, games: list[Game], credit: Credit) -> dict:
         """Takes the optimizer steps on a step's answers, and writes and returns their row of metrics.jsonl."""
-        notes = TokenNotes(self.config.tracking.tokens, credit, self.recipe, self.accelerator)
+        rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
         advantages = credit.advantages()
         try:
-            updates = self._updates(credit, notes)
+            updates, logps = self.step.learn(credit, self.objective, rate, self.config.train.passes, self.distiller)
         except Exception as error:
             # the texts may tell the cause; of several processes only this error comes to all, and they write together
             if isinstance(error, NumericError) or self.accelerator.num_processes == 1:
                 self._log_texts("train", self._texts(games, self.opponent, advantages))
             raise
-        tokens = notes.rows(self.task.tokenizer)
+        which = self.config.tracking.tokens
+        tokens = token_rows(which, credit, logps, self.recipe, self.task.tokenizer, self.accelerator)
         self._log_texts("train", self._texts(games, self.opponent, advantages, tokens))
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
         if self.curriculum.reads_outcomes:
@@ -218,58 +221,6 @@ class GspoRun:
         self._write_scoreboard()
         sampled = row["prompts"] * self.config.train.group_size
         return self.session.log_step(row, sampled, lambda: self._distributions(games, credit))
-
-    def _updates(self, credit: Credit, notes: TokenNotes) -> list[dict]:
-        """Takes the optimizer steps, and returns the numbers of each."""
-        train = self.config.train
-        rate = learning_rate(self.config.optimizer, self.progress.step, self.steps)
-        old_logp, updates = self._old_logp(credit), []
-        for part in credit.parts * train.passes:
-            if not anywhere(part, self.accelerator):
-                continue  # rewards are equal in each of its groups: no gradient, and no step by momentum alone
-            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
-            for trial in self.step.trials(rate):
-                with trial:
-                    numbers = self._gradients(credit, part, old_logp, is_first, notes)
-            pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
-            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
-        return updates
-
-    def _gradients(
-        self, credit: Credit, part: list[Node], old_logp: torch.Tensor, is_first: bool, notes: TokenNotes | None = None
-    ) -> dict:
-        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
-        numbers = Numbers()
-        for batch in self.step.batches(part, credit.is_learned):
-            places = credit.tokens_of(batch)
-            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                known = None if is_first else old_logp[places]
-                loss, own, logp = loss_of(
-                    self.policy, batch, credit, self.objective, known, self.session.wrapped, self.distiller
-                )
-                self.accelerator.backward(loss / credit.divisor)
-            if notes:
-                notes.note(batch, logp, known)
-            if is_first:
-                old_logp[places] = logp
-            numbers += own
-        return numbers.means(self.objective, credit.divisor, self.accelerator)
-
-    @torch.no_grad()
-    def _old_logp(self, credit: Credit) -> torch.Tensor:
-        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
-
-        The first minibatch stays NaN: `_gradients` fills it in, since no weight has changed until then.
-        """
-        old = torch.full_like(credit.sampled_logp, math.nan)
-        first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
-        for number, part in enumerate(credit.parts):
-            if number != first:
-                for batch in self.step.batches(part, credit.is_learned):
-                    with phase("reference"):
-                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
-        return old
 
     def _learn_what_to_draw(self, games: list[Game], credit: Credit) -> None:
         found = zip(outcomes_of([game.group for game in games], credit), games, strict=True)
@@ -327,8 +278,7 @@ class GspoRun:
     # -- asking and answering
 
     def _remote(self, section: str, settings: Opponent | TeacherSettings) -> Remote:
-        rank = self.accelerator.process_index
-        kept = self.config.run_dir / f"{section}_replies{f'_{rank}' if rank else ''}.jsonl"
+        kept = replies_of(self.config.run_dir, self.accelerator.process_index, section)
         return remote_of(section, settings, kept, self.session.screen.warn)
 
     def _games(

@@ -1,4 +1,4 @@
-"""What a run of self-play would do, without training."""
+"""Shows what a run of self-play would do, without training."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Who solved what: the policy, its opponent, both or neither; and, apart from that, what happened with help.
+"""Counts prompts solved by the policy, its opponent, both or neither; and, separately, those solved with help.
 
 A game is one prompt of one step: the first of the policy's answers against the opponent's one. So games do not depend
 on the size of a group. But a prompt comes again, and the opponent's answer to it is kept: its games are one cluster of

@@ -13,9 +13,9 @@ from lib.core.config import SelfPlayConfig
 from lib.generators.protocol import Reply, Request
 from lib.generators.remote import Outcome, Remote
 from lib.generators.reply_cache import seed_of
-from lib.play.hints import clean, gives_away
 from lib.play.opponents import Game
 from lib.rewards.judge import Judge
+from lib.rl.hints import clean, leaks
 from lib.rl.prompts import ChatRenderer, Prompt, filled, with_last_said
 from lib.rl.tree import Group, judged
 
@@ -38,7 +38,7 @@ class Help:
 
 
 class Teacher:
-    """Asks a server for help, and lets through what the rules of lib/play/hints.py allow."""
+    """Asks a server for help, and lets through what the rules of lib/rl/hints.py allow."""
 
     def __init__(self, config: SelfPlayConfig, remote: Remote, judge: Judge, prompts: ChatRenderer):
         self.config, self.settings = config, config.teacher
@@ -114,7 +114,7 @@ class Teacher:
         prompt, settings = group.prompt, self.settings.hint
         cleaned = clean(reply.text, settings.max_characters)
         dropped = cleaned.dropped
-        if not dropped and self._leaks(cleaned.text, prompt):
+        if not dropped and leaks([cleaned.text], [prompt], self.judge)[0]:
             dropped = "answer"
         if not dropped:
             values = {**prompt.row, "question": prompt.question, "hint": cleaned.text}
@@ -126,16 +126,8 @@ class Teacher:
                 trained = prompt.ids if settings.train == "off_policy" else None
                 result.hinted.append(replace(hinted, trained_ids=trained, hint=cleaned.text, plain=prompt.messages))
         result.counts[f"hints_dropped_{dropped}" if dropped else "hints_used"] += 1
-        said = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
-        result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **said})
-
-    def _leaks(self, hint: str, prompt: Prompt) -> bool:
-        """Tells whether the hint reveals the answer: it contains it, or would itself be judged right."""
-        secrets = self.judge.secrets(prompt.row)
-        if gives_away(hint, secrets, prompt.question) or self.judge.tells(hint, prompt.row):
-            return True
-        [(_, verdict)] = judged(self.judge, [hint], [prompt])
-        return verdict.scored and verdict.match
+        row = {"text": reply.text, "hint": None if dropped else cleaned.text, "dropped": dropped or None}
+        result.texts.append({"who": "teacher", "mode": mode, "prompt": prompt.question, **row})
 
     def _take_solution(self, group: Group, reply: Reply, result: Help) -> None:
         prompt = group.prompt

@@ -1,11 +1,11 @@
 """Pages about runs, and the runs of a sweep.
 
 paired          two evaluations of the same questions, compared question by question
-blocks          what a page is made of, as plain data
+blocks          the elements of a page, as plain data
 kinds           how the runs of each script are shown: charts, columns, sentences
-run_folder      a run directory, read as far as it came, and again what is new
+run_folder      reads a run directory, finished or not, and follows it
 curves          charts as data
-facts           what a run was: settings, machine, where its time went
+facts           settings, machine, and time by phase of a run
 rollouts        every sampled text, indexed and in compressed parts
 flow            from attempt 1 to the last: right, wrong, malformed
 sections        alarms, tables, differences, games, curves

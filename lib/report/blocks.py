@@ -1,4 +1,4 @@
-"""What a page is made of, as plain data: templates and the terminal show the same sections, tables and sentences."""
+"""The elements of a page, as plain data: templates and the terminal show the same sections, tables and sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a run was: its model and data, what its config changes, where it ran, and where its time went."""
+"""Facts about a run: its model and data, the changes of its config, its machine, and its time by phase."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

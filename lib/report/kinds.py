@@ -1,4 +1,4 @@
-"""How the runs of each script are shown: which charts and columns they have, and what is said about them."""
+"""Presents the runs of each script: their charts, columns and captions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,6 +52,9 @@ HELD_OUT = (
               of_attempts("acc"), "evaluations", percent=True, hero=True),
     LineChart("What correcting changes", f"Share of all held-out answers; {BANDS}.",
               {"i_to_c": ("wrong → right", "good"), "c_to_i": ("right → wrong", "bad")}, "evaluations", floor=0,
+              percent=True),
+    LineChart("Its own checks", f"How often the policy finds right attempts right, and wrong ones wrong; {BANDS}.",
+              {"acc_check_right": ("right ones", "good"), "acc_check_wrong": ("wrong ones", "bad")}, "evaluations",
               percent=True),
     LineChart("Gain of a second look", "Accuracy of the last attempt minus that of attempt 1, on the same questions.",
               {"delta": ("delta", "two")}, "evaluations", percent=True),
@@ -181,6 +184,8 @@ def columns_of_attempts(rows: list[dict]) -> dict[str, tuple[str, str]]:
         "revised_after_wrong": ("revised", "two"), "fresh_after_wrong": ("fresh", "one"),
         "revised_minus_fresh": ("revised − fresh", "muted"),
         **{f"well_formed_attempt{i}": (f"well-formed {i}", "muted") for i in sorted(attempts)},
+        "acc_check": ("checks", "muted"), "acc_check_right": ("checks of right", "muted"),
+        "acc_check_wrong": ("checks of wrong", "muted"),
     }  # fmt: skip
     return looks | {key: look for key, look in more.items() if any(is_number(row.get(key)) for row in rows)}
 
@@ -193,6 +198,8 @@ def legend_of_attempts(row: dict) -> str:
             " Revised: how often attempt 2 is right after a wrong attempt 1; fresh: how often another first attempt "
         )
         text += "to the same question is."
+    if is_number(row.get("acc_check")):
+        text += " Checks: how often the policy judges its own attempts as the judge does."
     return text
 
 

@@ -24,6 +24,8 @@ FLAGS = (
     "changed", "won", "lost", "hinted", "teacher", "alarm", "tokens",
 )  # fmt: skip
 STATES = ("right", "wrong", "malformed")
+REVIEWS = ("check", "reflection")  # of an attempt, by the policy
+ROLES = ("attempt", *REVIEWS)  # of a text in a chat, in their order
 FORMS = ("answer", "boxed")  # looked for where a run declares no format
 MOST = 0.75  # of the first texts of a run that have a form: then it is the run's
 
@@ -137,27 +139,34 @@ def texts_of(run: RunFolder) -> Iterator[tuple[int, dict, list[dict]]]:
             continue
         if "attempt1" in row:
             numbers = range(1, 1 + sum(f"attempt{number}" in row for number in range(1, 10)))
-            texts = [text_of(row, f"attempt {n}", f"attempt{n}", str(n), form) for n in numbers]
+            texts = [
+                text_of(row, role, number, form) for number in numbers for role in ROLES if f"{role}{number}" in row
+            ]
         elif row.get("who") in ("policy", "teacher") and "text" in row:
-            texts = [text_of(row, row["who"], "text", "", form)]
+            texts = [text_of(row, row["who"], None, form)]
             other = theirs.get(game_of(row)) if row["who"] == "policy" and not row.get("hint") else None
-            texts += [text_of(other, "opponent", "text", "", form)] if other else []
+            texts += [text_of(other, "opponent", None, form)] if other else []
         else:
             continue
         yield place, row, texts
 
 
-def text_of(row: dict, who: str, key: str, end: str, form: str | None) -> dict[str, Any]:
-    """Returns one text of a row, with its verdict under plain names; keys of the row end in `end`."""
+def text_of(row: dict, role: str, number: int | None, form: str | None) -> dict[str, Any]:
+    """Returns one text of a row, with its verdict under plain names.
+
+    `role`: who wrote it, or what it is in a chat of several attempts, where `number` is that of its attempt.
+    """
+    who, key = (role, "text") if number is None else (f"{role} {number}", f"{role}{number}")
+    begin, end = f"{role}_" if role in REVIEWS else "", "" if number is None else str(number)
     text = {"who": who, "text": clipped(row.get(key))}
-    found = {name: row[f"{name}{end}"] for name in ("match", "reward", "about", "malformed", "length", "finished",
-                                                    "advantage") if row.get(f"{name}{end}") is not None}  # fmt: skip
-    if form and who not in ("opponent", "teacher") and "malformed" not in found:
+    kept = ("match", "reward", "about", "malformed", "length", "finished", "advantage")
+    found = {name: value for name in kept if (value := row.get(f"{begin}{name}{end}")) is not None}
+    if form and role not in ("opponent", "teacher", *REVIEWS) and "malformed" not in found:
         problem = format_problem(form, text["text"])
         found |= {"malformed": problem} if problem else {}
     if "advantage" in found and not is_number(found["advantage"]):
         del found["advantage"]
-    tokens = tokens_of(row.get(f"tokens{end}"), str(row.get(key)))
+    tokens = tokens_of(row.get(f"{begin}tokens{end}"), str(row.get(key)))
     return text | found | ({"tokens": tokens} if tokens else {})
 
 
@@ -201,7 +210,7 @@ def form_of_run(run: RunFolder) -> str | None:
 
 def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
     """Returns what a rollout can be found by."""
-    own = [text for text in texts if text["who"] != "opponent"]
+    own = [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))]
     first, last = own[0], own[-1]
     known = {True: "right", False: "wrong"}
     flags = {"train" if moment["train"] else "evaluation", known.get(last.get("match"), "")}
@@ -228,7 +237,7 @@ def state_of(text: dict) -> str:
 
 def total_of(texts: list[dict]) -> float | None:
     """Returns the reward of the policy's last text; None if it was not judged."""
-    own = [text for text in texts if text["who"] != "opponent"][-1]
+    own = [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))][-1]
     parts = own.get("reward")
     values = [value for value in parts.values() if is_number(value)] if isinstance(parts, dict) else []
     return float(f"{sum(values):.5g}") if values else None

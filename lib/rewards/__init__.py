@@ -1,4 +1,4 @@
-"""What a model wrote, judged: the shelf of rewards, and the judge that calls them.
+"""Judging what a model wrote: the shelf of rewards, and the judge that calls them.
 
 A reward is registered with `@register_reward("name")`. It is called once per batch, by keyword, and names as parameters
 what it needs (collect_rollouts.py calls it for one rollout at a time, from several threads):

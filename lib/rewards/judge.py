@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from lib.core import registry
 from lib.core.config import Reward, weights_of
 from lib.core.errors import ConfigError, NumericError, Overdue, RewardError
-from lib.core.overtime import Overtime
+from lib.core.interrupts import Overtime
 from lib.core.registry import Judged, blamed_on, did_you_mean
 from lib.rewards import crossword, formula, generated, programs, rush_hour, tags  # noqa: F401  (they register themselves)
 from lib.sandbox import pool
-from lib.text.formats import answer_place
+from lib.text.formats import PLACES
 
 _SUPPLIED = (
     "predictions", "completions", "well_formed", "right", "targets", "prediction_answers", "target_answers", "match",
@@ -203,6 +203,7 @@ class Judge:
         self.reward_name = " + ".join(self._weights)
         self.columns = tuple(columns)
         self.format, self.target_field = reward.format, target_field
+        self._place = PLACES.get(reward.format)
         self._extractor_name = reward.answer_extractor
         in_place = "identity" if self.format != "free" else reward.answer_extractor
         self._target_extractor_name = reward.target_extractor or in_place
@@ -263,8 +264,8 @@ class Judge:
         same: list[bool | None] = [None] * len(texts)  # None: not compared yet, since formulae cost time
         if any("right" in reward.named for reward in self._rewards):
             lists["right"] = same = [self._match(*pair) for pair in zip(answers, gold_answers, strict=True)]
-        said = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
-        return [self._score(*each) for each in zip(said, read, gold_answers, same, strict=True)]
+        judgements = zip(*(reward(lists, columns, texts) for reward in self._rewards), strict=True)
+        return [self._score(*each) for each in zip(judgements, read, gold_answers, same, strict=True)]
 
     def answer_of(self, row: Mapping[str, Any]) -> str:
         """Returns the right answer of a row, as extracted for comparison."""
@@ -378,37 +379,37 @@ class Judge:
             if reward.options:
                 reward(nothing, {}, [])
 
-    def _score(self, said: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
+    def _score(self, judged: Sequence[Judged], read: tuple[str, str], gold: str, same: bool | None) -> Verdict:
         """Combines what all rewards returned for a prediction into one verdict."""
         answer, malformed = read
-        refusals = [each.malformed for each in said if each.malformed is not None]
+        refusals = [each.malformed for each in judged if each.malformed is not None]
         if refusals:  # a single reward overrules the format; of several, any refusal counts
-            malformed = next(filter(None, refusals if len(said) == 1 else [malformed, *refusals]), "")
+            malformed = next(filter(None, refusals if len(judged) == 1 else [malformed, *refusals]), "")
             answer = "" if malformed else answer  # as for texts that the format refuses: no answer, no vote
-        about = "; ".join(filter(None, (each.about for each in said)))
-        if not all(each.scored for each in said):
+        about = "; ".join(filter(None, (each.about for each in judged)))
+        if not all(each.scored for each in judged):
             return Verdict(0.0, {}, False, answer, False, about, malformed)
-        matches = [each.match for each in said if each.match is not None]
+        matches = [each.match for each in judged if each.match is not None]
         if matches:
             match = all(matches)
         else:
             match = self._match(answer, gold) if same is None else same
-        components = self._summed(said, malformed) if len(said) > 1 else self._weighted(said[0], *self._weights)
+        components = self._summed(judged, malformed) if len(judged) > 1 else self._weighted(judged[0], *self._weights)
         return Verdict(sum(components.values()), components, match and not malformed, answer, True, about, malformed)
 
     def _weighted(self, judged: Judged, name: str) -> dict[str, float]:
         """Returns the components of one reward, times its weight."""
         return {part: self._weights[name] * value for part, value in judged.components.items()}
 
-    def _summed(self, said: Sequence[Judged], malformed: str) -> dict[str, float]:
+    def _summed(self, judged: Sequence[Judged], malformed: str) -> dict[str, float]:
         """Returns the weighted components of several rewards, by reward; for a malformed text only those below zero.
 
         A reward may not check the format that another requires: what it pays must not make up for a violation.
         """
         parts = {
             name if part == name else f"{name}/{part}": value
-            for name, judged in zip(self._weights, said, strict=True)
-            for part, value in self._weighted(judged, name).items()
+            for name, own in zip(self._weights, judged, strict=True)
+            for part, value in self._weighted(own, name).items()
         }
         return {name: min(value, 0.0) for name, value in parts.items()} if malformed else parts
 
@@ -420,7 +421,7 @@ class Judge:
 
     def _read(self, text: str, index: int) -> tuple[str, str]:
         """Returns the answer in a prediction, and why the text is malformed; at least one of the two is blank."""
-        inside, problem = answer_place(self.format, text)
+        inside, problem = self._place(text) if self._place else (text, "")
         if problem:
             return "", problem
         answer = self._extract(self._extractor, self._extractor_name, inside, index)

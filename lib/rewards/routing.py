@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from lib.core.config import Reward
 from lib.core.errors import ConfigError, Overdue, RewardError
-from lib.core.overtime import Overtime
+from lib.core.interrupts import Overtime
 from lib.core.registry import did_you_mean
 from lib.rewards.judge import Judge, Verdict
 from lib.text.data import Splits, with_targets

@@ -1,30 +1,32 @@
 """SCoRe, and what it shares with self-play.
 
-losses        KL estimators, baselines, the losses of SCoRe, of GSPO and its relatives: sums, never means
+reviews       what the policy writes about an attempt before the next one
 prompts       the prompts of an example, token in and token out
-feedback/     the shelf: what the user says between two attempts
+hints         a teacher's hints, cleaned for showing, or dropped
+feedback/     the shelf: the user's message between two attempts
 corrections   the prompts of several attempts: each continues the one before it
 tree          groups of answers to a prompt, and of answers to what follows an answer: sampled, judged
 batching      a tree as sequences that score every answer once, in micro-batches
-teachers      who teaches tokens, and whether it can
-distill       what a teacher says of the tokens that the policy wrote
-probe         whether sampling, scoring and a model's own forward give a token one log-prob
+teachers      models whose distributions are distilled, and whether they can be
+distill       a teacher's log-probs of the tokens that the policy wrote
+probe         checks that sampling, scoring and a model's own forward agree on log-probs
 credit        advantages of the answers of a step, and what they do to their tokens
-update        the loss of a micro-batch, and the numbers that a step tells of it
+losses        KL estimators, the losses of SCoRe, of GSPO and its relatives, that of a micro-batch: sums, never means
+step          the optimizer steps on a step's answers: within memory, checked before they are applied
 evaluation    held-out accuracy of single answers and of several attempts, with intervals
 sequential    attempts one after another against attempts side by side
 swaps         attempt 2 after first attempts that are not its own
 replay        a buffer of prompts worth another look, drawn by an upper confidence bound
-curriculum    which prompts a step draws, and what became of them
-ledger        groups in the books: rows of texts, rows of numbers
-tokens        what sampler and policy said of single tokens, for the books
-watch         what a colleague would notice in a run's numbers: alarms, and which key to turn
-recipes/      the shelf: what attempts earn
-measures      what a step of several attempts tells of its answers
-plan          what a run has before it: steps, evaluations, completions, tokens at most
-task          a config made real: data, judge, tokenizer, prompts, policy
-step          the state of a run, and its optimizer steps: within memory, checked before they are applied
-session       what every RL run does around its algorithm
+curriculum    draws the prompts of a step, and learns from their outcomes
+ledger        groups as rows of the logs: texts, numbers
+tokens        log-probs, ratios and weights of single tokens, for the logs
+checks        what a colleague would notice in a run's numbers: rules, and the setting to change
+watch         alarms when a check begins to fire and when it ends; held-out accuracy against its best
+recipes/      the shelf: the reward of each attempt
+measures      metrics of a step of several attempts
+plan          the work ahead of a run: steps, evaluations, completions, tokens at most
+task          loads what a config describes: data, judge, tokenizer, prompts, policy
+session       everything that an RL run does around its algorithm
 score         the steps of SCoRe: sample, credit, update, evaluate
 estimate      the memory that a run will need
 preview       what a run would do, without training

@@ -7,6 +7,7 @@ feedback, and the start of the next turn.
 
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,10 @@ from lib.core.config import Generation, Prompts
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.protocol import Completion
-from lib.rl.feedback.contract import Feedback, Written
-from lib.rl.prompts import Prompt, columns_of, render
-from lib.text.chats import with_system
-from lib.text.outside import Outside
+from lib.rl.feedback.contract import Feedback, Surroundings, Written
+from lib.rl.prompts import Prompt, columns_of, filled
+from lib.rl.reviews import RIGHT, Review, review_of
+from lib.text.templates import Outside, render, with_system
 
 # where the prompt already opens the block, an answer starts within it
 THINK_BLOCK = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|$)", re.DOTALL)
@@ -44,7 +45,12 @@ class CorrectionPrompts:
         self.outside.refuse_controls({f"prompts.{name}": text for name, text in written.items()})
         self.retry_ids = self._after_attempt(prompts.self_correction)
         self.longest_retry = len(self.retry_ids)  # most tokens between an answer and the next one
-        if feedback is not None:
+        if feedback is not None and prompts.reviewed_by:  # what is said is known, and must not be cut
+            said = {f"prompts.self.{name}": getattr(prompts.self, name) for name in ("ask", "then")}
+            self.outside.refuse_controls(said)
+            messages = [filled(text, {"self_correction": prompts.self_correction}, key) for key, text in said.items()]
+            self.longest_retry = max(len(self._after_attempt(message)) for message in messages)
+        elif feedback is not None:
             self.longest_retry += prompts.feedback_tokens
         room = limits.max_prompt_length_attempt2 - limits.max_prompt_length_attempt1 - self.longest_retry
         if room < 1:
@@ -70,35 +76,54 @@ class CorrectionPrompts:
         plain.feedback, plain.stop, plain.longest_retry = None, "never", len(self.retry_ids)
         return plain
 
+    def open(self, around: Surroundings) -> AbstractContextManager:
+        """Connects what the feedback needs, until the context ends."""
+        return self.feedback.open(around) if self.feedback else nullcontext()
+
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
         """Returns the prompt that follows each judged answer; None behind one that the rule makes the last."""
-        ends = [self.stop == "verdict" and each.verdict.match for each in written]
+        ends = [self._is_last(each) for each in written]
         left = [each for each, is_end in zip(written, ends, strict=True) if not is_end]
         messages = iter(self.feedback.after(left) if self.feedback else [None] * len(left))
         return [
-            None if is_end else self.next_prompt(each.prompt, each.completion, next(messages))
+            None if is_end else self.next_prompt(each.prompt, each.completion, next(messages), self._review(each))
             for each, is_end in zip(written, ends, strict=True)
         ]
+
+    def _is_last(self, answer: Written) -> bool:
+        """Tells whether the rule ends a chat behind an attempt, or behind the check of one."""
+        if answer.prompt.review is None:
+            return self.stop == "verdict" and answer.verdict.match
+        return self.stop == "self" and answer.verdict.answer == RIGHT
+
+    def _review(self, answer: Written) -> Review | None:
+        """Returns the review that follows an attempt; None where an attempt follows."""
+        is_reviewed = self.feedback is not None and self.prompts.reviewed_by and answer.prompt.review is None
+        return review_of(self.prompts, answer.verdict) if is_reviewed else None
 
     def reworded(self, prompt: Prompt, text: str) -> list[int]:
         """Returns the ids of a first prompt whose user says `text`."""
         return self._encode(self._render(self._turns(text)))
 
-    def next_prompt(self, prompt: Prompt, completion: Completion, feedback: str | None = None) -> Prompt:
+    def next_prompt(
+        self, prompt: Prompt, completion: Completion, feedback: str | None = None, review: Review | None = None
+    ) -> Prompt:
         """Returns the prompt that asks to correct an answer; a truncated answer is closed before the instruction.
 
-        `feedback` is the user's message in place of `prompts.self_correction`.
+        `feedback` is the user's message in place of `prompts.self_correction`; it may ask for a `review` instead.
         """
-        attempt, told = prompt.attempt + 1, ""
+        turn, told = prompt.turn + 1, ""
         retry = self.retry_ids
         if feedback is not None:
             told = self._fitting(feedback)
             retry = self._after_attempt(told)
-        prompt = replace(prompt, attempt=attempt, feedback=told)
+        known = "" if self.prompts.reviewed_by else told  # the same after all attempts
+        attempt = prompt.attempt + (review is None)
+        prompt = replace(prompt, attempt=attempt, turn=turn, review=review, feedback=known)
         if self.prompts.history != "full":
             ids, cut = self._rendered_anew(prompt.row, completion, told or self.prompts.self_correction)
             return replace(prompt, ids=ids, continues=False, cut=cut)
-        room = self._most(attempt) - len(prompt.ids) - len(retry)
+        room = self._most(turn) - len(prompt.ids) - len(retry)
         if len(completion.ids) > room:
             ids = prompt.ids + _without_middle(completion.text_ids(), room) + retry
             return replace(prompt, ids=ids, continues=False, cut=True)
@@ -107,16 +132,17 @@ class CorrectionPrompts:
         ids = prompt.ids + completion.ids + retry
         return replace(prompt, ids=ids, continues=True, cut=False)
 
-    def longest_next(self, tokens: int, attempt: int) -> int:
-        """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
-        most = self._most(attempt)
+    def longest_next(self, tokens: int, turn: int) -> int:
+        """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
+        most = self._most(turn)
         return min(most, tokens + self.longest_retry) if self.prompts.history == "full" else most
 
-    def _most(self, attempt: int) -> int:
-        """Returns the most tokens of the prompt of `attempt`; each adds an answer and an instruction."""
-        limits = self.limits
-        more = limits.max_new_tokens_attempt2 + self.longest_retry
-        return limits.max_prompt_length_attempt2 + (attempt - 2) * more
+    def _most(self, turn: int) -> int:
+        """Returns the most tokens of the prompt of a turn; each adds an answer and an instruction."""
+        limits, between = self.limits, turn - 2
+        reviews = (between + 1) // 2 if self.feedback is not None and self.prompts.reviewed_by else 0
+        answers = reviews * self.prompts.self.max_new_tokens + (between - reviews) * limits.max_new_tokens_attempt2
+        return limits.max_prompt_length_attempt2 + answers + between * self.longest_retry
 
     def _after_attempt(self, message: str) -> list[int]:
         """Returns the ids between an answer and the next one, if the user says `message`."""

@@ -1,17 +1,19 @@
-"""What each answer of a step earns, and what that does to its tokens: advantages, weights, who has a gradient."""
+"""Credit assignment: the advantage of each answer of a step, the weights of its tokens, and which have a gradient."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
+from statistics import pstdev
 
 import torch
 from accelerate import Accelerator
 from torch.nn.utils.rnn import pad_sequence
 
 from lib.rl.batching import MicroBatch
-from lib.rl.losses import group_advantages, length_weights
 from lib.rl.tree import Answer, Node
 from lib.run.distributed import before_mine, collect
+
+SMALLEST_SPREAD = 1e-6  # of advantages: less is rounding
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Credit:
     """The n answers of a step, numbered by `lib.rl.tree.nodes`, and the factors of their tokens' loss, (n,) each."""
 
     nodes: list[Node]
-    attempt: torch.Tensor  # from 1
+    turn: torch.Tensor  # of the policy in its chat, from 1
     advantage: torch.Tensor
     weight: torch.Tensor  # length normalisation, times the last answers below it in a full tree, times `importance`
     kl_weight: torch.Tensor  # of the KL in the loss
@@ -61,8 +63,13 @@ def is_whole(answer: Answer, mask_truncated: bool) -> bool:
     return answer.verdict.scored and (answer.completion.finished or not mask_truncated)
 
 
+def overlong_penalty(length: int, budget: int, buffer: int) -> float:
+    """Returns 0 up to `budget - buffer` tokens, falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
+    return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
+
+
 def compared(found: list[Node]) -> dict[int, list[list[int]]]:
-    """Returns by attempt the sets of answers, by number, whose rewards are compared with each other: those of a group.
+    """Returns by turn the sets of answers, by number, whose rewards are compared with each other: those of a group.
 
     A group of one answer is compared with its siblings, the groups of one answer that follow answers of the same group.
     """
@@ -72,15 +79,15 @@ def compared(found: list[Node]) -> dict[int, list[list[int]]]:
         above = node
         while len(above.numbers) == 1 and above.parent is not None:
             above = owner[above.parent]
-        sets.setdefault(node.attempt, {}).setdefault(above.numbers.start, []).extend(node.numbers)
-    return {attempt: list(own.values()) for attempt, own in sets.items()}
+        sets.setdefault(node.turn, {}).setdefault(above.numbers.start, []).extend(node.numbers)
+    return {turn: list(own.values()) for turn, own in sets.items()}
 
 
 def advantages_of(
     kind: str, sets: list[list[int]], rewards: list[float], counts: list[bool], accelerator: Accelerator,
     penalties: list[float] | None = None,
 ) -> dict[int, float]:  # fmt: skip
-    """Computes advantages by number of the answer (lib/rl/losses.py), for `sets` of answers that are compared.
+    """Computes advantages by number of the answer (`group_advantages`), for `sets` of answers that are compared.
 
     `rewards`, `counts` and `penalties`, the KL in the rewards, are by number; an answer that does not count gets 0 and
     is in no mean. Some kinds use the rewards of all processes; for `batch` all sets of all processes are one.
@@ -92,6 +99,8 @@ def advantages_of(
     if not every:
         return {}
     sizes = [len(reward) for reward, *_ in every]
+    if kind == "leave_one_out" and max(sizes) < 2:  # chats that stop may leave nobody to be compared with
+        return {number: 0.0 for own in sets for number in own}
     if kind == "batch":
         every = [[flat([own[field] for own in every]) for field in range(3)]]
     reward, count, penalty = (
@@ -101,6 +110,106 @@ def advantages_of(
     rows = values[0].split(sizes) if kind == "batch" else values
     mine = zip(sets, rows[before:], strict=False)
     return {number: value for own, row in mine for number, value in zip(own, row.tolist(), strict=False)}
+
+
+def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
+    """Returns advantages r_i - mean of the others along the last dimension, (..., K) with K >= 2 (RLOO, 2402.14740).
+
+    Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
+    """
+    if rewards.shape[-1] < 2:
+        raise ValueError("leave_one_out needs at least two rewards in a group")
+    scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
+    count = scored.sum(-1, keepdim=True)
+    return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
+
+
+def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if K = 1.
+
+    Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
+    """
+    return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
+
+
+def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
+    """Subtracts the mean of the scored rewards along the last dimension; returns 0 for entries not scored.
+
+    Exactly 0 if all are equal: Adam would turn the rounding error of 0.1 into a full step.
+    """
+    first = scored.int().argmax(-1, keepdim=True)
+    shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
+    mean = shifted.sum(-1, keepdim=True) / scored.sum(-1, keepdim=True).clamp(min=1)
+    return torch.where(scored, shifted - mean, 0.0)
+
+
+STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
+
+
+def group_advantages(
+    kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Returns advantages of G groups of K answers to one prompt each, (G, K); 0 for entries not `scored` (bool).
+
+    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). With large groups and
+                   binary rewards this weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
+    group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
+    batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
+    leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
+    none           the reward itself
+
+    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0. `penalty` (G, K), the KL in
+    the reward, is subtracted afterwards: divided by the deviation of such a group, its noise would look like rewards.
+    """
+    if penalty is not None:
+        off = penalty if kind == "none" else against_others(penalty, scored)
+        return torch.where(scored, group_advantages(kind, rewards, scored) - off, 0.0)
+    if kind == "none":
+        return torch.where(scored, rewards, 0.0)
+    if kind == "leave_one_out":
+        return leave_one_out(rewards, scored)
+    centred = _centred(rewards, scored)
+    if kind == "group":
+        return centred
+    if kind == "group_std":
+        count = scored.sum(-1, keepdim=True)
+        return centred / (((centred**2).sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt() + STD_FLOOR)
+    if kind == "batch_std":
+        everything = rewards[scored]
+        return centred / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
+    raise ValueError(f"unknown advantage '{kind}'")
+
+
+def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
+    """Returns token weights per sample, (B,), that turn a sum over samples and tokens into a mean over samples.
+
+    sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change when a constant is added
+    to the reward (Dr.GRPO, arXiv 2503.20783); two attempts must share this number, or their gradients are not those of
+    the sum of their rewards. budget: 1 over the budget of this attempt. token: every token of the step counts the same
+    (DAPO, arXiv 2503.14476); `all_lengths` holds the lengths of all samples of the step, over all processes, 0 for a
+    sample that is not trained on.
+    """
+    if norm == "sequence":
+        return 1.0 / lengths.clamp(min=1)
+    if norm in ("constant", "budget"):
+        return torch.full_like(lengths, 1.0 / max_new_tokens, dtype=torch.float32)
+    if norm == "token":
+        return torch.full_like(lengths, 1.0, dtype=torch.float32) * len(all_lengths) / all_lengths.sum().clamp(min=1)
+    raise ValueError(f"unknown length_norm '{norm}'")
+
+
+def scaled_by_role(
+    found: list[Node], advantage: list[float], counts: list[bool], accelerator: Accelerator
+) -> list[float]:
+    """Returns advantages over the standard deviation of those of their role, attempts or reviews, on all processes."""
+    scaled = list(advantage)
+    for is_attempt in (True, False):
+        own = [n for node in found if node.is_attempt == is_attempt for n in node.numbers if counts[n]]
+        values = collect([advantage[number] for number in own], accelerator)
+        spread = pstdev(values) if values else 0.0
+        for number in own if spread > SMALLEST_SPREAD else ():
+            scaled[number] /= spread
+    return scaled
 
 
 def credit_of(
@@ -122,12 +231,12 @@ def credit_of(
 ) -> Credit:
     """Selects what is learned, in which minibatch, and how much each token weighs.
 
-    `below` counts, by attempt, the last answers below an answer of a full tree. An answer weighs as much where nothing
+    `below` counts, by turn, the last answers below an answer of a full tree. An answer weighs as much where nothing
     follows it: if a right attempt that ends its chat weighed less than a wrong one, the gradient would be biased. Where
     no more than `followed` first answers of a tree are followed, what follows these stands for what would the others.
 
     `advantage`, `trained`, not masked and by the policy, and `teacher_weights` of a KL to a teacher, if there is one,
-    are by number of the answer; `kl_weights` and `budgets`, in tokens, by attempt. With `others_drawn`, trees without a
+    are by number of the answer; `kl_weights` and `budgets`, in tokens, by turn. With `others_drawn`, trees without a
     gradient are left out of all means, since others were drawn in their place. A first answer without an advantage or a
     teacher, in itself and in what follows it, has only a KL term: it is kept with probability `kl_sample` and weighted
     by its inverse (Horvitz and Thompson 1952), so that the expected gradient is unchanged.
@@ -139,9 +248,9 @@ def credit_of(
         return torch.tensor(list(values), dtype=dtype, device=device)
 
     tree = by_answer(node.tree for node in found for _ in node.numbers)
-    attempt = by_answer(node.attempt for node in found for _ in node.numbers)
+    turn = by_answer(node.turn for node in found for _ in node.numbers)
     advantages, kept = by_answer(advantage, torch.float32), by_answer(trained, torch.bool)
-    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[attempt]
+    kl_weight = torch.tensor((0.0, *kl_weights), device=device)[turn]
     teacher_weight = by_answer(teacher_weights or [0.0] * len(advantage), torch.float32)
     is_taught = (advantages != 0) | (teacher_weight != 0)
     pulls = kept & (is_taught | (kl_weight != 0))
@@ -157,18 +266,18 @@ def credit_of(
     lengths = by_answer((len(completion.ids) for completion in completions), torch.float32)
     weight = torch.zeros_like(lengths)
     for number, budget in enumerate(budgets, start=1):
-        own = attempt == number
+        own = turn == number
         every_length = torch.tensor(collect((lengths * kept)[counted & own].tolist(), accelerator), device=device)
         weight[own] = length_weights(length_norm, lengths[own], budget, every_length)
     leaves = by_answer(_leaves(found, below, followed), torch.float32)
-    roots = counted & (attempt == 1)
+    roots = counted & (turn == 1)
     used = _any(learned, tree).nonzero()[:, 0].tolist()
     before = before_mine(len(used), accelerator)[0]  # the same minibatches whatever the number of processes
     # a stride: what was added later stands last
     parts = [used[(part - before) % minibatches :: minibatches] for part in range(minibatches)]
     return Credit(
         nodes=found,
-        attempt=attempt,
+        turn=turn,
         advantage=advantages,
         weight=weight * kept * leaves * importance,
         kl_weight=kl_weight,
@@ -200,7 +309,7 @@ def _leaves(found: list[Node], below: tuple[int, ...], followed: int | None) -> 
     for node in found:
         if node.parent is None:
             share = 1.0 if followed is None else len(node.numbers) / min(followed, max(1, len(node.numbers)))
-        leaves += [below[node.attempt - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
+        leaves += [below[node.turn - 1] * (1.0 if node.parent is None else share) for _ in node.numbers]
     return leaves
 
 

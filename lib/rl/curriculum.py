@@ -1,15 +1,18 @@
-"""Which prompts a step draws: a shuffle, or what is known of them; easy ones at first; some again, from a buffer.
+"""Draws the prompts of a step: shuffled, or by their outcomes so far; easy ones at first; some again, from a buffer.
 
 All processes draw and note the same, so that their choices agree.
 """
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import exp
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from lib.core.config import CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
+from accelerate import Accelerator
+
+from lib.core.config import ATTEMPT, CurriculumSettings, EasyPool, ReplaySettings, Skip, TemperatureSchedule, Weighting
 from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
 from lib.generators.reply_cache import key_of
@@ -17,17 +20,17 @@ from lib.rl.credit import Credit
 from lib.rl.prompts import Choice
 from lib.rl.replay import ReplayBuffer
 from lib.rl.tree import Group
-from lib.run.sampler import Sampler
+from lib.run.distributed import collect, part_of, share
 
 UNSEEN = (0.5, 0, 0)  # a row that has not been drawn
 MOST_DOUBTS = 8  # times in a row that count against a prompt, so that none is lost for good
 
-
+Result = TypeVar("Result")
 _Part = tuple[Group, list[float]]  # a group and the absolute advantages of its answers
 
 
 class PromptOutcome(NamedTuple):
-    """What a step found about a prompt, or about one with a first attempt."""
+    """The outcome of a step for a prompt, or for a prompt with one of its first attempts."""
 
     choice: Choice
     key: str  # the same for prompts of the same text
@@ -36,6 +39,52 @@ class PromptOutcome(NamedTuple):
     advantage: float  # the mean of the absolute values
     first: Sequence[int] | None = None  # ids of the first attempt, if this is about one
     opponent_is_right: bool | None = None
+
+
+class Sampler:
+    """Draws endless batches of row indices. Two samplers with equal seed and state give equal batches."""
+
+    def __init__(self, size: int, seed: int):
+        self.size = size
+        self.seed = seed
+        self.epoch = 0
+        self.position = 0
+        self._order = self._shuffled()
+
+    def _shuffled(self) -> list[int]:
+        order = list(range(self.size))
+        random.Random(f"{self.seed}/{self.epoch}").shuffle(order)
+        return order
+
+    def take(self, count: int) -> list[int]:
+        """Returns the next `count` row indices, continuing into the next epoch where one ends."""
+        taken: list[int] = []
+        while len(taken) < count:
+            if self.position == self.size:
+                self.epoch, self.position = self.epoch + 1, 0
+                self._order = self._shuffled()
+            piece = self._order[self.position : self.position + count - len(taken)]
+            self.position += len(piece)
+            taken += piece
+        return taken
+
+    @property
+    def epochs(self) -> float:
+        """Returns the number of passes over the data so far, a fraction."""
+        return self.epoch + self.position / self.size
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the full state: size, seed, epoch and position."""
+        return {"size": self.size, "seed": self.seed, "epoch": self.epoch, "position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Resumes exactly where `state_dict` was taken; at the next epoch if the data's size has changed since."""
+        if "epoch" not in state:  # saved by another kind of sampler: the config has changed
+            return
+        self.seed, self.epoch, self.position = state["seed"], state["epoch"], state["position"]
+        if state["size"] != self.size:
+            self.epoch, self.position = self.epoch + 1, 0
+        self._order = self._shuffled()
 
 
 class WeightedSampler:
@@ -146,7 +195,7 @@ class SkippingSampler:
 
 
 class Curriculum:
-    """The prompts of each step, and what has become of them. Part of the train state."""
+    """Draws the prompts of each step, and learns from their outcomes. Part of the train state."""
 
     def __init__(self, settings: CurriculumSettings, rows: list[dict], seed: int):
         """Raises ConfigError where no row is easy, or every one."""
@@ -175,6 +224,29 @@ class Curriculum:
         """Returns the number of passes over the training rows so far, those of the easy pool and replay aside."""
         return self._order.epochs
 
+    def draw(
+        self, step: int, wanted: int, rounds: int, accelerator: Accelerator,
+        answer: Callable[[list[Choice], int], list[Result]], tells: Callable[[list[Result]], list[bool]],
+    ) -> list[Result]:  # fmt: skip
+        """Draws `wanted` prompts, and returns the results of `answer` on this process's share, one per prompt.
+
+        `answer` also gets the place of the first of them among all prompts that were drawn with them.
+        Up to `rounds` times, further prompts are added for those without a training signal, until `wanted` have one:
+        `tells` gets the results so far and tells which have one.
+        """
+        answered: list[Result] = []
+        missing = wanted
+        for round_ in range(1 + rounds):
+            drawn = self.take(missing, step)
+            own = part_of(len(drawn), accelerator)  # of a further round perhaps nothing
+            answered += answer(drawn[own.start : own.stop] if round_ else share(drawn, accelerator), own.start)
+            if round_ == rounds:
+                break
+            missing = wanted - sum(collect(tells(answered), accelerator))
+            if missing <= 0:
+                break
+        return answered
+
     def take(self, count: int, step: int) -> list[Choice]:
         """Draws the prompts of a step; `step` counts the training steps before it."""
         self._taken += 1
@@ -196,7 +268,7 @@ class Curriculum:
         return [Choice(each.item[0], "replay", each.uid, each.item[1]) for each in drawn]
 
     def note(self, outcomes: Iterable[PromptOutcome]) -> None:
-        """Learns what became of the prompts of a step; the outcomes are those of all processes."""
+        """Records the outcomes of a step, over all processes."""
         self._last = list(outcomes)
         for each in self._last:
             row, about_first = each.choice.row, each.first is not None
@@ -258,7 +330,7 @@ _VALUES: dict[str, Callable[[PromptOutcome], float]] = {
 
 
 def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
-    """Returns what a step found: an outcome for each prompt and, where attempts follow, one for each first attempt.
+    """Returns an outcome for each prompt of a step and, where attempts follow, one for each first attempt.
 
     `credit` may hold further trees behind these. A tree whose first attempt was replayed has the latter alone.
     """
@@ -273,15 +345,26 @@ def outcomes_of(trees: list[Group], credit: Credit) -> list[PromptOutcome]:
         for answer in tree.answers:
             if answer.following:
                 ids = answer.completion.ids
-                group = [part for part in own if part[0] is answer.following]
-                found.append(_outcome(prompt.choice, group, key_of(prompt.ids, ids), ids))
+                behind = _behind(answer.following, own)
+                found.append(_outcome(prompt.choice, behind, key_of(prompt.ids, ids), ids))
     return found
+
+
+def _behind(following: Group, parts: list[_Part]) -> list[_Part]:
+    """Returns the group that follows a first attempt; of reviews, the attempts behind all of them as one group."""
+    if following.role == ATTEMPT:
+        return [part for part in parts if part[0] is following]
+    groups = [answer.following for answer in following.answers if answer.following]
+    values = [value for group, own in parts if any(group is each for each in (following, *groups)) for value in own]
+    attempts = [answer for group in groups for answer in group.answers]
+    return [(Group(replace(following.prompt, review=None), attempts), values)]
 
 
 def _outcome(choice: Choice, parts: list[_Part], key: str, first: Sequence[int] | None = None) -> PromptOutcome:
     """Returns the outcome of groups. What the policy did not write now says nothing about it, and is left out."""
     ours = [part for part in parts if not part[0].is_context]
-    judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group, _ in ours]
+    attempts = [group for group, _ in ours if group.role == ATTEMPT]
+    judged = [[answer.verdict for answer in group.answers if answer.verdict.scored] for group in attempts]
     rates = [fmean(verdict.match for verdict in verdicts) for verdicts in judged if verdicts]
     rewards = [verdict.reward for verdicts in judged for verdict in verdicts]
     advantages = [value for _, values in ours for value in values]

@@ -32,7 +32,7 @@ from lib.run.distributed import collect
 
 
 class Distiller:
-    """The teacher of a run. `begin` prepares it for the answers of a step, `says` is what it says of a micro-batch."""
+    """The teacher of a run: `begin` prepares it for the answers of a step, `says` scores a micro-batch."""
 
     def __init__(self, config: RLConfig, policy: Policy, renderer: Any, judge: Judge):
         self.settings, self.most = config.distill, config.model.max_seq_length
@@ -62,7 +62,7 @@ class Distiller:
 
     @property
     def moving(self) -> dict[str, Any]:
-        """Returns what of it a checkpoint saves."""
+        """Returns its parts that a checkpoint saves."""
         return {"distill": self.local} if isinstance(self.local, PastTeacher) else {}
 
     def numbers(self, accelerator: Accelerator) -> dict[str, float]:
@@ -87,7 +87,7 @@ class Distiller:
                    for number, answer in zip(node.numbers, node.group.answers, strict=True)]  # fmt: skip
         asked = [each for each in answers if wanted[each[1]]]
         roots = {node.tree: node for node in found if node.parent is None}
-        told = self._feedback(asked)
+        told = self._feedback([each for each in asked if each[0].is_attempt])
         self._answers, self._before, self._differ = {}, {}, set()
         for node, number, answer in asked:
             own = node.group.trained_ids
@@ -195,7 +195,7 @@ class Distiller:
 
 def _sibling(node: Node, answer: Answer, found: list[Node]) -> str:
     """Returns another answer in the tree that is right, one to the same prompt if there is one; else ""."""
-    nearby = [each for each in found if each.tree == node.tree]
+    nearby = [each for each in found if each.tree == node.tree and each.is_attempt]
     nearby.sort(key=lambda each: each is not node)
     right = [other.text for each in nearby for other, match in zip(each.group.answers, each.group.matches, strict=True)
              if match and other is not answer]  # fmt: skip

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import torch
 
 from lib.core.config import Model, ScoreConfig, SelfPlayConfig
-from lib.core.memory import container_room
 from lib.model.adapters import shelf
 from lib.model.adapters.sites import outputs_of
-from lib.model.decoder import bytes_per_token
+from lib.model.decoder import bytes_per_token, free_host_memory
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
@@ -46,15 +45,15 @@ def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) ->
     """
     gen, train = config.generation, config.train
     firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
-    new1, new2, k2 = gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, train.revisions_per_attempt
+    (new1, *later), k2 = config.budgets, train.revisions_per_attempt
     followed = firsts // train.attempts_per_prompt * train.followed
-    together = k2 if shares and train.attempts == 2 else 1
-    length = last + together * new2
+    together = k2 if shares and len(later) == 1 else 1
+    length = last + together * later[-1]
     answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
     tokens, sequences = _micro_batch(length, followed * k2 // together, train.micro_batch_tokens)
     rows = max(firsts, followed * k2, answered)
-    scored = new1 + max(together, train.attempts - 1) * new2
-    return Load(min(rows, gen.batch_size or rows), last + new2, tokens, sequences * scored)
+    scored = new1 + max(together * later[-1], sum(later))
+    return Load(min(rows, gen.batch_size or rows), last + later[-1], tokens, sequences * scored)
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:
@@ -136,7 +135,7 @@ def needs_of(
         always = {"Python and its packages": PYTHON, **always}
     cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
     if not on_gpu:
-        cache = min(cache, 0.5 * _free())  # as lib/model/decoder.py bounds it
+        cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
@@ -180,12 +179,6 @@ def _weights(skeleton: torch.nn.Module, model: Model) -> float:
     return sum(p.numel() for p in skeleton.parameters()) * (
         FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
     )
-
-
-def _free() -> float:
-    import psutil
-
-    return min(psutil.virtual_memory().available, container_room())
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:

@@ -18,7 +18,7 @@ answers, so that delta = i->c - c->i (SCoRe, arXiv 2409.12917, section 3).
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, count
+from itertools import accumulate, count, pairwise
 from operator import mul
 from typing import Any, TypeVar
 
@@ -27,12 +27,13 @@ import torch
 from accelerate import Accelerator
 
 from lib.core import stats
+from lib.core.config import ATTEMPT
 from lib.core.errors import Left
 from lib.core.interrupts import give_way
 from lib.generators.reply_cache import key_of
 from lib.model.policy import Policy
 from lib.rewards.judge import Judge
-from lib.rl.tree import Answer, Group, Renderer, Sampling, paths, sample
+from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, sample
 from lib.run.distributed import collect, highest, part_of, share
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
@@ -61,6 +62,7 @@ class Answers:
     components: list[dict[str, float]]  # of the last attempt
     repeated: np.ndarray | Sequence = ()  # (T, n) bool, the answer is one that the column had before; empty: unknown
     task: Sequence[str] = ()  # (n,) of the row, "" or empty where all rows are judged alike
+    reviews: Sequence[Sequence[tuple[bool, bool | None, int]]] = ()  # (n,) those of a column, as `_reviewed` tells them
 
 
 def evaluate(
@@ -72,13 +74,17 @@ def evaluate(
     seed: int,
     accelerator: Accelerator,
     on_progress: Callable[[int, int], None] = lambda done, of: None,
+    attempts: int | None = None,
 ) -> tuple[Answers, list[Group]]:
-    """Samples all attempts at all rows; returns them, for `summarise` or `selected`, and this process's trees."""
+    """Samples all attempts at all rows; returns them, for `summarise` or `selected`, and this process's trees.
+
+    `attempts`: how many a chat may have, where some of its turns are reviews; None: as many as turns.
+    """
     trees = in_parts(
         lambda part, *how: sample(policy, prompts, [prompts.prompt(row) for row in part], judge, sampling, *how),
         rows, seed, policy.device, accelerator, sum(accumulate(sampling.copies, mul)), on_progress,
     )  # fmt: skip
-    return answers_of(trees, accelerator, len(sampling.copies)), trees
+    return answers_of(trees, accelerator, attempts or len(sampling.copies)), trees
 
 
 def in_parts(
@@ -125,14 +131,15 @@ def group_of(questions: Sequence[Hashable]) -> np.ndarray:
 
 def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer]:
     """Returns the answer that stands after each of so many attempts: the last one, where nothing followed it."""
-    answers = [answer for _, answer in path]
+    answers = attempts_in(path)
     return answers + answers[-1:] * (attempts - len(answers))
 
 
 def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
     asked, answers = path[0][0].prompt, standing(path, attempts)
     verdicts, said = [answer.verdict for answer in answers], [answer.verdict.answer for answer in answers]
-    written, unwritten = [answer.completion for _, answer in path], attempts - len(path)
+    written = [answer.completion for answer in attempts_in(path)]
+    unwritten = attempts - len(written)
     return (
         key_of(asked.messages or asked.ids),
         [verdict.match for verdict in verdicts],
@@ -145,15 +152,22 @@ def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
         [bool(own) and own in said[:number] for number, own in enumerate(said)],
         verdicts[-1].components,
         verdicts[-1].task,
+        [_reviewed(before, review) for (_, before), (group, review) in pairwise(path) if group.role != ATTEMPT],
     )
+
+
+def _reviewed(attempt: Answer, review: Answer) -> tuple[bool, bool | None, int]:
+    """Returns of a review: is the attempt right, is the judgement, None if there is none to make; and its tokens."""
+    is_judged = "judgement" in review.verdict.components and review.verdict.scored
+    return attempt.verdict.match, review.verdict.match if is_judged else None, len(review.completion.ids)
 
 
 def answers_of(trees: list[Group], accelerator: Accelerator, attempts: int = 1) -> Answers:
     """Returns the attempts in the trees of all processes; single answers are trees of depth one."""
     numbers = collect([_numbers(path, attempts) for tree in trees for path in paths(tree)], accelerator)
-    questions, *columns, components, task = zip(*numbers, strict=True)
+    questions, *columns, components, task, reviews = zip(*numbers, strict=True)
     arrays: dict[str, Any] = dict(zip(COLUMNS, (np.asarray(column).T for column in columns), strict=True))
-    return Answers(group=group_of(questions), components=list(components), task=task, **arrays)
+    return Answers(group=group_of(questions), components=list(components), task=task, reviews=reviews, **arrays)
 
 
 def summarise(answers: Answers, temperature: float) -> dict:
@@ -176,6 +190,7 @@ def summarise(answers: Answers, temperature: float) -> dict:
         row[f"well_formed_attempt{number}_ci95"] = list(interval)
     row["answer_changed"] = float(answers.changed.mean())
     row |= _repeats(answers) if len(answers.repeated) else {}
+    row |= _reviews(answers)
     row["unscored"] = float(answers.unscored.mean())
     row |= _by_task(answers)
     for name in sorted({name for parts in answers.components for name in parts}):
@@ -191,6 +206,23 @@ def _repeats(answers: Answers) -> dict:
     group = np.broadcast_to(answers.group, is_again.shape)[is_again]
     repeats = rate("repeat_rate", np.asarray(answers.repeated)[1:][is_again].astype(float), group)
     return repeats | {"attempts": float(written.sum(axis=0).mean())}
+
+
+def _reviews(answers: Answers) -> dict:
+    """Returns how often the policy judges its attempts rightly: all, right ones, wrong ones; {} without reviews.
+
+    Who finds everything right, or everything wrong, has 1 in one of the two and 0 in the other.
+    """
+    told = [(group, *each) for group, own in zip(answers.group.tolist(), answers.reviews, strict=False) for each in own]
+    if not told:
+        return {}
+    row = {"length_review": float(np.mean([tokens for *_, tokens in told]))}
+    judged = [(group, is_right, float(said)) for group, is_right, said, _ in told if said is not None]
+    for name, wanted in (("acc_check", (True, False)), ("acc_check_right", (True,)), ("acc_check_wrong", (False,))):
+        own = [(group, said) for group, is_right, said in judged if is_right in wanted]
+        values, groups = np.array([said for _, said in own]), np.array([group for group, _ in own])
+        row |= rate(name, values, groups) if judged else {}
+    return row
 
 
 def _fresh_draws(one: np.ndarray, two: np.ndarray, group: np.ndarray) -> dict:

@@ -5,7 +5,7 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from lib.core.config import Thinking
+from lib.core.config import ATTEMPT, Thinking
 from lib.core.stats import percentiles
 from lib.rl.prompts import question_of
 from lib.rl.tree import Answer, Group, paths
@@ -44,16 +44,20 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """Returns a row for each path of a tree, with all of its attempts: `attempt1`, `match1`, and so on.
 
+    What belongs to a review has its name: `check1`, `check_match1`.
     `advantages` and `tokens` (lib/rl/tokens.py) are by `id()` of the answer, where the tree is trained.
     """
     rows = []
     for path in paths(tree):
         row = {"prompt": tree.prompt.question, "target": target}
         row |= {"attempt1_from": "an earlier step"} if tree.prompt.choice.first else {}
-        for number, (group, answer) in enumerate(path, start=1):
+        number = 0
+        for group, answer in path:
+            number += group.role == ATTEMPT
             told = _text_of(answer, advantages, tokens) | {"match": answer.verdict.match}
             told |= {"feedback": group.prompt.feedback} if group.prompt.feedback else {}
-            row |= {f"{'attempt' if name == 'text' else name}{number}": value for name, value in told.items()}
+            prefix = "" if group.role == ATTEMPT else f"{group.role}_"
+            row |= {f"{group.role if name == 'text' else prefix + name}{number}": value for name, value in told.items()}
         rows.append(row)
     return rows
 

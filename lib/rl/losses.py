@@ -1,15 +1,31 @@
-"""KL estimators, baselines, the SCoRe losses, GSPO and its relatives. Losses return sums; the caller divides, once.
+"""The loss of a micro-batch, a pure function of policy, tokens and credit, and what it is made of: KL estimators, the
+losses of SCoRe, of GSPO and its relatives. Losses return sums; the caller divides, once.
 
 Notation of the papers in short maths: `l` = log pi(y_t), `q` = log pi_ref(y_t), `d = q - l`, `o` = log pi_old(y_t) of
 the policy that the rollouts are from, `m` = log mu(y_t) of the engine that sampled them. Everything is minimised.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
+from accelerate import Accelerator
+
+from lib.core.clock import phase
+from lib.core.config import SamplerCorrection
+from lib.model.policy import Policy
+from lib.rl.batching import MicroBatch
+from lib.rl.credit import Credit
+from lib.rl.distill import Distiller
+from lib.rl.tree import Node
+from lib.run.distributed import collect, total
 
 MAX_LOG_RATIO = 20.0  # exp(20) = 5e8; anything beyond would only overflow
+SUMS = (
+    "loss", "entropy", "sampler_gap", "sampled", "clipped_low", "clipped_high", "tokens",
+    "distill_kl", "distill_clipped", "taught",
+)  # then KL by turn  # fmt: skip
 
 
 def kl_per_token(
@@ -59,97 +75,6 @@ def clipped_kl(kl: torch.Tensor, most: float | None) -> tuple[torch.Tensor, torc
         return kl, torch.zeros_like(kl, dtype=torch.bool)
     size = kl.detach()
     return kl * (most / size.clamp(min=most)), size > most
-
-
-def length_weights(norm: str, lengths: torch.Tensor, max_new_tokens: int, all_lengths: torch.Tensor) -> torch.Tensor:
-    """Returns token weights per sample, (B,), that turn a sum over samples and tokens into a mean over samples.
-
-    sequence: 1/|y|. constant: 1/max_new_tokens, the only one whose gradient does not change when a constant is added
-    to the reward (Dr.GRPO, arXiv 2503.20783); two attempts must share this number, or their gradients are not those of
-    the sum of their rewards. budget: 1 over the budget of this attempt. token: every token of the step counts the same
-    (DAPO, arXiv 2503.14476); `all_lengths` holds the lengths of all samples of the step, over all processes, 0 for a
-    sample that is not trained on.
-    """
-    if norm == "sequence":
-        return 1.0 / lengths.clamp(min=1)
-    if norm in ("constant", "budget"):
-        return torch.full_like(lengths, 1.0 / max_new_tokens, dtype=torch.float32)
-    if norm == "token":
-        return torch.full_like(lengths, 1.0, dtype=torch.float32) * len(all_lengths) / all_lengths.sum().clamp(min=1)
-    raise ValueError(f"unknown length_norm '{norm}'")
-
-
-def leave_one_out(rewards: torch.Tensor, scored: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns advantages r_i - mean of the others along the last dimension, (..., K) with K >= 2 (RLOO, 2402.14740).
-
-    Entries that are not `scored` (bool, same shape) get 0 and count in no mean. A single scored entry gets 0 too.
-    """
-    if rewards.shape[-1] < 2:
-        raise ValueError("leave_one_out needs at least two rewards in a group")
-    scored = torch.ones_like(rewards, dtype=torch.bool) if scored is None else scored
-    count = scored.sum(-1, keepdim=True)
-    return _centred(rewards, scored) * (count / (count - 1).clamp(min=1))
-
-
-def against_others(penalty: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Subtracts from a penalty (..., K) the mean of the others along the last dimension; nothing if K = 1.
-
-    Without this baseline the gradient would be as strong but noisier; a mean that includes the entry would weaken it.
-    """
-    return leave_one_out(penalty, scored) if penalty.shape[-1] > 1 else torch.where(scored, penalty, 0.0)
-
-
-def _centred(rewards: torch.Tensor, scored: torch.Tensor) -> torch.Tensor:
-    """Subtracts the mean of the scored rewards along the last dimension; returns 0 for entries not scored.
-
-    Exactly 0 if all are equal: Adam would turn the rounding error of 0.1 into a full step.
-    """
-    first = scored.int().argmax(-1, keepdim=True)
-    shifted = torch.where(scored, rewards - rewards.gather(-1, first), 0.0)
-    mean = shifted.sum(-1, keepdim=True) / scored.sum(-1, keepdim=True).clamp(min=1)
-    return torch.where(scored, shifted - mean, 0.0)
-
-
-STD_FLOOR = 1e-4  # added to a standard deviation, as in GRPO's implementations
-
-
-def group_advantages(
-    kind: str, rewards: torch.Tensor, scored: torch.Tensor, penalty: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Returns advantages of G groups of K answers to one prompt each, (G, K); 0 for entries not `scored` (bool).
-
-    group_std      (r - mean of the group) / its standard deviation (GRPO, arXiv 2402.03300). With large groups and
-                   binary rewards this weights a prompt by 1 / sqrt(p (1 - p)); with K = 8 hardly (c = 1.7 to 2.4)
-    group          r - mean of the group (Dr.GRPO, arXiv 2503.20783)
-    batch_std      the same, divided by the standard deviation over all groups (arXiv 2508.08221)
-    leave_one_out  r - mean of the others: K / (K - 1) of `group`, and unbiased (RLOO, arXiv 2402.14740)
-    none           the reward itself
-
-    Standard deviations use Bessel's correction. A group of equal rewards gets exactly 0. `penalty` (G, K), the KL in
-    the reward, is subtracted afterwards: divided by the deviation of such a group, its noise would look like rewards.
-    """
-    if penalty is not None:
-        off = penalty if kind == "none" else against_others(penalty, scored)
-        return torch.where(scored, group_advantages(kind, rewards, scored) - off, 0.0)
-    if kind == "none":
-        return torch.where(scored, rewards, 0.0)
-    if kind == "leave_one_out":
-        return leave_one_out(rewards, scored)
-    centred = _centred(rewards, scored)
-    if kind == "group":
-        return centred
-    if kind == "group_std":
-        count = scored.sum(-1, keepdim=True)
-        return centred / (((centred**2).sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt() + STD_FLOOR)
-    if kind == "batch_std":
-        everything = rewards[scored]
-        return centred / ((everything.std() if len(everything) > 1 else 0.0) + STD_FLOOR)
-    raise ValueError(f"unknown advantage '{kind}'")
-
-
-def overlong_penalty(length: int, budget: int, buffer: int) -> float:
-    """Returns 0 up to `budget - buffer` tokens, falling linearly to -1 at `budget` (DAPO, arXiv 2503.14476, eq. 13)."""
-    return min(0.0, max(-1.0, (budget - buffer - length) / buffer)) if buffer else 0.0
 
 
 @dataclass(frozen=True)
@@ -238,3 +163,141 @@ def adapted_beta(beta: float, measured: float, target: float, rate: float, max_e
     """Returns the next KL weight of a proportional controller (Ziegler et al. 2019, arXiv 1909.08593, section 2.2)."""
     error = min(max(measured / target - 1, -max_error), max_error)
     return beta * (1 + rate * error)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The objective: a policy loss, and a KL penalty."""
+
+    recipe: Recipe
+    kl: str  # the estimator, see `kl_per_token`
+    turns: tuple[str, ...] = ("",)  # of a path in the tree, by name
+    reads_reference: bool = True  # computes the KL, even where it has no weight in the loss
+    correction: SamplerCorrection | None = None  # for tokens that another engine sampled
+
+
+@dataclass
+class Numbers:
+    """Sums over the tokens of micro-batches, and the mean log ratio of each of their answers."""
+
+    sums: torch.Tensor | float = 0.0  # (len(SUMS) + 2 * turns,)
+    log_ratios: tuple[float, ...] = ()
+
+    def __iadd__(self, other: "Numbers") -> "Numbers":
+        return Numbers(self.sums + other.sums, self.log_ratios + other.log_ratios)
+
+    def means(self, objective: Objective, divisor: float, accelerator: Accelerator) -> dict:
+        """Returns the numbers of an optimizer step over all processes; a mean over no token is left out."""
+        size = len(SUMS) + 2 * len(objective.turns)
+        sums = self.sums if isinstance(self.sums, torch.Tensor) else torch.zeros(size, device=accelerator.device)
+        values = total(sums, accelerator).tolist()
+        summed, by_turn = dict(zip(SUMS, values, strict=False)), values[len(SUMS) :]
+        means = {
+            "entropy": (summed["entropy"], summed["tokens"]),
+            "sampler_gap": (summed["sampler_gap"], summed["sampled"]),
+            "distill_kl": (summed["distill_kl"], summed["taught"]),
+            "distill_clipped": (summed["distill_clipped"], summed["taught"]),
+        }
+        if objective.recipe.ratio != "none":
+            means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
+        for i, turn in enumerate(objective.turns):
+            means[f"kl_{turn}" if turn else "kl"] = by_turn[2 * i], by_turn[2 * i + 1]
+        row = {"loss": summed["loss"] / divisor, **{name: own / of for name, (own, of) in means.items() if of}}
+        return row | {"log_ratios": collect(list(self.log_ratios), accelerator)}
+
+
+def loss_of(
+    policy: Policy, batch: MicroBatch, credit: Credit, objective: Objective, old_logp: torch.Tensor | None = None,
+    forward: torch.nn.Module | None = None, distiller: Distiller | None = None,
+) -> tuple[torch.Tensor, Numbers, torch.Tensor]:  # fmt: skip
+    """Returns the loss of a micro-batch, a sum over its N tokens; numbers for the log; and log-probs, detached (N,).
+
+    The loss is weight * (policy loss + KL weight * KL), token by token: eq. 3 and 4 of SCoRe (arXiv 2409.12917), eq. 5
+    of GSPO (arXiv 2507.18071); with a `distiller`, plus teacher weight * KL to its teacher. `old_logp` (N,) are the
+    log-probs before the first optimizer step on these answers, None in that step. `forward`: the policy wrapped for
+    several processes.
+    """
+    recipe, answer, kl = objective.recipe, batch.answer, 0.0
+    ref_logp = ref_hidden = None
+    if objective.reads_reference:
+        with phase("reference"):
+            ref_logp, ref_hidden = policy.reference(batch.inputs)
+    places = credit.tokens_of(batch)
+    teacher = distiller.says(batch, places) if distiller else None
+    needed = ref_hidden if objective.kl == "exact" else None
+    logp, entropy, exact, teacher_kl = (forward or policy)(batch.inputs, needed, teacher)
+    old = logp.detach() if old_logp is None else old_logp
+    advantage, sampled = credit.advantage[answer], credit.sampled_logp[places]
+    values, stopped = policy_loss(recipe, logp, old, advantage, answer)
+    values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
+    if ref_logp is not None:
+        kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
+    loss = (credit.weight[answer] * (values + credit.kl_weight[answer] * kl)).sum()
+    taught = None
+    if teacher_kl is not None:
+        limited, is_limited = clipped_kl(teacher_kl, distiller.settings.clip)
+        loss = loss + (credit.weight * credit.teacher_weight)[answer].mul(limited).sum()
+        taught = teacher_kl.detach(), is_limited
+    with torch.no_grad():
+        shown = None if ref_logp is None else kl if exact is not None else kl_per_token("k3", logp, ref_logp, None, old)
+        numbers = _numbers(batch, credit, objective, loss, entropy, shown, logp - old, old - sampled, stopped, taught)
+    return loss, numbers, logp.detach()
+
+
+def _numbers(
+    batch: MicroBatch, credit: Credit, objective: Objective, loss: torch.Tensor, entropy: torch.Tensor,
+    kl: torch.Tensor | None, log_ratio: torch.Tensor, gap: torch.Tensor, stopped: torch.Tensor,
+    taught: tuple[torch.Tensor, torch.Tensor] | None,
+) -> Numbers:  # fmt: skip
+    """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher, if clipped."""
+    answer = batch.answer
+    importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
+    above = (credit.advantage[answer] > 0) | (objective.recipe.ratio == "weight")  # a weight is clipped only from above
+    sums = [
+        loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
+        (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
+    ]  # fmt: skip
+    by_teacher = importance * (credit.teacher_weight[answer] != 0)
+    sums += [*((by_teacher * each).sum() for each in taught or (0 * gap, 0 * gap)), by_teacher.sum()]
+    for number in range(1, len(objective.turns) + 1):
+        own = turn == number
+        of = importance[own]
+        sums += [0 * of.sum() if kl is None else (importance * kl)[own].sum(), of.sum()]
+    ratios: list[float] = []
+    if objective.recipe.ratio != "none":
+        _, index = answer.unique(return_inverse=True)
+        ratios = (per_answer(log_ratio, index) / index.bincount()).tolist()
+    return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))
+
+
+@torch.no_grad()
+def kl_in_reward(
+    policy: Policy, found: list[Node], kl_weights: tuple[float, ...],
+    batches: Callable[[list[Node], Callable[[int], bool]], Iterable[MicroBatch]],
+) -> list[float]:  # fmt: skip
+    """Returns beta * sum of k1 over each answer's tokens, by number, in nats (Ahmadian et al. 2024, 2402.14740).
+
+    A sum, not a mean: the loss applies the length weight once, as it does to a KL term of its own. `kl_weights` are by
+    turn; `batches`: those of the answers that are told to it.
+    """
+    sums = torch.zeros(found[-1].numbers.stop, device=policy.device)
+    by_policy = {number for node in found if not node.group.is_context for number in node.numbers}
+    for batch in batches(found, by_policy.__contains__):
+        with phase("reference"):
+            ref_logp, _ = policy.reference(batch.inputs)
+            logp = policy(batch.inputs)[0]
+        sums.index_add_(0, batch.answer, kl_per_token("k1_in_reward", logp, ref_logp))
+    betas = [kl_weights[node.turn - 1] for node in found for _ in node.numbers]
+    return [beta * value for beta, value in zip(betas, sums.tolist(), strict=True)]
+
+
+def _corrections(
+    correction: SamplerCorrection | None, old: torch.Tensor, sampled: torch.Tensor, off_policy: torch.Tensor,
+    answer: torch.Tensor,
+) -> torch.Tensor | float:  # fmt: skip
+    """Returns importance weights of tokens sampled by another engine or under another prompt; 1 for the rest."""
+    if correction is None and not off_policy.any():
+        return 1.0
+    settings = correction or SamplerCorrection()
+    weights = sampler_weights(settings.level, settings.beyond, settings.cap, old, sampled, answer)
+    return weights if correction else torch.where(off_policy, weights, 1.0)

@@ -4,73 +4,77 @@ from statistics import fmean, pstdev
 
 from accelerate import Accelerator
 
-from lib.core.config import ScoreConfig
+from lib.core.config import ATTEMPT, ScoreConfig
 from lib.rewards.judge import Judge
+from lib.rl.checks import form_of
 from lib.rl.credit import Credit, compared
 from lib.rl.ledger import means_of, numbers_of
 from lib.rl.tree import Answer, Group
-from lib.rl.watch import form_of
 from lib.run.distributed import anywhere, collect
 
-NOT_BY_ATTEMPT = ("changed", "cut", "idle", "unscored", "repeats")
+NOT_BY_TURN = ("changed", "cut", "idle", "unscored", "repeats")
 
 
 def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreConfig, accelerator: Accelerator) -> dict:
     """Returns the metrics of a step's answers; where chats stop early, those of an attempt are of the written ones."""
-    rows: list[tuple[int, dict]] = []
-    fresh: list[tuple[int, float | None]] = []  # without revisions of a replayed attempt
+    rows: list[tuple[str, dict]] = []
+    fresh: list[tuple[str, float | None]] = []  # without revisions of a replayed attempt
     earned: dict[int, float] = {}
-    said: dict[int, list[str]] = {}  # by number: the answers of a chat up to there
+    chats: dict[int, list[Answer]] = {}  # by number: the attempts of a chat up to there
     is_all_replayed = not anywhere(any(not tree.prompt.choice.first for tree in trees), accelerator)
     for node in credit.nodes:
-        before = [] if node.parent is None else said[node.parent]
+        before = [] if node.parent is None else chats[node.parent]
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
-            said[number] = [*before, answer.verdict.answer]
-        if node.attempt == 1 and node.group.prompt.choice.first and not is_all_replayed:
+            chats[number] = [*before, answer] if node.is_attempt else before
+        if node.turn == 1 and node.group.prompt.choice.first and not is_all_replayed:
             continue  # an earlier step's
         format = judge.format_of(node.group.prompt.row)
         for number, answer in zip(node.numbers, node.group.answers, strict=True):
-            form = form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
-            own = numbers_of(answer) | form
-            if node.before:
-                changed = answer.verdict.answer != node.before.verdict.answer
-                own |= {"changed": float(changed), "cut": float(node.group.prompt.cut)}
-                own["idle"] = float(credit.advantage[number] == 0)
-                if not node.before.verdict.match:
-                    own["repeats"] = float(answer.verdict.answer in filter(None, before))
-            rows.append((node.attempt, own))
+            own = numbers_of(answer)
+            if node.turn > 1:
+                own |= {"cut": float(node.group.prompt.cut), "idle": float(credit.advantage[number] == 0)}
+            if node.is_attempt:
+                own |= form_of(format, answer.text, answer.verdict.well_formed, answer.verdict.match)
+            elif not answer.verdict.components:  # a reflection, in which nothing is judged
+                own = {name: own[name] for name in ("length", "truncated", "cut", "idle")}
+            if node.is_attempt and before:
+                own["changed"] = float(answer.verdict.answer != before[-1].verdict.answer)
+                if not before[-1].verdict.match:
+                    said = [earlier.verdict.answer for earlier in before]
+                    own["repeats"] = float(answer.verdict.answer in filter(None, said))
+            rows.append((node.name, own))
             if not node.group.prompt.choice.first:
-                fresh.append((node.attempt, own["acc"]))
-            if answer.verdict.scored:
+                fresh.append((node.name, own.get("acc")))
+            if answer.verdict.scored and (node.is_attempt or answer.verdict.components):
                 earned[number] = answer.verdict.reward
     rows, fresh = collect(rows, accelerator), collect(fresh, accelerator)
+    turns = list(config.turns)
     spreads = [
-        (attempt, {"reward_std": pstdev(rewards)})
-        for attempt, sets in compared(credit.nodes).items()
+        (turns[turn - 1], {"reward_std": pstdev(rewards)})
+        for turn, sets in compared(credit.nodes).items()
         for numbers in sets
         if (rewards := [earned[number] for number in numbers if number in earned])
     ]
     spreads = collect(spreads, accelerator)
-    attempts = range(1, len(config.budgets) + 1)
-    means = [
-        means_of(own for attempt, own in rows if attempt == number)
-        | means_of(own for attempt, own in spreads if attempt == number)
-        for number in attempts
-    ]
-    fresh_means = [means_of({"acc": acc} for attempt, acc in fresh if attempt == number) for number in attempts]
-    gap = fresh_means[-1].get("acc", 0.0) - fresh_means[0].get("acc", 0.0)
+    means = {
+        turn: means_of(own for name, own in rows if name == turn)
+        | means_of(own for name, own in spreads if name == turn)
+        for turn in turns
+    }
+    first, last = (means_of({"acc": acc} for name, acc in fresh if name == turn) for turn in (turns[0], turns[-1]))
+    gap = last.get("acc", 0.0) - first.get("acc", 0.0)
     if config.prompts.stop != "never":
         gains = collect(_gains(trees), accelerator)
         gap = fmean(gains) if gains else 0.0
-    last = means[-1]
+    last = means[turns[-1]]
     return {
         "prompts": sum(collect([len(trees)], accelerator)),
-        **{f"{name}_attempt{number}": value for number, each in enumerate(means, start=1)
-           for name, value in each.items() if name not in NOT_BY_ATTEMPT},
+        **{f"{name}_{turn}": value for turn, each in means.items()
+           for name, value in each.items() if name not in NOT_BY_TURN},
         "answer_changed": last.get("changed", 0.0),
         "context_cut": last.get("cut", 0.0),
         "zero_advantage": last.get("idle", 0.0),
-        **{name: fmean(each[name] for each in means if each) for name in ("truncated", "unscored")},
+        **{name: fmean(each[name] for each in means.values() if name in each) for name in ("truncated", "unscored")},
         **means_of({"repeat_rate": own.get("repeats")} for _, own in rows),
         "gap": gap,
         "learned": sum(collect(credit.learned, accelerator)),
@@ -82,18 +86,23 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
 def _gains(trees: list[Group]) -> list[float]:
     """Returns of each new first attempt what became of it: the share of right answers that stand, minus its own."""
 
-    def stands(answer: Answer) -> float:
-        return fmean(map(stands, answer.following.answers)) if answer.following else float(answer.verdict.match)
+    def stands(answer: Answer, match: float) -> float:
+        """Returns the share of right answers behind one; `match` of the attempt that stands there."""
+        group = answer.following
+        if group is None:
+            return match
+        is_attempt = group.role == ATTEMPT
+        return fmean(stands(each, float(each.verdict.match) if is_attempt else match) for each in group.answers)
 
     own = [answer for tree in trees if not tree.prompt.choice.first for answer in tree.answers]
-    return [stands(answer) - answer.verdict.match for answer in own]
+    return [stands(answer, float(answer.verdict.match)) - answer.verdict.match for answer in own]
 
 
 def distributions_of(credit: Credit) -> dict[str, list[float]]:
     """Returns lists of values by answer, for histograms."""
     values: dict[str, list[float]] = {}
     for node in credit.nodes:
-        name = f"attempt{node.attempt}"
+        name = node.name
         values.setdefault(f"advantage_{name}", []).extend(credit.advantage[list(node.numbers)].tolist())
         for answer in node.group.answers:
             values.setdefault(f"lengths_{name}", []).append(float(len(answer.completion.ids)))

@@ -1,4 +1,4 @@
-"""What a run has before it: stages and their steps, evaluations, completions, and tokens at most."""
+"""The work ahead of a run: stages and their steps, evaluations, completions, and tokens at most."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -17,6 +17,7 @@ class Stage:
     number: int
     steps: int
     batch_size: int  # prompts per step, over all processes
+    before: int = 0  # steps of the stages before it
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,15 @@ def counted(number: int, what: str) -> str:
 
 def stages_of(config: ScoreConfig, rows: int) -> list[Stage]:
     """Returns the stages that have steps; epochs are converted to steps over `rows` training rows."""
-    train = config.train
+    train, before = config.train, 0
     stages = []
     for number in filter(train.has_steps, (1, 2)):
         batch = getattr(train, f"stage{number}_batch_size")
         steps = getattr(train, f"stage{number}_steps")
         if steps is None:
             steps = math.ceil(getattr(train, f"stage{number}_epochs") * rows / batch)
-        stages.append(Stage(number, steps, batch))
+        stages.append(Stage(number, steps, batch, before))
+        before += steps
     return [stage for stage in stages if stage.steps]
 
 
@@ -106,18 +108,22 @@ def answers(config: RLConfig, when: str, held: Held) -> int:
 
 
 def work_of_score(config: ScoreConfig, left: Ahead, held: Held) -> Iterator[Work]:
-    """Yields the completions of all attempts, by stage, and those of the evaluations."""
-    train, budgets = config.train, config.generation
-    new1, new2 = budgets.max_new_tokens_attempt1, budgets.max_new_tokens_attempt2
+    """Yields the completions of all turns, by stage, and those of the evaluations."""
+    train = config.train
+    new1, *later = config.budgets
     for stage in left.stages:
         first = stage.steps * stage.batch_size * train.attempts_per_prompt
         followed = stage.steps * stage.batch_size * train.followed
-        second = followed * train.revisions_per_attempt * (train.attempts - 1)
+        behind = followed * train.revisions_per_attempt
         name = f"stage {'I' * stage.number}, {counted(stage.steps, 'step')}{_resampled(train)}:"
-        yield Work(name, first + second, first * new1 + second * new2)
+        yield Work(name, first + behind * len(later), first * new1 + behind * sum(later))
     asked = sum(answers(config, when, held) for when in left.evaluations)
-    more = len(config.eval_budgets) - 1
-    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", (1 + more) * asked, asked * (new1 + more * new2))
+    most = config.eval_budgets
+    yield Work(f"{counted(len(left.evaluations), 'evaluation')}:", len(most) * asked, asked * sum(most))
+    if teacher := config.prompts.teacher:
+        chats = sum(stage.steps * stage.batch_size for stage in left.stages) * train.followed
+        told = chats * (1 + train.revisions_per_attempt * (train.attempts - 2)) + asked * (config.eval_attempts - 1)
+        yield Work("teacher: at most", told, told * (teacher.max_new_tokens + teacher.thinking.budget_tokens))
 
 
 def work_of_selfplay(config: SelfPlayConfig, left: Ahead, held: Held, rows: int) -> Iterator[Work]:

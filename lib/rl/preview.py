@@ -1,4 +1,4 @@
-"""What a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
+"""Shows what a run would do, without training: resolved config, prompts with what is masked, plan, tokens, memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,11 @@ from lib.core.console import Screen
 from lib.core.stats import percentiles
 from lib.generators.protocol import Completion
 from lib.model.loading import adapted_layers, load_skeleton
+from lib.rewards.judge import Verdict
 from lib.rl.estimate import Load, Needs, load_of_tree, needs_of, shares_prompts
+from lib.rl.feedback.contract import Written
 from lib.rl.plan import Ahead, Held, Stage, ahead, amount, stages_of, told, work_of_score
+from lib.rl.prompts import Prompt
 from lib.rl.score import kl_weights
 from lib.rl.task import fitting, load_data, prompts_of
 from lib.rl.teachers import check_teacher, describe_teacher
@@ -27,7 +30,7 @@ AMPLE_RANK = 64
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a run before its weights are loaded."""
+    """Facts about a run that are known before its weights are loaded."""
 
     config: Any
     prompts: Any
@@ -134,7 +137,8 @@ def taught(known: Known, sequences: int) -> Iterator[str]:
 def _example(known: Known) -> Iterator[str]:
     """Yields both prompts as the model reads them; what is trained stands between >>> and <<<."""
     row, config, prompts = known.rows[0], known.config, known.prompts
-    decode, (new1, new2, *_) = prompts.tokenizer.decode, config.budgets
+    decode, turns = prompts.tokenizer.decode, config.turns
+    new1, new2 = turns["attempt1"], turns["attempt2"]
     first = prompts.prompt(row)
     end = prompts.retry_ids[:1]
     answered = Completion(ids=end, logps=[0.0], finished=True)  # an empty attempt 1, ended by the turn's own token
@@ -142,20 +146,35 @@ def _example(known: Known) -> Iterator[str]:
     yield f"[prompt 1: {len(first.ids)} tokens, masked]"
     yield decode(first.ids)
     yield f">>> attempt 1, at most {new1} tokens; stage I: KL, stage II: reward and KL <<<"
-    if config.prompts.history == "full":
+    if config.prompts.reviewed_by:
+        yield from _review(prompts, first, answered, turns)
+    elif config.prompts.history == "full":
         retry = rest[len(first.ids) + 1 :]
         yield f"[instruction: {len(retry)} tokens, masked; it follows the sampled tokens]"
         yield decode(retry)
     else:
         yield f"[prompt 2: rendered anew with attempt 1 as history: {config.prompts.history}; masked]"
         yield decode(rest)
-    if config.prompts.feedback != "none":
+    if config.prompts.feedback != "none" and not config.prompts.reviewed_by:
         most = config.prompts.feedback_tokens
         yield f"[but prompts.feedback: {config.prompts.feedback} answers each attempt, with up to {most} tokens more]"
     yield f">>> attempt 2, at most {new2} tokens; reward and KL, stage II: bonus too <<<"
     if config.train.attempts > 2:
         yield f"[and so on, to attempt {config.train.attempts}]"
     yield f"[target: {str(row[config.dataset.target_field])[:200]}]"
+
+
+def _review(prompts: Any, first: Prompt, answered: Completion, turns: Mapping[str, int]) -> Iterator[str]:
+    """Yields what stands between two attempts where the policy reviews the former."""
+    wrong, prompt = Verdict(0.0, {}, False, ""), first
+    for name in list(turns)[1:3]:
+        (following,) = prompts.after([Written(prompt, answered, "", wrong)])
+        ids = following.ids[len(prompt.ids) + 1 :]
+        yield f"[instruction: {len(ids)} tokens, masked; it follows the sampled tokens]"
+        yield prompts.tokenizer.decode(ids)
+        if following.review:
+            yield f">>> {name[:-1]} of attempt 1, at most {turns[name]} tokens <<<"
+        prompt = following
 
 
 def _plan(known: Known) -> Iterator[str]:
@@ -169,8 +188,8 @@ def _plan(known: Known) -> Iterator[str]:
         if train.attempts > 2:
             of_score = of_score.replace("attempt 2 is", "later attempts are").replace("both", "all")
         paid = of_score if train.recipe == "score" else f"paid as {train.recipe} says"
-        kl1, kl2 = kl_weights(train, stage.number, train.beta2)[:2]
-        completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (train.attempts - 1))))
+        kl1, kl2 = kl_weights(train, stage.number, train.beta2, len(config.turns))[:2]
+        completions = " + ".join(map(str, (stage.batch_size * tree, *[later] * (len(config.turns) - 1))))
         yield (
             f"stage {'I' * stage.number}: {stage.steps} steps of {stage.batch_size} prompts x {tree} attempts x "
             f"{train.revisions_per_attempt} revisions = {completions} completions; "

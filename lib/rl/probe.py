@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import torch
 
 from lib.core.errors import ConfigError, first_line, is_out_of_memory
-from lib.core.memory import one_error
 from lib.generators import native
 from lib.generators.protocol import Completion, Turn
 from lib.model.policy import Inputs, Policy
@@ -99,8 +98,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
 def readable(model: Any, name: str) -> Iterator[None]:
     """Turns errors in a model's own code into a ConfigError: the architecture cannot be sampled or scored."""
     try:
-        with one_error():
-            yield
+        yield
     except FOREIGN as error:
         if is_out_of_memory(error):
             raise

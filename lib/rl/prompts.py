@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from lib.core.config import ChatPrompts
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
-from lib.text.chats import PLAIN, switch_thinking, system_notes, with_system
-from lib.text.outside import Outside
+from lib.rl.reviews import Review
+from lib.text.templates import PLAIN, Outside, render, switch_thinking, system_notes, with_system
 
 
 class Choice(NamedTuple):
-    """How a prompt came into a step (lib/rl/curriculum.py)."""
+    """The row that a prompt of a step was made from, and why it was drawn (lib/rl/curriculum.py)."""
 
     row: int  # index into the training rows
     source: str = "data"  # or easy, or replay
@@ -26,14 +26,16 @@ NOT_DRAWN = Choice(-1)
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the policy reads before it answers."""
+    """A prompt: the tokens that the policy reads before it answers, and where they come from."""
 
     row: dict[str, Any]
     ids: list[int]
     question: str  # the user's text, for rewards and logs
     messages: list[dict[str, Any]] = field(default_factory=list)  # the chat, where it has been one
     number: int = 0  # of the row in its data set
-    attempt: int = 1
+    attempt: int = 1  # that it asks for, or to review
+    turn: int = 1  # of the policy in its chat, reviews included
+    review: Review | None = None  # it asks for a review of the attempt before, and for no attempt
     continues: bool = False  # the ids start with the earlier prompt and its answer as sampled
     cut: bool = False  # the middle of the earlier answer was left out to fit the budget
     trained_ids: list[int] | None = None  # the prompt under which the answers are trained, if it is another one
@@ -129,7 +131,7 @@ class ChatRenderer:
         """Returns None for each: there is one attempt."""
         return [None for _ in written]
 
-    def longest_next(self, tokens: int, attempt: int) -> int:
+    def longest_next(self, tokens: int, turn: int) -> int:
         """Returns `tokens`: nothing follows."""
         return tokens
 
@@ -149,15 +151,3 @@ class ChatRenderer:
         """Sets the template's `enable_thinking`. Raises ConfigError if the template cannot obey."""
         kwargs = self.template_kwargs
         switch_thinking(kwargs, enabled, lambda **more: render(self.tokenizer, PLAIN, kwargs | more))
-
-
-def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
-    """Renders the chat as text, up to where the assistant answers. Raises ConfigError where the template refuses it."""
-    from jinja2 import TemplateError
-
-    try:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template_kwargs)
-    except TemplateError as error:
-        raise ConfigError(
-            f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
-        ) from error

@@ -18,7 +18,7 @@ from lib.core.config import ReplaySettings
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was drawn from the buffer."""
+    """An entry drawn from the buffer."""
 
     uid: int
     item: Any

@@ -2,18 +2,20 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import and_
 from typing import Any
 
-from lib.core.clock import phase
 from lib.core.config import Eval, ScoreConfig, ScoreTrain
-from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole
+from lib.generators.remote import replies_of
+from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty, scaled_by_role
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
+from lib.rl.feedback.contract import Surroundings
 from lib.rl.ledger import rows_of, updates_in_one
-from lib.rl.losses import RECIPES, adapted_beta, overlong_penalty
+from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -23,17 +25,15 @@ from lib.rl.sequential import success_at_k
 from lib.rl.session import OVER, Session
 from lib.rl.step import learning_rate
 from lib.rl.task import Task
-from lib.rl.tokens import TokenNotes
-from lib.rl.tree import Answer, Group, Node, nodes, paths, sample
-from lib.rl.update import Numbers, Objective, kl_in_reward, loss_of
-from lib.run.distributed import anywhere, collect
-from lib.run.sampler import draw
+from lib.rl.tokens import token_rows
+from lib.rl.tree import Answer, Group, Node, attempts_in, nodes, paths, sample
+from lib.run.distributed import collect
 
 
-def kl_weights(train: ScoreTrain, stage: int, beta2: float) -> tuple[float, ...]:
-    """Returns the KL weights by attempt; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
+def kl_weights(train: ScoreTrain, stage: int, beta2: float, turns: int) -> tuple[float, ...]:
+    """Returns the KL weights by turn; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
     small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
-    return (small + (beta2 if stage == 1 else 0.0), *[small] * (train.attempts - 1))
+    return (small + (beta2 if stage == 1 else 0.0), *[small] * (turns - 1))
 
 
 class ScoreRun:
@@ -47,10 +47,15 @@ class ScoreRun:
         self.session = session = Session(task, self.stages, self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
+        self.budgets = config.budgets
+        self.sampling = task.sampling(
+            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
+            by_base=train.base_first_attempts, followed=train.followed_attempts,
+        )  # fmt: skip
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
         self.objective = Objective(
-            RECIPES["score"], train.kl, attempts=len(config.budgets), correction=train.sampler_correction
+            RECIPES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
@@ -60,10 +65,16 @@ class ScoreRun:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Session]:
-        """Opens the run directory, with signal handlers, and a teacher's server, until the context ends."""
+        """Opens the run directory, with signal handlers, and the servers of teachers, until the context ends."""
         moving = self.distiller.moving if self.distiller else {}
-        opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
-        with opened as session, self.distiller.open(session.screen) if self.distiller else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            opened = self.session.open(partial(work_of_score, self.config), sampler=self.curriculum, **moving)
+            session = stack.enter_context(opened)
+            kept = partial(replies_of, self.config.run_dir, self.accelerator.process_index)
+            around = Surroundings(self.task.judge, self.config.seed, kept, session.screen.warn)
+            stack.enter_context(self.task.prompts.open(around))
+            if self.distiller:
+                stack.enter_context(self.distiller.open(session.screen))
             yield session
 
     def sample(self, stage: Stage) -> list[Group]:
@@ -71,13 +82,10 @@ class ScoreRun:
 
         With `resample_rounds`, further prompts are drawn for those whose tree has no advantage anywhere.
         """
-        train, task = self.config.train, self.task
+        task = self.task
         self.session.clock.start()
         self._sampled_at = self.policy.temperature
-        sampling = task.sampling(
-            self.policy.temperature, train.attempts_per_prompt, train.revisions_per_attempt,
-            by_base=train.base_first_attempts, followed=train.followed_attempts,
-        )  # fmt: skip
+        sampling = replace(self.sampling, temperature=self._sampled_at)
 
         def grow(drawn: list[Choice], first: int) -> list[Group]:
             prompts, generator = [task.drawn(choice) for choice in drawn], self.session.generator
@@ -90,8 +98,8 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        take = partial(self.curriculum.take, step=self.session.global_step)
-        return draw(take, stage.batch_size, train.resample_rounds, self.accelerator, grow, tell)
+        step, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
+        return self.curriculum.draw(step, stage.batch_size, rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
@@ -100,9 +108,9 @@ class ScoreRun:
         betas = self._kl_weights(stage)
         penalties = kl_in_reward(self.policy, found, betas, self.step.batches) if in_reward else None
         advantage, counts = self._advantages(stage, found, penalties)
-        budgets, taught = self.config.budgets, None
+        budgets, taught = self.budgets, None
         if self.distiller:  # attempt 1 is held in place in stage I
-            wanted = [stage.number == 2 or node.attempt > 1 for node in found for _ in node.numbers]
+            wanted = [stage.number == 2 or node.turn > 1 for node in found for _ in node.numbers]
             taught = self.distiller.begin(found, [*map(and_, wanted, counts)])
             advantage = [self.config.distill.reward_weight * value for value in advantage]
         return credit_of(
@@ -111,23 +119,14 @@ class ScoreRun:
             budgets=(max(budgets),) * len(budgets) if train.length_norm == "constant" else budgets,
             accelerator=self.accelerator, generator=self.session.generator, kl_sample=train.kl_sample,
             others_drawn=train.resample_rounds > 0,
-            below=(train.revisions_per_attempt, *[1] * (train.attempts - 1)), followed=train.followed_attempts,
+            below=(train.revisions_per_attempt, *[1] * (len(budgets) - 1)), followed=train.followed_attempts,
         )  # fmt: skip
 
     def update(self, stage: Stage, trees: list[Group], credit: Credit) -> dict:
         """Takes one optimizer step on the trees, and writes and returns its row of metrics.jsonl."""
         train = self.config.train
         rate = learning_rate(self.config.optimizer, self.progress.step, stage.steps)
-        notes = TokenNotes(self.config.tracking.tokens, credit, self.objective.recipe, self.accelerator)
-        updates = []
-        for part in credit.parts:
-            if not anywhere(part, self.accelerator):
-                continue  # nothing has a gradient: no step by momentum alone
-            for trial in self.step.trials(rate):
-                with trial:
-                    numbers = self._gradients(credit, part, notes)
-            pulls = anywhere(credit.must_pull(part), self.accelerator)
-            updates.append(self.step.apply(numbers, credit.advantage, expects_gradient=pulls))
+        updates, logps = self.step.learn(credit, self.objective, rate, distiller=self.distiller)
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
         if self.curriculum.reads_outcomes:
             self.curriculum.note(collect(outcomes_of(trees, credit), self.accelerator))
@@ -141,30 +140,17 @@ class ScoreRun:
         row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
         row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
-        row |= {f"beta_attempt{number}": beta for number, beta in enumerate(betas, start=1)}
+        row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         if self.distiller:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
-        self._keep_texts("train", trees, credit.advantages(), notes.rows(self.task.tokenizer))
+        which = self.config.tracking.tokens
+        tokens = token_rows(which, credit, logps, self.objective.recipe, self.task.tokenizer, self.accelerator)
+        self._keep_texts("train", trees, credit.advantages(), tokens)
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
         self.session.act()
         return row
-
-    def _gradients(self, credit: Credit, part: list[Node], notes: TokenNotes | None = None) -> dict:
-        """Accumulates the gradients of a step over micro-batches; sums are divided once, by the last answers."""
-        numbers = Numbers()
-        for batch in self.step.batches(part, credit.is_learned):
-            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
-            with self.accelerator.no_sync(self.session.wrapped), phase("forward_backward"):
-                loss, own, logp = loss_of(
-                    self.policy, batch, credit, self.objective, None, self.session.wrapped, self.distiller
-                )
-                self.accelerator.backward(loss / credit.divisor)
-            if notes:
-                notes.note(batch, logp)
-            numbers += own
-        return numbers.means(self.objective, credit.divisor, self.accelerator)
 
     def measure(
         self, when: str, settings: Eval, rows: list[dict], on_progress: Callable[[int, int], None],
@@ -172,10 +158,11 @@ class ScoreRun:
     ) -> dict:  # fmt: skip
         """Evaluates all attempts at held-out rows; with `part`, returns only what training selects by."""
         prompts = self.task.prompts if with_feedback else self.task.prompts.without_feedback()
+        budgets = (self.config if with_feedback else self.config.without_feedback()).eval_budgets
         answers, trees = evaluate(
             self.policy, prompts, rows, self.task.judge,
-            self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=self.config.eval_budgets),
-            settings.seed, self.accelerator, on_progress,
+            self.task.sampling(settings.temperature, settings.samples_per_prompt, budgets=budgets),
+            settings.seed, self.accelerator, on_progress, self.config.eval_attempts,
         )  # fmt: skip
         told = self.config.told(with_feedback)
         self._keep_texts(when, trees, temperature=settings.temperature, **told, **part)
@@ -196,7 +183,7 @@ class ScoreRun:
     # -- credit and numbers, part by part
 
     def _kl_weights(self, stage: Stage) -> tuple[float, ...]:
-        return kl_weights(self.config.train, stage.number, self.progress.beta2)
+        return kl_weights(self.config.train, stage.number, self.progress.beta2, len(self.config.turns))
 
     def _advantages(
         self, stage: Stage, found: list[Node], penalties: list[float] | None = None
@@ -219,15 +206,17 @@ class ScoreRun:
                 for value, answer in zip(values, node.group.answers, strict=True)
             ]
         sets, advantage = compared(found), [0.0] * len(earned)
-        for attempt in range(1, len(self.config.budgets) + 1):
-            counted = [each for each in sets.get(attempt, []) if any(counts[number] for number in each)]
+        for turn in range(1, len(self.budgets) + 1):
+            counted = [each for each in sets.get(turn, []) if any(counts[number] for number in each)]
             own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
+        if self.recipe.scales_roles:
+            advantage = scaled_by_role(found, advantage, counts, self.accelerator)
         return advantage, counts
 
     def _overlong(self, node: Node, answer: Answer) -> float:
-        budget = self.config.budgets[node.attempt - 1]
+        budget = self.budgets[node.turn - 1]
         return overlong_penalty(len(answer.completion.ids), budget, self.config.train.overlong_buffer)
 
     def _keep_texts(
@@ -242,9 +231,9 @@ class ScoreRun:
         solved, last = {}, {}
         for tree in trees:
             key = id(tree.prompt.row)
-            for path in paths(tree):
-                solved[key] = solved.get(key, False) or any(answer.verdict.match for _, answer in path)
-                last[key] = path[-1][1].text, tree.prompt.row
+            for path in map(attempts_in, paths(tree)):
+                solved[key] = solved.get(key, False) or any(answer.verdict.match for answer in path)
+                last[key] = path[-1].text, tree.prompt.row
         failed = [last[key] for key, is_solved in solved.items() if not is_solved]
         told = self.task.judge.explain([text for text, _ in failed], [row for _, row in failed])
         rows = [{"row": row, **({"failed": each} if each else {})} for (_, row), each in zip(failed, told, strict=True)]

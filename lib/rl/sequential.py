@@ -7,7 +7,7 @@ from accelerate import Accelerator
 
 from lib.core import stats
 from lib.rl.evaluation import Answers, doublings, standing
-from lib.rl.tree import Group, paths
+from lib.rl.tree import Group, attempts_in, paths
 from lib.run.distributed import collect, highest
 
 
@@ -49,7 +49,7 @@ def majority_votes(
     Parallel: a vote over T K first attempts. Sequential: a vote over the last of T attempts in each of K chats. Both
     use the existing samples, in blocks; a prompt's value is the mean over its blocks.
     """
-    attempts = max(len(path) for tree in trees for path in paths(tree))
+    attempts = max(len(attempts_in(path)) for tree in trees for path in paths(tree))
     attempts = highest(attempts, accelerator)
     verdicts = [[answer.verdict for answer in standing(path, attempts)] for tree in trees for path in paths(tree)]
     verdicts = [[(verdict.answer, verdict.match) for verdict in path] for path in verdicts]

@@ -1,4 +1,4 @@
-"""What every RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
+"""Everything that an RL run does around its algorithm: open the run, resume, evaluate, log, watch, save, leave."""
 
 import contextlib
 import dataclasses
@@ -16,16 +16,18 @@ from lib.core.config import Eval, command_after, dump
 from lib.core.console import Screen, Telling, answered, attempts_of, with_best
 from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
+from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
 from lib.rl.curriculum import temperature_at
 from lib.rl.ledger import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
-from lib.rl.watch import CHECKS, COLLAPSE, EQUAL_REWARDS, Alarm, Watch, equal_rewards
+from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
-from lib.run.checkpoint import Checkpoints, random_states, set_random_states, storage_errors
+from lib.run.checkpoint import Checkpoints, random_states, set_random_states
 from lib.run.distributed import collect, highest, make_accelerator, without_launcher
+from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
@@ -67,13 +69,13 @@ class Session:
         config, self.policy = self.config, task.policy
         self.accelerator = accelerator = make_accelerator()
         self.screen = Screen(accelerator.is_main_process)
-        # the same policy, wrapped to sum gradients over processes
-        self.wrapped = task.policy if task.policy.is_sharded else accelerator.prepare(task.policy)
+        # wrapped to sum gradients over processes
+        wrapped = self.policy if self.policy.is_sharded else accelerator.prepare(self.policy)
         self.progress = Progress(
             due="adapter" if adapter else "pretrain", micro_batch_tokens=config.train.micro_batch_tokens
         )
         pad_id = task.tokenizer.pad_token_id
-        self.step = OptimizerStep(config, self.policy, accelerator, self.progress, pad_id, self.screen.warn)
+        self.step = OptimizerStep(config, self.policy, wrapped, accelerator, self.progress, pad_id, self.screen.warn)
         # a share of easy prompts that falls takes the accuracy in training with it; held-out accuracy is watched, too
         checks = [check for check in CHECKS if check.keys != ("acc",) or not config.curriculum.easy_pool]
         self.watch = Watch((*checks, equal_rewards(config.train.identical_rewards_warning)))

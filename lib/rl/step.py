@@ -1,4 +1,4 @@
-"""The state of a run, and its optimizer steps: within memory, checked before they are applied."""
+"""Optimizer steps on the answers of a step: split to fit memory, and checked before they are applied."""
 
 import contextlib
 import dataclasses
@@ -11,12 +11,14 @@ from accelerate import Accelerator
 
 from lib.core.clock import phase
 from lib.core.config import Optimizer, RLConfig
-from lib.core.errors import ConfigError, NumericError, OutOfMemory
-from lib.core.memory import one_error
+from lib.core.errors import ConfigError, NumericError, OutOfMemory, is_out_of_memory
 from lib.model.policy import Policy
 from lib.rl.batching import MicroBatch, evened, micro_batches, sequences
+from lib.rl.credit import Credit
+from lib.rl.distill import Distiller
+from lib.rl.losses import Numbers, Objective, loss_of
 from lib.rl.tree import Node
-from lib.run.distributed import sum_gradients
+from lib.run.distributed import anywhere, sum_gradients
 
 SKIPS_IN_A_ROW = 3
 MOST_ADVANTAGE = 1e6  # beyond it the rewards are out of scale, and no learning rate helps
@@ -70,27 +72,30 @@ def learning_rate(settings: Optimizer, step: int, steps: int) -> float:
     return settings.learning_rate * factor
 
 
+@dataclasses.dataclass(frozen=True)
+class TokenLogps:
+    """Log-probs of a step's tokens by the policy, (tokens of all answers,) each; NaN where no forward was needed."""
+
+    old: torch.Tensor  # before the first optimizer step on them
+    new: torch.Tensor  # in the last optimizer step that read them
+
+
 class OptimizerStep:
-    """Optimizer steps of a policy's adapter.
-
-    An algorithm accumulates gradients in each context of `trials`, and then calls `apply`:
-
-        for trial in step.trials(rate):
-            with trial:
-                numbers = ...  # backward(loss / divisor), for each of `step.batches(...)`
-        numbers = step.apply(numbers, ...)
-    """
+    """Optimizer steps of a policy's adapter."""
 
     def __init__(
         self,
         config: RLConfig,
         policy: Policy,
+        wrapped: torch.nn.Module,
         accelerator: Accelerator,
         progress: Progress,
         pad_id: int,
         warn: Callable[[str], None],
     ):
+        """`wrapped` is the same policy, wrapped to sum gradients over processes."""
         self.policy, self.accelerator, self.progress, self._pad_id = policy, accelerator, progress, pad_id
+        self.wrapped = wrapped
         self.optimizer = accelerator.prepare(make_optimizer(config.optimizer, policy.trainable))
         self._settings, self._train, self._warn = config.optimizer, config.train, warn
         self._fresh = self.optimizer.state_dict()
@@ -100,6 +105,57 @@ class OptimizerStep:
     def reset(self) -> None:
         """Forgets the moments of an earlier stage."""
         self.optimizer.load_state_dict(self._fresh)
+
+    def learn(
+        self, credit: Credit, objective: Objective, rate: float, passes: int = 1, distiller: Distiller | None = None
+    ) -> tuple[list[dict], TokenLogps]:
+        """Takes an optimizer step on each minibatch in each of `passes`; returns the numbers of each, and log-probs."""
+        logps = self.logps_before(credit)
+        updates: list[dict] = []
+        for part in credit.parts * passes:
+            if not anywhere(part, self.accelerator):
+                continue  # nothing in it has a gradient: no step by momentum alone
+            is_first = not updates  # in later ones the clip may stop every token, so a zero gradient is no error
+            for trial in self.trials(rate):
+                with trial:
+                    numbers = self.gradients(credit, part, objective, logps, is_first, distiller)
+            pulls = anywhere(is_first and credit.must_pull(part), self.accelerator)
+            updates.append(self.apply(numbers, credit.advantage, expects_gradient=pulls))
+        return updates, logps
+
+    def gradients(
+        self, credit: Credit, part: list[Node], objective: Objective, logps: TokenLogps, is_first: bool = True,
+        distiller: Distiller | None = None,
+    ) -> dict:  # fmt: skip
+        """Accumulates the gradients of an optimizer step over micro-batches; sums are divided once, by its answers."""
+        numbers = Numbers()
+        for batch in self.batches(part, credit.is_learned):
+            places = credit.tokens_of(batch)
+            # gradients are summed over processes once, after the last micro-batch: their numbers of batches may differ
+            with self.accelerator.no_sync(self.wrapped), phase("forward_backward"):
+                old = None if is_first else logps.old[places]
+                loss, own, logp = loss_of(self.policy, batch, credit, objective, old, self.wrapped, distiller)
+                self.accelerator.backward(loss / credit.divisor)
+            if is_first:
+                logps.old[places] = logp
+            logps.new[places] = logp
+            numbers += own
+        return numbers.means(objective, credit.divisor, self.accelerator)
+
+    @torch.no_grad()
+    def logps_before(self, credit: Credit) -> TokenLogps:
+        """Scores all answers' tokens before the first optimizer step, in the micro-batches that training uses.
+
+        The first minibatch stays NaN: `gradients` fills it in, since no weight has changed until then.
+        """
+        old = torch.full_like(credit.sampled_logp, math.nan)
+        first = next((i for i, part in enumerate(credit.parts) if anywhere(part, self.accelerator)), None)
+        for number, part in enumerate(credit.parts):
+            if number != first:
+                for batch in self.batches(part, credit.is_learned):
+                    with phase("reference"):
+                        old[credit.tokens_of(batch)] = self.policy(batch.inputs)[0]
+        return TokenLogps(old, torch.full_like(old, math.nan))
 
     def trials(self, rate: float) -> Iterator[contextlib.AbstractContextManager]:
         """Sets the learning rate; yields a context for the step's gradients, and if memory runs out in it another one.
@@ -178,9 +234,10 @@ class OptimizerStep:
     @contextlib.contextmanager
     def _within_memory(self, is_last: bool) -> Iterator[None]:
         try:
-            with one_error():
-                yield
-        except torch.OutOfMemoryError as error:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             progress = self.progress
             if is_last or self.policy.is_sharded:  # the other processes have no second trial
                 raise OutOfMemory(

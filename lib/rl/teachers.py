@@ -1,4 +1,4 @@
-"""Who teaches tokens (`distill:`): a second model, a server, or the policy as it was; and whether it can.
+"""Teachers for distillation (`distill:`): a second model, a server, or an earlier policy; and whether they can teach.
 
 Each knows the policy's tokens by the policy's ids: a teacher with other tokens is refused, before weights are loaded
 where it is a local one, and at its first reply where it is a server.
@@ -8,9 +8,9 @@ from typing import Any
 
 from lib.core.config import Distill, Model, RLConfig, Thinking
 from lib.core.errors import ConfigError
-from lib.generators.openai import RemoteModel, address
+from lib.generators.openai import address
 from lib.generators.protocol import Scores, Scoring
-from lib.generators.remote import Remote
+from lib.generators.remote import Remote, check_key
 from lib.model.divergence import WholeTeacher
 from lib.model.loading import load_base, load_skeleton
 from lib.model.policy import Inputs, Policy
@@ -101,10 +101,7 @@ def check_teacher(config: RLConfig) -> None:
     if config.distill is None:
         return
     if config.distill.endpoint:
-        try:
-            RemoteModel(config.distill.endpoint, Thinking())  # it looks for the key
-        except ConfigError as error:
-            raise ConfigError(f"distill.{error}") from error
+        check_key("distill", config.distill.endpoint, Thinking())
     if config.distill.model:
         (_, own), (_, theirs) = load_skeleton(config.model), load_skeleton(config.distill.model)
         refuse_other_tokens(own, theirs, config.distill.model.name)

@@ -2,7 +2,8 @@
 
 A group holds the answers to one prompt. Self-play has groups alone; in SCoRe each first attempt is followed by a group
 of revisions, whose prompt continues it. A renderer's `next_prompt` says what follows an answer, or that nothing does;
-where that needs the verdict, the tree grows level by level, and `after` says it of all answers of a level.
+where that needs the verdict, the tree grows level by level, and `after` says it of all answers of a level. What follows
+an attempt may be a group of the policy's own reviews of it, which the next attempt follows (lib/rl/reviews.py).
 """
 
 import contextlib
@@ -16,8 +17,8 @@ from typing import Any, Protocol
 import torch
 
 from lib.core.clock import phase
-from lib.core.errors import OutOfMemory
-from lib.core.memory import one_error
+from lib.core.config import ATTEMPT
+from lib.core.errors import OutOfMemory, is_out_of_memory
 from lib.generators import native
 from lib.generators.engines import NATIVE, Engine
 from lib.generators.protocol import Completion, TreePath, Turn
@@ -25,6 +26,7 @@ from lib.model.policy import Policy
 from lib.rewards.judge import Judge, Verdict
 from lib.rl.feedback.contract import Written
 from lib.rl.prompts import Prompt
+from lib.rl.reviews import role_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Group:
         return self.prompt.ids if self.prompt.trained_ids is None else self.prompt.trained_ids
 
     @property
+    def role(self) -> str:
+        """Returns what the answers are: attempts, or reviews of one."""
+        return role_of(self.prompt.review)
+
+    @property
     def matches(self) -> list[bool]:
         """Tells for each answer whether it is right; one that could not be judged is not."""
         return [answer.verdict.scored and answer.verdict.match for answer in self.answers]
@@ -62,10 +69,21 @@ class Node:
 
     group: Group
     tree: int  # index of the tree
-    attempt: int  # 1 for the root of a tree
+    turn: int  # of the policy in its chat; 1 for the root of a tree
+    attempt: int  # the same without reviews: of an attempt its number, of a review that of the attempt it is about
     numbers: range  # of its answers
     parent: int | None = None  # number of the answer that it follows,
     before: Answer | None = None  # and that answer
+
+    @property
+    def is_attempt(self) -> bool:
+        """Tells whether its answers are attempts, and no reviews."""
+        return self.group.role == ATTEMPT
+
+    @property
+    def name(self) -> str:
+        """Returns the name of its turn, as `ScoreConfig.turns` has it: attempt1, check1, attempt2."""
+        return f"{self.group.role}{self.attempt}"
 
 
 def nodes(trees: Iterable[Group]) -> list[Node]:
@@ -73,17 +91,18 @@ def nodes(trees: Iterable[Group]) -> list[Node]:
     found: list[Node] = []
     total = 0
 
-    def walk(group: Group, tree: int, attempt: int, *parent: Any) -> None:
+    def walk(group: Group, tree: int, turn: int, attempt: int, *parent: Any) -> None:
         nonlocal total
-        node = Node(group, tree, attempt, range(total, total + len(group.answers)), *parent)
+        attempt += group.role == ATTEMPT
+        node = Node(group, tree, turn, attempt, range(total, total + len(group.answers)), *parent)
         found.append(node)
         total = node.numbers.stop
         for number, answer in zip(node.numbers, group.answers, strict=True):
             if answer.following:
-                walk(answer.following, tree, attempt + 1, number, answer)
+                walk(answer.following, tree, turn + 1, attempt, number, answer)
 
     for i, tree in enumerate(trees):
-        walk(tree, i, 1)
+        walk(tree, i, 1, 0)
     return found
 
 
@@ -94,6 +113,11 @@ def paths(tree: Group) -> Iterator[tuple[tuple[Group, Answer], ...]]:
             yield from (((tree, answer), *rest) for rest in paths(answer.following))
         else:
             yield ((tree, answer),)
+
+
+def attempts_in(path: Iterable[tuple[Group, Answer]]) -> list[Answer]:
+    """Returns the attempts of a path, without the reviews between them."""
+    return [answer for group, answer in path if group.role == ATTEMPT]
 
 
 class Renderer(Protocol):
@@ -115,21 +139,21 @@ class Renderer(Protocol):
     def after(self, written: Sequence[Written]) -> list[Prompt | None]:
         """Returns the same for judged answers: what follows each of them."""
 
-    def longest_next(self, tokens: int, attempt: int) -> int:
-        """Returns the most tokens of the prompt of `attempt`, after `tokens` tokens of earlier prompt and answer."""
+    def longest_next(self, tokens: int, turn: int) -> int:
+        """Returns the most tokens of the prompt of a turn, after `tokens` tokens of earlier prompt and answer."""
 
 
 def longest_prompts(renderer: Renderer, first: int, budgets: tuple[int, ...]) -> list[int]:
-    """Returns the most tokens of each attempt's prompt, behind a first prompt of `first` tokens."""
+    """Returns the most tokens of each turn's prompt, behind a first prompt of `first` tokens."""
     lengths = [first]
-    for attempt, budget in enumerate(budgets[:-1], start=2):
-        lengths.append(renderer.longest_next(lengths[-1] + budget, attempt))
+    for turn, budget in enumerate(budgets[:-1], start=2):
+        lengths.append(renderer.longest_next(lengths[-1] + budget, turn))
     return lengths
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling settings. `copies` and `max_new_tokens` have an entry for each attempt: the depth of the tree."""
+    """Sampling settings. `copies` and `max_new_tokens` have an entry for each turn: the depth of the tree."""
 
     temperature: float  # 0 is greedy
     max_new_tokens: tuple[int, ...]
@@ -142,7 +166,7 @@ class Sampling:
     engine: Engine = NATIVE
 
     def follows(self, path: TreePath) -> bool:
-        """Tells whether something may follow the answer at a path, which is its tree and a copy for each attempt."""
+        """Tells whether something may follow the answer at a path, which is its tree and a copy for each turn."""
         return len(path) <= len(self.copies) and (self.followed is None or path[1] < self.followed)
 
     def decoding(self, prompts: list[Prompt], renderer: Renderer, seed: int) -> native.Decoding:
@@ -178,8 +202,8 @@ def sample(
     roots = list(asked)
 
     def turn(path: TreePath) -> Turn:
-        attempt = len(path)
-        return Turn(asked[path].ids, sampling.max_new_tokens[attempt - 1], sampling.copies[attempt - 1])
+        depth = len(path) - 1
+        return Turn(asked[path].ids, sampling.max_new_tokens[depth], sampling.copies[depth])
 
     def next_turn(path: TreePath, following: Prompt | None) -> Turn | None:
         if following is None:
@@ -190,7 +214,7 @@ def sample(
     def follow(path: TreePath, completion: Completion) -> Turn | None:
         prompt = asked[path[:-1]]
         on_written()
-        if judge.begin is not None:
+        if judge.begin is not None and prompt.review is None:
             judge.begin(renderer.text(completion), prompt.row)
         if renderer.reads_verdicts or not sampling.follows(path):
             return None
@@ -214,8 +238,7 @@ def sample(
         level = sorted(path for path in written if len(path) == length)
         if not level:
             break
-        texts = [renderer.text(written[path]) for path in level]
-        verdicts |= zip(level, judged(judge, texts, [asked[path[:-1]] for path in level]), strict=True)
+        verdicts |= _judged_level(judge, renderer, {path: (asked[path[:-1]], written[path]) for path in level})
         level = [path for path in level if renderer.reads_verdicts and sampling.follows(path)]
         if level:
             answers = [Written(asked[path[:-1]], written[path], *verdicts[path]) for path in level]
@@ -245,6 +268,20 @@ def _groups(
     return groups
 
 
+def _judged_level(
+    judge: Judge, renderer: Renderer, level: dict[TreePath, tuple[Prompt, Completion]]
+) -> dict[TreePath, tuple[str, Verdict]]:
+    """Returns the texts of a level with their verdicts: of attempts by the judge, of reviews by what they are about."""
+    texts = {path: renderer.text(completion) for path, (_, completion) in level.items()}
+    attempts = [path for path, (prompt, _) in level.items() if prompt.review is None]
+    found = judged(judge, [texts[path] for path in attempts], [level[path][0] for path in attempts])
+    verdicts = dict(zip(attempts, found, strict=True))
+    for path, (prompt, completion) in level.items():
+        if prompt.review:
+            verdicts[path] = texts[path], prompt.review.verdict(completion, texts[path])
+    return verdicts
+
+
 def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[str, Verdict]]:
     """Returns texts with their verdicts, each as an answer to the prompt at its index."""
     with phase("reward"):
@@ -256,9 +293,10 @@ def judged(judge: Judge, texts: list[str], prompts: list[Prompt]) -> list[tuple[
 def memory_explained(decoding: native.Decoding) -> Iterator[None]:
     """Raises OutOfMemory where sampling runs out of memory, with a message that names the settings to lower."""
     try:
-        with one_error():
-            yield
-    except torch.OutOfMemoryError as error:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
         raise OutOfMemory(
             f"out of memory while sampling {decoding.rows} completions of up to {decoding.columns} tokens: lower "
             "generation.batch_size or the budgets of new tokens in generation"

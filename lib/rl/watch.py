@@ -1,40 +1,21 @@
-"""A watch over a run: what a colleague would notice in its numbers, said once when it begins and once when it ends.
+"""Watches a run: reports what a colleague would notice in its numbers, once when it begins and once when it ends.
 
-`Watch` reads each row of metrics.jsonl and of evaluations.jsonl and answers with alarms. A check is a row of `CHECKS`
-(RL) or `SFT_CHECKS`: the quantity it looks at, a rule, what the rule has seen in words, and the key to turn. A quantity
-`q` stands for `q`, `q_attempt1`, `q_attempt2` ..., whichever a row has. A collapse is what training does not recover
-from by itself, so that the run may act on it (`train.on_collapse`); the rest are warnings. Every check compares within
-a stage, since a new stage moves everything. The reasons for each threshold are in LOG.md, "A watch over every run".
+`Watch` reads each row of metrics.jsonl and of evaluations.jsonl and answers with alarms; lib/rl/checks.py has what it
+looks for.
 """
 
 import copy
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite, log
-from statistics import fmean, median
+from math import isfinite
+from statistics import fmean
 from typing import Any
 
 from lib.core.stats import paired_delta_interval
-from lib.text.formats import format_problem
+from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, Check, History, Seen, quantity_of
 
-WINDOW = 40  # steps of a stage that are remembered
-WARM_UP = 3  # first steps of a stage, in which everything moves: not a baseline for drifts
-RECENT = 5  # steps that make up "now", where one step is too noisy
-LEVEL = 10  # steps before these that make up a level
-SURE = 10.0  # nats of evidence that two shares differ: one false alarm in 60 runs of 240 steps that only fluctuate
-CERTAIN = 14.0  # the same for checks that stop a run: odds of one in a million
 COLLAPSE = "collapse"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A finding of a rule: a quantity was `before` and is `now`, the mean of its last `over` steps."""
-
-    before: float
-    now: float
-    over: int = RECENT
 
 
 @dataclass(frozen=True)
@@ -54,341 +35,7 @@ class Alarm:
         return self.event == "begins"
 
 
-class History:
-    """The remembered steps of one stage, which the rules read."""
-
-    def __init__(self, quantities: frozenset[str] = frozenset()) -> None:
-        self._quantities = quantities  # the only ones kept: others, such as times, differ from run to run
-        self.steps: list[int] = []  # the last WINDOW of them
-        self.values: dict[str, list[float | None]] = {}  # of each quantity, step by step; None: absent or not finite
-        self.first: dict[str, float] = {}  # of each quantity, the first value in the stage
-        self.levels: dict[str, dict[str, list[float]]] = {}  # first, lowest, highest mean of LEVEL steps, and its steps
-        self.streaks: dict[str, int] = {}  # steps in a row with a value of 1
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Adds a step, a row of metrics.jsonl."""
-        told = {key: float(row[key]) for key in row if _quantity(key) in self._quantities and _is_number(row[key])}
-        self.steps = [*self.steps, row["step"]][-WINDOW:]
-        for key in {**self.values, **told}:
-            known = self.values.get(key, [None] * (len(self.steps) - 1))
-            self.values[key] = [*known, told.get(key)][-WINDOW:]
-        for key, value in told.items():
-            self.first.setdefault(key, value)
-            self.streaks[key] = self.streaks.get(key, 0) + 1 if value == 1 else 0
-            level = self.settled(key, LEVEL + RECENT)[:-RECENT]
-            if len(level) >= RECENT:
-                mark = [fmean(level), len(level)]
-                known = self.levels.setdefault(key, {"first": mark, "low": mark, "high": mark})
-                self.levels[key] |= {"low": min(known["low"], mark), "high": max(known["high"], mark)}
-
-    def clear(self, key: str) -> None:
-        """Forgets the values of a quantity, but not its levels."""
-        self.values[key] = [None] * len(self.steps)
-
-    def all(self, key: str) -> list[float]:
-        """Returns the remembered values of a quantity."""
-        return [value for value in self.values.get(key, []) if value is not None]
-
-    def settled(self, key: str, steps: int = WINDOW) -> list[float]:
-        """Returns its values in the last `steps` steps, without those in the warm-up of the stage."""
-        pairs = zip(self.steps[-steps:], self.values.get(key, [])[-steps:])  # noqa: B905  no row may have had it
-        return [value for step, value in pairs if value is not None and step > WARM_UP]
-
-    def last(self, key: str, steps: int = RECENT) -> float | None:
-        """Returns the mean of the last `steps` values; None with fewer."""
-        values = self.all(key)[-steps:]
-        return fmean(values) if len(values) == steps else None
-
-    def prompts(self) -> float:
-        """Returns the number of prompts in a step, a lower bound on its independent answers; 1 if unknown."""
-        return (self.all("prompts") or [1.0])[-1]
-
-    def since(self, key: str, seen: Seen) -> int:
-        """Returns the first of the latest steps in a row in which the quantity was nearer to `now` than to `before`."""
-        middle, first = (seen.before + seen.now) / 2, self.steps[-1]
-        for step, value in zip(reversed(self.steps), reversed(self.values[key]), strict=True):
-            if value is None or (value - middle) * (seen.now - middle) <= 0:
-                break
-            first = step
-        return first
-
-    def state(self) -> dict[str, Any]:
-        """Returns the remembered values, by attribute name."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-
-Rule = Callable[[History, str], Seen | None]
-
-
-def evidence(before: float, steps_before: float, now: float, steps_now: float) -> float:
-    """Returns the nats of evidence that two shares differ: their log likelihood ratio, half the G statistic.
-
-    `steps_*`: the numbers of answers behind each share.
-    """
-    pool = (before * steps_before + now * steps_now) / (steps_before + steps_now)
-    return steps_before * _divergence(before, pool) + steps_now * _divergence(now, pool)
-
-
-def _divergence(p: float, q: float) -> float:
-    """Returns KL(p || q) of two Bernoulli distributions, in nats."""
-    return sum(a * log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
-
-
-# The rules; each function builds one from its thresholds.
-
-
-def share_moved(by: float, from_most: bool = False) -> Rule:
-    """Detects a share that is significantly `by` away from its best level in the stage; the sign is the bad direction.
-
-    `from_most`: only if that level was within 0.25 of the good end of the scale, and the share has moved by at least
-    half of that distance.
-    """
-
-    def rule(history: History, key: str) -> Seen | None:
-        now, levels = history.last(key), history.levels.get(key)
-        if now is None or levels is None:
-            return None
-        before, steps = levels["low" if by > 0 else "high"]
-        least, prompts = abs(by), history.prompts()
-        if from_most:
-            away = abs(before - (by < 0))
-            if away > 0.25:
-                return None
-            least = max(least, away / 2)
-        moved = (now - before) * (1 if by > 0 else -1) >= least
-        return Seen(before, now) if moved and evidence(before, steps * prompts, now, RECENT * prompts) > SURE else None
-
-    return rule
-
-
-def grew(ratio: float, least: float) -> Rule:
-    """Detects growth by a factor of `ratio` within the window, to above `least`. Medians: one step is no trend."""
-    return _drifted(lambda before, now: now > ratio * before and now > least)
-
-
-def shrank(ratio: float) -> Rule:
-    """Detects a fall to below `ratio` of the earlier median within the window."""
-    return _drifted(lambda before, now: now < ratio * before)
-
-
-def _drifted(is_bad: Callable[[float, float], bool]) -> Rule:
-    def rule(history: History, key: str) -> Seen | None:
-        values = history.settled(key)
-        if len(values) < 2 * RECENT:
-            return None
-        before, now = median(values[: max(RECENT, len(values) - WINDOW // 2)]), median(values[-RECENT:])
-        return Seen(before, now) if is_bad(before, now) else None
-
-    return rule
-
-
-def above(bound: float, steps: int = 2) -> Rule:
-    """Detects values above a bound that no healthy run approaches, in each of the last `steps`. Needs no warm-up."""
-
-    def rule(history: History, key: str) -> Seen | None:
-        values = history.all(key)[-steps:]
-        if len(values) < steps or min(values) <= bound:
-            return None
-        return Seen(min(history.first[key], bound), fmean(values), steps)
-
-    return rule
-
-
-def exploded(ratio: float, least: float) -> Rule:
-    """Detects two steps in a row above `ratio` times the largest of the remembered steps before, and above `least`."""
-
-    def rule(history: History, key: str) -> Seen | None:
-        values = list(map(abs, history.all(key)))
-        if len(values) < 3 or min(values[-2:]) <= max(ratio * max(values[:-2]), least):
-            return None
-        return Seen(max(values[:-2]), fmean(values[-2:]), 2)
-
-    return rule
-
-
-def died(to: float, over: tuple[int, ...] = (RECENT,)) -> Rule:
-    """Detects an accuracy that fell to `to` of its level or below in the last steps, with CERTAIN evidence.
-
-    `over`: the numbers of steps to average over, tried in turn.
-    """
-
-    def rule(history: History, key: str) -> Seen | None:
-        values, prompts = history.all(key), history.prompts()
-        for steps in over:
-            if len(values) <= steps:
-                return None
-            now, before = fmean(values[-steps:]), values[:-steps][-LEVEL:]
-            level = max([fmean(before), len(before)], history.levels.get(key, {"high": [0.0, 0]})["high"])
-            if now <= to * level[0] and evidence(level[0], level[1] * prompts, now, steps * prompts) > CERTAIN:
-                return Seen(level[0], now, steps)
-        return None
-
-    return rule
-
-
-def always(steps: int) -> Rule:
-    """Detects a value of 1 in each of the last `steps` steps."""
-    return lambda history, key: Seen(0.0, 1.0, 1) if history.streaks.get(key, 0) >= steps else None
-
-
-def some(history: History, key: str) -> Seen | None:
-    """Detects a value above zero in this step."""
-    now = history.last(key, 1)
-    return Seen(0.0, now, 1) if now else None
-
-
-# Rules that compare two quantities.
-
-
-def shorter(history: History, key: str) -> Seen | None:
-    """Detects texts that shrink, unless it is because fewer are truncated."""
-    cut = history.settled(key.replace("length", "truncated"))
-    if cut and fmean(cut[-RECENT:]) < fmean(cut[: max(RECENT, len(cut) - WINDOW // 2)]) - 0.05:
-        return None
-    return shrank(0.75)(history, key)
-
-
-def certain_too_early(history: History, key: str) -> Seen | None:
-    """Detects an entropy near zero although many answers are still wrong."""
-    accuracies = [name for name in history.values if _quantity(name) == "acc"]
-    now, right = history.last(key), history.last(max(accuracies, default="acc"))  # of the last attempt
-    is_dead = now is not None and right is not None and now < 0.005 and right < 0.8
-    return Seen(max(history.first[key], now), now) if is_dead and history.first[key] > 0.02 else None
-
-
-def copies(history: History, key: str) -> Seen | None:
-    """Detects that attempt 2 repeats nine in ten wrong first attempts or more: `answer_changed` against their share."""
-    changed, right = history.last(key, LEVEL), history.last("acc_attempt1", LEVEL)
-    if changed is None or right is None or len(history.settled(key)) < 2 * LEVEL or right > 0.9:
-        return None
-    before = max(changed, (history.levels.get(key) or {"high": [history.first[key]]})["high"][0])
-    return Seen(before, changed, LEVEL) if changed < 0.1 * (1 - right) else None
-
-
-@dataclass(frozen=True)
-class Check:
-    """A row of the table of checks."""
-
-    name: str
-    keys: tuple[str, ...]  # quantities, without the attempt
-    rule: Rule
-    what: str  # followed by " of attempt 1" where there are two, and by the values seen
-    turn: str  # the remedy
-    collapse: bool = False
-
-
-FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answer` covers `think_answer` too
-LOWER_RATE = "lower optimizer.learning_rate"
-CHECKS = (
-    Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
-          "share of malformed texts among the paid answers",
-          "set reward.format, and a reward.answer_extractor that reads the declared place alone", collapse=True),
-    Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
-          "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
-    *(
-        Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_most=True),
-              f"share without the form '{name}', which most had, among the paid answers",
-              "declare reward.format, or raise the KL weight (train.beta1, train.beta)", collapse=True)
-        for name in FORMS
-    ),
-    Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "accuracy in training",
-          f"{LOWER_RATE} and go back to a checkpoint from before", collapse=True),
-    Check("accuracy_fell", ("acc",), died(0.5), "accuracy in training",
-          "read the texts in generations.jsonl; lower optimizer.learning_rate, or raise the KL weight"),
-    Check("kl_exploded", ("kl",), above(2.0), "KL to the base model in nats per token",
-          f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta2, train.beta)", collapse=True),
-    Check("kl_jumped", ("kl",), grew(4.0, least=0.4), "KL to the base model in nats per token",
-          "read the texts in generations.jsonl; raise the KL weight (train.beta1, train.beta), or lower "
-          "optimizer.learning_rate"),
-    Check("length_jumped", ("length",), grew(2.0, least=8), "tokens per answer",
-          "read the texts in generations.jsonl; raise the KL weight, or set train.length_norm: constant"),
-    Check("length_shrank", ("length",), shorter, "tokens per answer",
-          "read the texts in generations.jsonl: something is left out; set reward.format, or raise the KL weight"),
-    Check("truncated", ("truncated",), share_moved(+0.15), "share of answers that ran out of tokens",
-          "raise generation.max_new_tokens, or read in generations.jsonl how the answers continue"),
-    Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "entropy in nats per token",
-          LOWER_RATE, collapse=True),
-    Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "entropy in nats per token",
-          f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta)"),
-    Check("entropy_vanished", ("entropy",), certain_too_early, "entropy in nats per token, with much still wrong",
-          f"raise generation.temperature or the KL weight, or {LOWER_RATE}"),
-    Check("no_gradient", ("zero_gradient",), some, "steps whose gradient was exactly zero although rewards differ",
-          f"{LOWER_RATE} and go back to a checkpoint from before: the policy is saturated", collapse=True),
-    Check("gradient_exploded", ("grad_norm",), exploded(20.0, least=10), "norm of the gradient",
-          f"{LOWER_RATE} or optimizer.max_grad_norm"),
-    Check("loss_exploded", ("loss",), exploded(20.0, least=10), "loss", LOWER_RATE),
-    Check("copies", ("answer_changed",), copies, "answers that attempt 2 changed, next to all wrong ones kept",
-          "raise train.alpha, or train.beta2 in stage I"),
-)  # fmt: skip
-EQUAL_REWARDS = "equal_rewards"
-BESIDE = frozenset({"prompts", "reward"})  # quantities that rules read besides those they check
-
-
-def equal_rewards(steps: int) -> Check:
-    """Returns the check whose threshold is in the config (`train.identical_rewards_warning`)."""
-    return Check(
-        EQUAL_REWARDS, ("idle",), always(steps),
-        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned; "
-        "share of such steps", "check the reward, the extractor and the token budgets",
-    )  # fmt: skip
-
-
-def sft_checks(most: float) -> tuple[Check, ...]:
-    """Returns the checks of sft_train.py; `most`: the loss of a uniform model, ln(vocabulary size)."""
-    return (
-        Check("loss_exploded", ("loss",), _beyond_start(most), "loss", LOWER_RATE, collapse=True),
-        Check("tokens_died", ("mean_token_accuracy",), _tokens_died, "share of tokens right", LOWER_RATE,
-              collapse=True),
-        Check("no_gradient", ("grad_norm",), _vanished, "norm of the gradient, with a loss still to be lowered",
-              f"{LOWER_RATE}, or check lora and model.gradient_checkpointing", collapse=True),
-        Check("gradient_exploded", ("grad_norm",), exploded(100.0, least=100), "norm of the gradient",
-              f"{LOWER_RATE} or optimizer.max_grad_norm"),
-    )  # fmt: skip
-
-
-def _beyond_start(most: float) -> Rule:
-    def rule(history: History, key: str) -> Seen | None:
-        values, start = history.all(key), history.first.get(key)
-        if len(values) > 2 and min(values[-2:]) > max(start, most) + 1:  # worse than a uniform model
-            return Seen(start, fmean(values[-2:]), 2)
-        jump = exploded(3.0, least=3.0)(history, key)
-        if jump and jump.now > 1.5 * start:  # on rows of a new kind, the loss may return to where it started
-            return jump
-        now = history.last(key, LEVEL)
-        level = history.levels.get(key)
-        if now is not None and level and now > 1.5 * level["first"][0] + 0.5:
-            return Seen(level["first"][0], now, LEVEL)
-        return None
-
-    return rule
-
-
-def _tokens_died(history: History, key: str) -> Seen | None:
-    """Detects two steps at less than a fifth of the earlier level, if that was above 0.1."""
-    values = history.all(key)
-    level = fmean(values[:-2][-LEVEL:]) if len(values) > 2 else 0.0
-    return Seen(level, fmean(values[-2:]), 2) if level > 0.1 and max(values[-2:]) < level / 5 else None
-
-
-def _vanished(history: History, key: str) -> Seen | None:
-    norms, losses = history.all(key)[-2:], history.all("loss")[-2:]
-    if len(norms) == 2 and max(norms) == 0 and min(losses, default=0) > 0.01:
-        return Seen(history.first[key] or 1.0, 0.0, 2)
-    return None
-
-
-def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str, float | None]:
-    """Returns whether an answer was paid as right without its form, for a row of metrics; None: it was not paid.
-
-    With no format declared, every text is well-formed, and the watch looks for common forms (FORMS) instead.
-    """
-    if format != "free":
-        return {"malformed_paid": float(not well_formed) if right else None}
-    return {f"paid_outside_{name}": float(bool(format_problem(name, text))) if right else None for name in FORMS}
-
-
-# Held-out answers
-
+# of held-out answers
 BEYOND = 2.0  # half-widths of the paired interval: the best was selected among several, so one is not enough
 FELL, COLLAPSED_BY = 0.05, 0.15  # drops in accuracy that count as worse, and as beyond recovery
 LOSS_ROSE = 0.02  # nats; and 2 % of the best loss
@@ -535,7 +182,7 @@ class Watch:
         return told
 
     def _reward(self) -> float | None:
-        keys = [key for key in self.history.values if _quantity(key) == "reward" and self.history.all(key)]
+        keys = [key for key in self.history.values if quantity_of(key) == "reward" and self.history.all(key)]
         means = [self.history.all(key)[-LEVEL:] for key in keys]
         return fmean(map(fmean, means)) if means and all(len(values) >= RECENT for values in means) else None
 
@@ -576,13 +223,9 @@ class Watch:
 
 
 def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
-    names = [name for key in check.keys for name in sorted(row) if _quantity(name) == key]
+    names = [name for key in check.keys for name in sorted(row) if quantity_of(name) == key]
     both = {f"{key}_attempt1" for key in check.keys} & row.keys()
     return (name for name in names if name in row and not (both and name in check.keys))
-
-
-def _quantity(key: str) -> str:
-    return re.sub(r"_attempt\d+$", "", key)
 
 
 def _attempt(key: str) -> str:
@@ -600,7 +243,3 @@ def _half(interval: tuple[float, float]) -> float:
 
 def _short(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and isfinite(value)

@@ -1,15 +1,16 @@
 """One run, on disk and over processes.
 
-distributed      which part of a batch is this process's, and sums over all of them
-sampler          which rows come next, resumable in the middle
-pace             how long the rest of a run takes
-machine          the commit, the versions and the computer that a run was made by
-runlog           the run directory and its JSONL streams, which survive a kill
-tracking         a dashboard beside the files of a run, on which nothing depends
-adapter_files    trained weights in files: an adapter, or a whole model
-model_card       what is told of trained weights, beside them
-fingerprints     what a run is made of, beside its config, known again
+distributed      this process's part of a batch, and sums over all processes
+pace             estimates the time left
+machine          the commit, package versions and computer of a run
+directory        the directory of a run: whether a run may start in it, and the names in it
+runlog           its JSONL streams, which survive a kill
+tracking         an optional dashboard beside the files of a run
+adapter_files    reading and writing trained weights: an adapter, or a whole model
+model_card       the README.md beside trained weights
+fingerprints     hashes of model and code, which a resume must find unchanged
+manifest         checksums of a folder's files, and one error for a failed write
 checkpoint       everything a restart needs, saved atomically
-hub              the Hugging Face Hub: whether it answers, asked in seconds; what goes there and comes from there
-outbox           trained weights that wait in a run until the Hub has them
+hub              the Hugging Face Hub: whether it can be reached, uploads and downloads
+outbox           trained weights that wait in a run directory until they are uploaded
 """

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lib.core.errors import ConfigError
-from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG, adapter_in
+from lib.run.directory import ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG, adapter_in
 
 ADAPTER_FILES = (ADAPTER, ADAPTER_CONFIG, EXTRA, EXTRA_CONFIG)
 SHELF = "adapter_shelf"  # name of the adapters of our own, as a part of a model (lib/model/adapters/)

@@ -19,11 +19,8 @@ and the links are made after the newest: so a resume from any checkpoint finds i
 that stays calls the best.
 """
 
-import contextlib
 import errno
 import functools
-import hashlib
-import json
 import logging
 import os
 import random
@@ -40,19 +37,18 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, broadcast_object_list, gather_object
 from accelerate.utils import load as load_plain_data
-from safetensors import SafetensorError
 
 from lib.core.errors import ConfigError, NumericError, StorageError
 from lib.run.adapter_files import ADAPTER_FILES, load_weights, save_weights
+from lib.run.directory import checkpoint_in, step_of
 from lib.run.fingerprints import REWARD
-from lib.run.runlog import CARD, RunLog, checkpoint_in, fsync_file, fsync_folder, step_of, write_whole
+from lib.run.manifest import MANIFEST, is_whole, megabytes, problems, read_manifest, seal, set_aside, storage_errors
+from lib.run.runlog import RunLog, fsync_folder, write_whole
 
 logger = logging.getLogger(__name__)
 
-MANIFEST = "MANIFEST.json"
 BEST = "best"
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
-DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
 
 
 class Stateful(Protocol):
@@ -172,7 +168,7 @@ class Checkpoints:
         else:
             path = self.newest()
         if path is not None:
-            self._refuse_other_run(path, _read_manifest(path))
+            self._refuse_other_run(path, read_manifest(path))
         elif any(_found(self.run_dir)):
             raise ConfigError(
                 f"{self.run_dir}: every checkpoint is broken (see above): restore one from a backup, "
@@ -193,7 +189,7 @@ class Checkpoints:
         self._load(self.chosen(path))
 
     def _load(self, path: Path) -> None:
-        manifest = _read_manifest(path)
+        manifest = read_manifest(path)
         self._warn_of_other_versions(path, manifest)
         objects = self._read_objects(path)
         self.accelerator.load_state(str(path))
@@ -224,7 +220,7 @@ class Checkpoints:
         answer = [self.accelerator.is_main_process and is_whole(folder)]
         if not broadcast_object_list(answer)[0]:
             return None
-        manifest = _read_manifest(folder)
+        manifest = read_manifest(folder)
         self._refuse_other_inputs(folder, manifest)
         return manifest["step"]
 
@@ -276,7 +272,7 @@ class Checkpoints:
         last = next(_found(self.run_dir), None)
         size = sum(file.stat().st_size for file in last.iterdir()) if last else 0
         if shutil.disk_usage(self.run_dir).free < 2 * size:
-            raise OSError(errno.ENOSPC, f"the last checkpoint has {_megabytes(size)}, and twice that must be free")
+            raise OSError(errno.ENOSPC, f"the last checkpoint has {megabytes(size)}, and twice that must be free")
         temporary.mkdir(parents=True)
         fsync_folder(self.run_dir)
 
@@ -322,7 +318,7 @@ class Checkpoints:
             if valid < self.keep:
                 if not problems(folder):
                     valid += 1
-                    needed |= {best["folder"] for best in _read_manifest(folder).get("best", {}).values()}
+                    needed |= {best["folder"] for best in read_manifest(folder).get("best", {}).values()}
             elif folder.relative_to(self.run_dir).as_posix() not in needed:
                 _delete(folder)
 
@@ -403,7 +399,7 @@ class Checkpoints:
                 logger.warning("%s: saved with %s %s, now %s: later steps may differ slightly", path, name, before, now)
 
     def _read_objects(self, path: Path) -> dict[str, Any]:
-        saved_by = self.accelerator.process_index % _read_manifest(path)["world_size"]
+        saved_by = self.accelerator.process_index % read_manifest(path)["world_size"]
         objects = load_plain_data(path / f"objects_{saved_by}.bin", map_location="cpu")
         if objects.keys() != self._objects.keys() and not self.allow_change:
             raise ConfigError(
@@ -446,81 +442,6 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-@contextlib.contextmanager
-def storage_errors(
-    target: Path, then: str = "older checkpoints are untouched: free some space, then --resume"
-) -> Iterator[None]:
-    """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
-    try:
-        yield
-    except Exception as error:
-        if not isinstance(error, OSError | SafetensorError) and not any(word in str(error) for word in DISK_FULL):
-            raise
-        there = next(folder for folder in (target, *target.parents) if folder.exists())
-        free = _megabytes(shutil.disk_usage(there).free)
-        raise StorageError(f"{target}: cannot be saved with {free} free ({_why_not(error)}); {then}") from error
-
-
-def _why_not(error: Exception) -> str:
-    """Returns the system's reason for a failed write; torch and safetensors bury it in their messages, or omit it."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if code := re.search(r"os error (\d+)", str(error)):
-        return os.strerror(int(code[1]))
-    return "a file could not be written completely" if any(word in str(error) for word in DISK_FULL) else str(error)
-
-
-def problems(folder: Path) -> list[str]:
-    """Returns what is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
-    try:
-        files = _read_manifest(folder)["files"]
-    except FileNotFoundError:
-        return [f"{MANIFEST} is missing" if any(folder.iterdir()) else "the folder is empty"]
-    except (OSError, ValueError) as error:
-        return [f"{MANIFEST} is damaged ({error})"]
-    found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
-    return [f"{name} {problem}" for name, problem in found if problem]
-
-
-def is_whole(result: Path) -> bool:
-    """Tells whether every byte of a result is as it was written; logs what is wrong if not."""
-    if not result.exists():
-        return False
-    broken = problems(result)
-    if broken:
-        logger.error("%s IS BROKEN and will be rewritten: %s", result, "; ".join(broken))
-    return not broken
-
-
-def seal(folder: Path, **facts: Any) -> None:
-    """Waits until every file of a folder is on disk, then writes a manifest of their checksums and of `facts`.
-
-    The model card has no checksum: who edits it has not damaged the weights.
-    """
-    files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
-    for file in files:
-        fsync_file(file)
-    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
-    _write_manifest(folder, {"schema": 1, "files": known, **facts})
-    fsync_folder(folder)
-
-
-def set_aside(folder: Path) -> None:
-    """Renames a folder to `*.aside`, replacing an earlier one of that name; does nothing if there is no folder."""
-    if folder.exists():
-        aside = folder.with_name(folder.name + ".aside")
-        shutil.rmtree(aside, ignore_errors=True)
-        os.replace(folder, aside)
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    """Returns the facts and checksums of a checkpoint or a result; empty without a readable manifest."""
-    try:
-        return _read_manifest(folder)
-    except (OSError, ValueError):
-        return {}
-
-
 def _refuse_broken(folder: Path) -> None:
     broken = problems(folder) if folder.is_dir() else ["there is no such folder"]
     if broken:
@@ -559,45 +480,6 @@ def _link(link: Path, target: str | None) -> None:
     fsync_folder(link.parent)
 
 
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    path = folder / MANIFEST
-    path.write_text(json.dumps({**manifest, "sha256": _digest(manifest)}, indent=1), encoding="utf-8")
-    fsync_file(path)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    if not isinstance(manifest, dict) or manifest.pop("sha256", None) != _digest(manifest):
-        raise ValueError("its checksum differs")
-    return manifest
-
-
-def _digest(manifest: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _file_problem(path: Path, expected: Mapping[str, Any]) -> str | None:
-    try:
-        size = path.stat().st_size
-        if size != expected["size"]:
-            return f"has {size} bytes instead of {expected['size']}"
-        if _sha256(path) != expected["sha256"]:
-            return "is damaged (its checksum differs)"
-    except FileNotFoundError:
-        return "is missing"
-    except OSError as error:
-        return f"cannot be read ({error})"
-    return None
-
-
 def _get_state(thing: Stateful | torch.Generator) -> Any:
     return thing.get_state() if isinstance(thing, torch.Generator) else thing.state_dict()
 
@@ -628,7 +510,3 @@ def set_random_states(states: Mapping[str, Any]) -> None:
     torch.set_rng_state(states["torch_manual_seed"])
     if torch.cuda.is_available() and "torch_cuda_manual_seed" in states:  # absent: saved on a CPU, and warned about
         torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lib.core.config import HubSettings, Upload
 from lib.core.errors import ConfigError
-from lib.run.runlog import ADAPTER, ADAPTER_CONFIG, CARD, EXTRA, EXTRA_CONFIG, adapter_in
+from lib.run.directory import ADAPTER, ADAPTER_CONFIG, CARD, EXTRA, EXTRA_CONFIG, adapter_in
 
 PROBE_SECONDS = 5
 MAIN = "main"  # the revision that is taken where none is named

@@ -1,4 +1,4 @@
-"""What a run was made by, beside its config: the commit of this code, the versions of packages, the computer."""
+"""Describes what a run depends on beside its config: the commit of this code, package versions, the computer."""
 
 import contextlib
 import functools

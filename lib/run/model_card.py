@@ -22,7 +22,8 @@ from safetensors import safe_open
 from lib.core.config import read_tree
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
-from lib.run.runlog import ADAPTER, CARD, EXTRA, is_number, read_jsonl
+from lib.run.directory import ADAPTER, CARD, EXTRA
+from lib.run.runlog import is_number, read_jsonl
 from lib.run.tracking import without_secrets
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")

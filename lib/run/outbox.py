@@ -24,8 +24,8 @@ from pathlib import Path
 from lib.core.config import HubSettings
 from lib.core.errors import ConfigError
 from lib.core.interrupts import current
+from lib.run.directory import CARD
 from lib.run.hub import BESIDE, MAIN, WEIGHTS, push
-from lib.run.runlog import CARD
 
 OUTBOX = "to_hub"
 LOG = "push.log"

@@ -1,4 +1,4 @@
-"""The run directory: one run at a time in it, its config, and JSONL streams that survive a kill at any instant.
+"""The log of a run: its config, and JSONL streams that survive a kill at any instant.
 
 machine.json        where the newest start ran: commit, versions, processor, threads
 metrics.jsonl       one row per optimizer step
@@ -11,14 +11,11 @@ sft.jsonl           of self-play: what is right and was not sampled by the polic
 frontier/           of self-play: rows of the data set that the policy did not solve, each once
 """
 
-import fcntl
 import json
 import logging
 import math
 import mmap
 import os
-import re
-import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,23 +25,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from lib.core.config import Outputs, differences, read_tree
 from lib.core.errors import ConfigError, StorageError
+from lib.run.directory import lock, refuse_existing
 from lib.run.machine import MACHINE, describe_machine
 
 logger = logging.getLogger(__name__)
 
 SCHEMA = 1
-ADAPTER = "adapter_model.safetensors"
-ADAPTER_CONFIG = "adapter_config.json"
-EXTRA = "extra_adapters.safetensors"  # what PEFT does not know, with a config of its own
-EXTRA_CONFIG = "extra_adapters.json"
-CARD = "README.md"  # of a model, beside its weights
 STREAMS = ("metrics", "evaluations", "alarms", "generations", "failures")
-# config keys that do not affect the results
-MAY_CHANGE = ("output_dir", "tracking", "reward.timeout_s", "train.after_checkpoint", "hub")
 RING_ROWS = 10_000  # rows of one stream that wait in memory while the disk is full
 WARN_SECONDS = 60
 
@@ -72,8 +60,8 @@ class RunLog:
             return
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(self.directory)
-            _refuse_existing(self.directory, resume)
+            self._lock = lock(self.directory)
+            refuse_existing(self.directory, resume)
             self._streams = {name: _Stream(self.directory, name, (limits or {}).get(name)) for name in streams}
             fsync_folder(self.directory)
         except OSError as error:
@@ -154,107 +142,6 @@ def write_whole(target: Path, parts: Iterable[bytes]) -> None:
         aside.unlink(missing_ok=True)
         reason = error.strerror or error
         raise StorageError(f"{target}: cannot be written ({reason}); free some space and start again") from error
-
-
-def check_directory(config: Outputs, resume: bool | Path, allow_change: bool, may_change: Iterable[str] = ()) -> None:
-    """Raises ConfigError, before heavy loading, if a run cannot start in its directory; changes nothing.
-
-    `resume` may be the checkpoint to resume from. `may_change`: config keys or sections that a resume may change,
-    besides those of MAY_CHANGE.
-    """
-    directory = config.run_dir
-    if isinstance(resume, Path):
-        checkpoint_in(directory, resume)
-    if os.environ.get("RANK", "0") != "0" or not (directory / "config.yaml").exists():
-        return  # ranks other than the main one may get here late, when the run has already begun
-    _refuse_busy(directory)
-    _refuse_existing(directory, bool(resume))
-    check_config(config, allow_change, (*MAY_CHANGE, *may_change))
-
-
-def checkpoint_in(directory: Path, path: Path) -> Path:
-    """Returns the checkpoint of the run in `directory` that `path`, or a link, names. ConfigError if it is not one."""
-    there = path.resolve()
-    found = directory / there.parent.name / there.name
-    if not re.fullmatch(r"stage\d+/step_\d+", f"{there.parent.name}/{there.name}") or found.resolve() != there:
-        raise ConfigError(
-            f"--resume {path}: expected a checkpoint of this run, such as {directory}/stage1/step_200; to start from "
-            "the weights of another run, give --resume-adapter and a new run_name=..."
-        )
-    return found
-
-
-def adapter_in(folder: Path, key: str = "") -> Path:
-    """Returns `folder` if it holds a saved adapter, else raises ConfigError, naming the option or config key `key`.
-
-    The error tells what is there instead: nothing, a whole model, or a run with adapters in it.
-    """
-    missing = [name for name in (ADAPTER_CONFIG, ADAPTER) if not (folder / name).is_file()]
-    if not missing or (len(missing) == 2 and all((folder / name).is_file() for name in (EXTRA_CONFIG, EXTRA))):
-        return folder
-    inside = [folder / name for name in ("best", "final") if (folder / name / ADAPTER_CONFIG).is_file()]
-    instead = (
-        f"{' and '.join(missing)} missing; give the folder that holds them, such as outputs/<run_name>/stage1/best"
-    )
-    if not folder.exists():
-        instead = "nor any folder; give that of a saved adapter, such as outputs/<run_name>/stage1/best"
-    elif (folder / "config.json").is_file():
-        instead = f"this is a whole model: give it as model.name={folder}"
-    elif inside:
-        instead = f"this is a run: give {' or '.join(map(str, inside))}"
-    raise ConfigError(f"{f'{key}: ' if key else ''}{folder}: no adapter here, {instead}")
-
-
-def step_of(checkpoint: Path) -> int:
-    """Returns the number of steps of its stage after which a checkpoint was saved."""
-    return int(checkpoint.name.removeprefix("step_"))
-
-
-def discard(directory: Path) -> None:
-    """Removes an earlier run, for trial runs. ConfigError while another process uses it."""
-    if os.environ.get("RANK", "0") == "0" and directory.exists():
-        _refuse_busy(directory)
-        shutil.rmtree(directory)
-
-
-def check_config(config: Outputs, allow_change: bool = False, may_differ: Iterable[str] = ()) -> None:
-    """Compares the run's `config.yaml` with the one that this start would write there.
-
-    A key that was not known when the run began had its default then. `may_differ` lists dotted keys, or whole sections,
-    that are free to change. Raises ConfigError for other differences or a damaged file; `allow_change` makes it a
-    warning.
-    """
-    path = config.run_dir / "config.yaml"
-    try:
-        before = read_tree(path)
-    except ConfigError as error:
-        damage = f"the config of this run is damaged ({error})"
-        if allow_change:
-            logger.warning("%s: it is rewritten", damage)
-            return
-        raise ConfigError(
-            f"{damage}: restore it from a backup, or accept the given one with --allow-config-change"
-        ) from error
-    changed = [
-        f"{key}: {change}"
-        for key, change in differences(_completed(before, config), config.model_dump(mode="json"))
-        if not any(f"{key}.".startswith(f"{free}.") for free in may_differ)
-    ]
-    if changed and not allow_change:
-        raise ConfigError(
-            f"{path}: the run was started with another config: {'; '.join(changed)}; undo the change, "
-            f"or accept it with --allow-config-change"
-        )
-    if changed:
-        logger.warning("%s: continues with a changed config: %s", path, "; ".join(changed))
-
-
-def _completed(tree: dict, config: Outputs) -> dict:
-    """Returns the tree of a config with the defaults of keys that it lacks; as it is if it has become invalid."""
-    try:
-        return type(config).model_validate(tree).model_dump(mode="json")
-    except ValidationError:
-        return tree
 
 
 def files_of(directory: Path, stream: str) -> list[Path]:
@@ -474,43 +361,6 @@ class _Stream:
                 "%s: cannot be written (%s); training continues, %d rows wait in memory, %d are lost",
                 self._path, error, len(self._waiting), self._lost,
             )  # fmt: skip
-
-
-def _refuse_existing(directory: Path, resume: bool) -> None:
-    if not resume and (directory / "config.yaml").exists():
-        raise ConfigError(
-            f"{directory} already holds a run: continue it with --resume, choose another run_name=..., or delete the "
-            "folder"
-        )
-
-
-def _lock(directory: Path) -> int:
-    """Returns a file descriptor that holds the directory's lock; the kernel frees it however the process ends."""
-    descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        _take(descriptor, fcntl.LOCK_EX, directory)
-    except ConfigError:
-        os.close(descriptor)
-        raise
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
-
-
-def _refuse_busy(directory: Path) -> None:
-    if (directory / ".lock").exists():
-        with open(directory / ".lock", "rb") as lock:
-            _take(lock.fileno(), fcntl.LOCK_SH, directory)
-
-
-def _take(descriptor: int, kind: int, directory: Path) -> None:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-        raise ConfigError(
-            f"{directory} is in use by process {owner or 'unknown'}: wait for it, stop it, or choose a new run_name=..."
-        ) from error
 
 
 def encode(row: Mapping[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ This page is read inside the jail too, where a program may find it, so it has no
 The modules, in reading order:
 
 jail/        what runs inside a sandbox, with the protocol; the standard library alone
+launch       rungs of protection, and how a sandbox process is started under each
 worker       a program goes in, a verdict comes out: the outer end of one sandbox process
 isolation    which rung of protection holds here, found by attempts
 cluster      workers on the machines of a Ray cluster

@@ -62,9 +62,10 @@ from pathlib import Path
 
 from lib.core.errors import FINISHED, ConfigError, SandboxError, run_script
 from lib.sandbox.benchmark import OURS, show_benchmark
+from lib.sandbox.launch import RUNGS
 from lib.sandbox.pool import Sandbox, cores
 from lib.sandbox.sources import defined_names, split_tests
-from lib.sandbox.worker import RUNGS, Program, ProgramRun, ProgramVerdict, Worker, shown
+from lib.sandbox.worker import Program, ProgramRun, ProgramVerdict, Worker, shown
 
 
 def main() -> int:

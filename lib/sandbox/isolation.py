@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lib.core.errors import ConfigError, SandboxError
-from lib.sandbox.worker import RUNGS, Program, Rung, Worker, WorkerLost
+from lib.sandbox.launch import RUNGS, Rung, WorkerLost
+from lib.sandbox.worker import Program, Worker
 
 THREADS, ROOT = "start threads without end", "be root"  # shown, but no reason to refuse a rung
 _PROBES = Path(__file__).parent / "jail" / "probes.py"

@@ -20,7 +20,8 @@ from lib.sandbox import cluster
 from lib.sandbox.isolation import try_rungs
 from lib.sandbox.jail.kernel import cpu_quota
 from lib.sandbox.jail.wire import LARGEST_SOURCE
-from lib.sandbox.worker import CaseVerdict, Program, ProgramRun, ProgramVerdict, Worker, WorkerLost
+from lib.sandbox.launch import WorkerLost
+from lib.sandbox.worker import CaseVerdict, Program, ProgramRun, ProgramVerdict, Worker
 
 ATTEMPTS = 4  # at one program, if its workers are lost
 STARTS = 4  # of a worker in a row, before the sandbox gives up

@@ -5,27 +5,20 @@ A thread of the trainer owns a worker and gives it one program at a time; `lib/s
 
 import contextlib
 import fcntl
-import functools
-import importlib.util
-import itertools
 import os
-import random
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
-import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
-from lib.sandbox.jail import kernel, wire, zygote
+from lib.sandbox.jail import wire, zygote
+from lib.sandbox.launch import ENVIRONMENT, Rung, WorkerLost, command_of, settings_of, wall_factor
 
 VERDICTS = (
     "pass", "wrong", "exception", "load_error", "exited", "died", "timeout", "memory", "output_limit", "opaque",
@@ -35,11 +28,9 @@ MOST_OUTPUT = 64 << 10  # bytes of a script's standard output, unless more is ex
 MOST_ERRORS = 16 << 20  # bytes of its standard error that are read; MOST_OUTPUT of them are kept
 LARGEST_ANSWER = 4 << 20  # bytes, of an examiner
 START_SECONDS = 20.0
-LONGEST_WAIT = 100.0  # times a program's limit
 _BEHIND = 5.0  # seconds that a worker may be late before it is considered dead
 _MEGABYTE = 1 << 20
-_PACKAGE = __package__.split(".")  # not always this one: setup.py installs it under a name of its own
-_ROOT = Path(__file__).resolve().parents[len(_PACKAGE)]
+_THREADS = re.compile("thread|concurrent|asyncio|dummy")
 
 
 @dataclass(frozen=True)
@@ -105,32 +96,9 @@ class ProgramRun:
     memory_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One combination of protections."""
-
-    name: str
-    gives: str
-    bubblewrap: bool = False
-    landlock: bool = False
-    seccomp: bool = False
-
-
-RUNGS = (
-    Rung("R4", "Landlock, seccomp and bubblewrap", bubblewrap=True, landlock=True, seccomp=True),
-    Rung("R3", "Landlock and seccomp", landlock=True, seccomp=True),
-    Rung("R2", "seccomp without any file", seccomp=True),
-    Rung("R1", "limits alone"),
-)
-
-
 def shown(text: str) -> str:
     """Returns text that a program may control, its unprintable characters replaced: a terminal might obey them."""
     return "".join(char if char.isprintable() else "�" for char in text)
-
-
-class WorkerLost(Exception):
-    """A worker did not start, ended, or does not answer."""
 
 
 class Worker:
@@ -150,7 +118,7 @@ class Worker:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    _command(rung, theirs.fileno(), numpy), env=_ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
+                    command_of(rung, theirs.fileno(), numpy), env=ENVIRONMENT, pass_fds=[theirs.fileno()], cwd="/",
                     start_new_session=True,  # Ctrl-C is for the trainer
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )  # fmt: skip
@@ -158,7 +126,7 @@ class Worker:
             self._socket.close()
             raise WorkerLost(str(error)) from error
         try:
-            self._socket.sendall(wire.frame(_settings(rung, numpy, among) | {"wall_factor": self._wall_factor}))
+            self._socket.sendall(wire.frame(settings_of(rung, numpy, among) | {"wall_factor": self._wall_factor}))
             if not select.select([self._socket], [], [], START_SECONDS)[0]:
                 raise EOFError
             told = wire.read_frame(self._socket.fileno())
@@ -459,120 +427,3 @@ def _compared(run: ProgramRun, expected: str) -> CaseVerdict:
 
 def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
-
-
-# Python's own library, not a venv's; looked up here because sysconfig is not thread-safe.
-_LIBRARY = [path for path in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")) if path]
-_ZONES = "/usr/share/zoneinfo"
-# Each worker of root switches to its own user: a process limit counts all of a user's, whoever started them.
-_nobodies = itertools.cycle(random.Random(os.getpid()).sample(kernel.NOBODIES, len(kernel.NOBODIES)))
-_THREADS = re.compile("thread|concurrent|asyncio|dummy")
-_NEEDED_BY_ROOT = (5, 6, 7, 21)  # CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN
-# all parts that are used: later its folder may be unreadable, because of the rung or of the change of user
-_NUMPY = ["numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "numpy.ma", "numpy.testing"]
-_ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
-    "PYTHONHASHSEED": "0",  # sets have the same order in every run
-    "LD_BIND_NOW": "1",  # otherwise every child would look up the same functions anew
-    "MALLOC_ARENA_MAX": "1",  # an arena per thread would take 64 MB each of a program's memory
-    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-}  # fmt: skip
-_START = f"import sys; sys.path[0] = sys.argv.pop(); from {__package__}.jail.zygote import main; main()"
-
-
-def _command(rung: Rung, fd: int, numpy: bool) -> list[str]:
-    """Returns the command of the real interpreter, without site packages; in its own namespaces if the rung says so."""
-    python = [os.path.realpath(sys.executable), "-S", "-s", "-B", "-c", _START, str(fd), str(_ROOT)]
-    if not rung.bubblewrap:
-        return python
-    program = shutil.which("bwrap")
-    if program is None:
-        raise WorkerLost("bubblewrap is not installed")
-    paths = [sys.base_prefix, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", *_numpy_folders(numpy)]
-    folders = [_ROOT.joinpath(*_PACKAGE[:depth]) for depth in range(1, len(_PACKAGE) + 1)]
-    ours = [*(folder / "__init__.py" for folder in folders), folders[-1] / "jail"]
-    paths = list(dict.fromkeys([*paths, *map(str, ours)]))
-    arguments = ["--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-    arguments += [f"--unshare-{what}" for what in ("ipc", "pid", "net", "uts", "cgroup-try")]
-    if os.geteuid() != 0:
-        arguments.append("--unshare-user")
-    elif not kernel.has_capabilities(_NEEDED_BY_ROOT):
-        raise WorkerLost("bubblewrap as root needs all of root's capabilities")
-    else:  # root in a user namespace would be root outside too, whom process limits do not bind
-        for name in ("SETUID", "SETGID", "KILL"):
-            arguments += ["--cap-add", f"CAP_{name}"]
-    for folder in sorted({str(parent) for path in paths for parent in Path(path).parents} - {"/"}):
-        arguments += ["--perms", "0755", "--dir", folder]  # otherwise only root could enter
-    for path in paths:
-        arguments += ["--ro-bind-try", path, path]
-    for path in ("/proc", "/dev", "/"):  # otherwise access times would let a program leave marks for the next one
-        arguments += ["--remount-ro", path]
-    return [program, *arguments, "--chdir", "/", "--", *python]
-
-
-def wall_factor(among: int) -> float:
-    """Returns how many times its limit a program may take in wall time; more if a quota leaves it less than a core."""
-    return min(LONGEST_WAIT, zygote.WALL_FACTOR * max(1.0, among / kernel.cpu_quota()))
-
-
-def _settings(rung: Rung, numpy: bool, among: int) -> dict:
-    """Returns the settings that the zygote receives first."""
-    folders = _numpy_folders(numpy)
-    closed = rung.seccomp and not rung.landlock
-    user = next(_nobodies) if os.geteuid() == 0 else os.getuid()
-    readable, listed = without_packages((*_LIBRARY, "/usr/lib", "/lib", "/lib64"))
-    private = os.geteuid() == 0 and not rung.bubblewrap and _is_private(_LIBRARY[0])
-    return {
-        "modules": zygote.COMMON.split() + numpy * _NUMPY,
-        "in_memory": closed or private,
-        "path": _LIBRARY,
-        "path_beforehand": [str(Path(folder).parent) for folder in folders],  # its submodules are found beside it later
-        "zones": _ZONES if closed else "",  # to be kept in memory
-        "readable": [*readable, _ZONES, "/etc/ld.so.cache", *folders],
-        "listed": listed,  # modules are found by their names
-        "user": user,
-        # computed here, where the whole machine is visible
-        "threads": kernel.most_threads(among if os.geteuid() == 0 or rung.bubblewrap else 1),
-        "others": kernel.threads_of(user),
-        "namespace": rung.bubblewrap,
-        "landlock": rung.landlock,
-        "seccomp": rung.seccomp,
-    }
-
-
-@functools.lru_cache(maxsize=1)
-def without_packages(folders: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Splits folders into paths that a program may read, and folders of which it may only list the names.
-
-    Without a virtual environment, installed packages lie inside the interpreter's library: they are left out.
-    """
-    readable, listed = [], []
-    waiting = list(dict.fromkeys(Path(folder).resolve() for folder in folders))
-    packages = {
-        found for folder in waiting for where in ("", "python3*/") for found in folder.glob(f"{where}*-packages")
-    }
-    while waiting:
-        path = waiting.pop(0)
-        if any(path in found.parents for found in packages):
-            listed.append(str(path))
-            # a link's target is another path
-            waiting += (part for part in path.iterdir() if part not in packages and not part.is_symlink())
-        else:
-            readable.append(str(path))
-    return readable, listed
-
-
-def _is_private(folder: str) -> bool:
-    """Tells whether a folder, or one above it, is closed to the unprivileged user that root switches to."""
-    return any(not path.stat().st_mode & 0o001 for path in (Path(folder), *Path(folder).parents))
-
-
-def _numpy_folders(numpy: bool) -> Sequence[str]:
-    """Returns the folders of numpy and its shared libraries only: other packages stay hidden. Raises WorkerLost."""
-    if not numpy:
-        return ()
-    found = importlib.util.find_spec("numpy")
-    if found is None or found.origin is None:
-        raise WorkerLost("numpy is not installed")
-    folder = Path(found.origin).parent
-    return [str(folder), str(folder.with_name("numpy.libs"))]

@@ -1,11 +1,14 @@
-"""Strings in, strings out: what a text says, and where texts come from.
+"""Strings in, strings out: reading answers from texts, and loading texts.
 
-quantities    the one number that a text states, and its unit
-parsing       tags, boxed answers, numbers: what a text says
+quantities    the number that a text states, and its unit
+parsing       tags, boxed answers, numbers, tool calls
 formats       the declared format of a text, and the one place in it where its answer may stand
 rush_hour     boards and moves of the puzzle, read and replayed
-outside       text from outside: no control token in it, and the characters that a tokenizer does not know
-chats         what of a chat is trained: the assistant's turns and their end token, for any template
+templates     chats as a model reads them, and no control token in text from outside
+chats         rows as chats of one form
+labels        the trained tokens of a chat: the assistant's turns and their end token, for any template
 generated     tasks that another package generates, and its scores of answers to them
-data          rows from wherever they lie, in two splits that share none
+tables        the splits of a data set, from wherever they lie
+data          rows to train on and rows held out, which share none
+chat_data     the same as chats: which rollouts are chosen, and what is left out
 """

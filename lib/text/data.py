@@ -1,32 +1,19 @@
-"""Rows from wherever they lie, as a train split and a held-out split that share no row.
+"""Rows of a data set, or of a mixture of several, as a train split and a held-out split that share no row."""
 
-A source is a hub id, a file (.json .jsonl .csv .parquet), a folder of such files named after their splits, a data set
-that was saved by `save_to_disk`, or a generated task; a mixture has several. Nothing local is copied into a cache.
-"""
-
-import csv
 import hashlib
 import json
 import re
 import unicodedata
-from array import array
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from lib.core.config import GENERATED, Dataset, SFTDataset, Source
-from lib.core.errors import ConfigError, first_line
+from lib.core.config import Dataset, SFTDataset, Source
+from lib.core.errors import ConfigError
 from lib.core.registry import did_you_mean
-from lib.run.hub import offline_unless_reachable
-from lib.run.runlog import read_lines
-from lib.text.generated import generated_splits
-
-Row = dict[str, Any]
-Table = Any  # list[Row], or a datasets.Dataset
+from lib.text.tables import KEY, Row, Table, read_tables
 
 
 class Place(NamedTuple):
@@ -43,10 +30,8 @@ Placed = tuple[Place, Row]
 Parts = tuple[list[Placed], Iterator[Placed], list[str]]  # held out, not held out, notes
 
 HELD_OUT_NAMES = ("test", "validation")  # the first of these that a source has is the held-out split
-SHOWN_MISTAKES = 10
 SHOWN_DROPPED = 3  # rows
 CHUNK_ROWS = 4096
-KEY = "dataset.name"
 
 
 @dataclass(frozen=True)
@@ -95,7 +80,7 @@ def load_splits(
 
     if isinstance(dataset, Dataset) and dataset.mixture:
         return _mixed(dataset, columns, keys_of, accepts)
-    return _split_up(dataset, columns, keys_of, accepts, _choose(_read(dataset), dataset))
+    return _split_up(dataset, columns, keys_of, accepts, _choose(read_tables(dataset), dataset))
 
 
 def _split_up(
@@ -205,7 +190,7 @@ def _part_of(
         }
     )
     try:
-        train, test, source = _choose(_read(own), own)
+        train, test, source = _choose(read_tables(own), own)
         renamed = {old: new for new, old in part.columns.items()}
         splits = [split and replace(split, renamed=renamed, task=part.task or name) for split in (train, test)]
         return _split_up(own, columns, keys_of, accepts, (splits[0], splits[1], source))
@@ -446,180 +431,3 @@ def _fingerprint(train: list[Row], test: list[Row]) -> str:
         for row in rows:
             digest.update(json.dumps(row, sort_keys=True, default=str).encode() + b"\n")
     return digest.hexdigest()[:16]
-
-
-def _read(dataset: Dataset | SFTDataset) -> dict[str, Table]:
-    """Returns every split of the source by name."""
-    assert dataset.name is not None  # a mixture is read part by part
-    if dataset.name.startswith(GENERATED):
-        return generated_splits(dataset.name, dataset.options, dataset.test_split_size)
-    path = Path(dataset.name).expanduser()
-    if path.is_file():
-        return {"train": _Rows().and_of(path)}
-    if path.is_dir():
-        return _read_folder(path)
-    if path.suffix in READERS or path.is_absolute() or dataset.name.startswith(("./", "../", "~")):
-        raise ConfigError(
-            f"{KEY}: there is no file or folder '{dataset.name}'; give an existing path or a Hugging Face Hub id"
-        )
-    return _read_hub(dataset)
-
-
-def _read_folder(folder: Path) -> dict[str, Table]:
-    if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
-        import datasets
-
-        try:
-            saved = datasets.load_from_disk(str(folder))
-        except Exception as error:  # a damaged Arrow file raises errors of any type
-            raise ConfigError(
-                f"{KEY}: the saved data set '{folder}' cannot be read ({first_line(error)}); save it again"
-            ) from error
-        return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
-    files = sorted(file for file in folder.iterdir() if file.suffix in READERS and not file.name.startswith("."))
-    if not files:
-        raise ConfigError(
-            f"{KEY}: the folder '{folder}' holds no {' '.join(READERS)} file and no saved data set; give one that does"
-        )
-    tables: dict[str, _Rows] = {}
-    kinds: dict[str, str] = {}
-    for file in files:
-        split = re.sub(r"-\d+-of-\d+$", "", file.stem)  # train-00000-of-00002.parquet is a part of train
-        if kinds.setdefault(split, file.suffix) != file.suffix:
-            raise ConfigError(
-                f"{KEY}: '{folder}' holds the split '{split}' as {kinds[split]} and as {file.suffix}: remove one"
-            )
-        tables.setdefault(split, _Rows()).and_of(file)
-    return tables
-
-
-class _Rows(list):
-    """Holds the rows of one or more files, and where each row stands in its file."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._starts: list[int] = []
-        self._files: list[tuple[str, Sequence[int], Path]] = []  # unit of the numbers, number of each row, file
-
-    def and_of(self, path: Path) -> "_Rows":
-        """Appends the rows of one more file, and returns itself."""
-        rows, unit, numbers = _read_file(path)
-        self._starts.append(len(self))
-        self._files.append((unit, numbers, path))
-        self.extend(rows)
-        return self
-
-    def place_of(self, index: int) -> str:
-        """Returns the place of a row, such as "line 7 of 'rows.jsonl'"."""
-        number = bisect_right(self._starts, index) - 1
-        unit, numbers, path = self._files[number]
-        return f"{unit} {numbers[index - self._starts[number]]} of '{path}'"
-
-
-Read = tuple[list[Row], str, Sequence[int]]  # rows, unit of their numbers, number of each row
-
-
-def _read_file(path: Path) -> Read:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise ConfigError(f"{KEY}: got '{path}', expected a file that ends in {', '.join(READERS)}: convert it")
-    try:
-        return reader(path)
-    except OSError as error:
-        raise ConfigError(
-            f"{KEY}: '{path}' cannot be read ({error.strerror or error}); give a readable file"
-        ) from error
-
-
-def _read_json(path: Path) -> Read:
-    """Reads a list of objects, or one object per line (JSONL under the wrong suffix)."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not text.lstrip().startswith("["):
-            return _read_jsonl(path)
-        rows = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"{KEY}: '{path}' is not JSON ({error}); fix it there") from error
-    wrong = next((index for index, row in enumerate(rows) if not isinstance(row, dict)), None)
-    if wrong is not None:
-        raise ConfigError(
-            f"{KEY}: entry {wrong + 1} of '{path}' is not an object, expected a list of objects: fix or remove it"
-        )
-    return rows, "entry", range(1, len(rows) + 1)
-
-
-def _read_jsonl(path: Path) -> Read:
-    rows, mistakes, numbers = [], [], array("q")
-    for line in read_lines(path):
-        if line.problem:
-            mistakes.append(f"line {line.number}: {line.problem}")
-        elif line.row is not None:
-            rows.append(line.row)
-            numbers.append(line.number)
-    _refuse(path, mistakes)
-    return rows, "line", numbers
-
-
-def _read_csv(path: Path) -> Read:
-    rows, mistakes, numbers = [], [], array("q")
-    csv.field_size_limit(2**31 - 1)
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            reader.fieldnames  # noqa: B018  (it reads the first line)
-            begin = reader.line_num + 1
-            for row in reader:
-                first, begin = begin, reader.line_num + 1  # a value may span several lines
-                if None in row or None in row.values():
-                    few_or_many = "more" if None in row else "fewer"
-                    mistakes.append(f"line {first}: {few_or_many} values than the {len(reader.fieldnames)} columns")
-                else:
-                    rows.append(row)
-                    numbers.append(first)
-    except (csv.Error, UnicodeDecodeError) as error:
-        mistakes.append(f"after {len(rows)} rows: {error}")
-    _refuse(path, mistakes)
-    return rows, "line", numbers
-
-
-def _read_parquet(path: Path) -> Read:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        rows = pyarrow.parquet.read_table(path).to_pylist()
-    except pyarrow.ArrowInvalid as error:
-        raise ConfigError(f"{KEY}: '{path}' is not Parquet ({first_line(error)}); write it again") from error
-    return rows, "row", range(1, len(rows) + 1)
-
-
-READERS = {".json": _read_json, ".jsonl": _read_jsonl, ".csv": _read_csv, ".parquet": _read_parquet}
-
-
-def _refuse(path: Path, mistakes: list[str]) -> None:
-    """Raises ConfigError that lists the first mistakes and counts the rest."""
-    if mistakes:
-        more = len(mistakes) - SHOWN_MISTAKES
-        lines = mistakes[:SHOWN_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
-        raise ConfigError(f"{KEY}: '{path}' has {len(mistakes)} bad rows; fix or remove them:\n  " + "\n  ".join(lines))
-
-
-def _read_hub(dataset: Dataset | SFTDataset) -> dict[str, Table]:
-    import datasets
-
-    unreachable = (
-        f"{KEY}: data set '{dataset.name}' could not be loaded: not a local path, and the Hugging Face Hub cannot be "
-        "reached; give dataset.name=PATH of a local file, or connect"
-    )
-    with offline_unless_reachable() as online:
-        try:
-            return dict(datasets.load_dataset(dataset.name, dataset.config_name, revision=dataset.revision))
-        except ConnectionError as error:
-            raise ConfigError(unreachable) from error
-        except (OSError, ValueError, RuntimeError) as error:
-            if not online:
-                raise ConfigError(unreachable) from error
-            raise ConfigError(
-                f"{KEY}: data set '{dataset.name}' could not be loaded ({first_line(error)}); check name, config_name "
-                "and revision"
-            ) from error

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from lib.text.parsing import closing_brace
 
-FORMATS = ("free", "answer", "think_answer", "boxed")
 BLANKS = " \t\r\n"  # for strip(), which by default removes control characters too
 _THINK = re.compile(r"<(/?)think>")
 _BOX = re.compile(r"\\boxed[ \t\r\n]*\{")
@@ -39,9 +38,7 @@ def format_problem(format: str, text: str) -> str:
 
 def answer_place(format: str, text: str) -> AnswerPlace:
     """Returns the place of the answer in a text of `format`, one of FORMATS; in a free text, all of it."""
-    if format == "free":
-        return AnswerPlace(text)
-    return {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}[format](text)
+    return PLACES[format](text) if format in PLACES else AnswerPlace(text)
 
 
 def _think_answer(text: str) -> AnswerPlace:
@@ -128,3 +125,7 @@ def _thinking_problem(text: str) -> str:
     if any(closes[::2]) or not all(closes[1::2]):
         return "crossed <think> tags"
     return "no closed <think> block" if len(closes) % 2 else ""
+
+
+PLACES = {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}  # finds the place; a free text has none
+FORMATS = ("free", *PLACES)

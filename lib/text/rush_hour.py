@@ -31,7 +31,7 @@ class Move(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """What became of moves that were made one after the other, up to the goal or to the first illegal one."""
+    """The result of making moves one after the other, up to the goal or to the first illegal one."""
 
     legal: int  # moves
     solved: bool

@@ -49,6 +49,7 @@ def changed(trees, change):
     return [group(tree) for tree in trees]
 
 
-def accumulate(run, credit, part=0):
+def accumulate(run, credit, part=0, logps=None, is_first=True):
     """The gradients of a step, as the first optimizer step on these answers has them; and its numbers."""
-    return run._gradients(credit, credit.parts[part])
+    logps = logps or run.step.logps_before(credit)
+    return run.step.gradients(credit, credit.parts[part], run.objective, logps, is_first, run.distiller)

@@ -46,7 +46,8 @@ from lib.rl import session
 from lib.rl.score import ScoreRun
 from lib.rl.session import Session
 from lib.run import adapter_files
-from lib.run.checkpoint import MANIFEST, Checkpoints, problems
+from lib.run.checkpoint import Checkpoints
+from lib.run.manifest import MANIFEST, problems
 from lib.run.runlog import Lines, read_jsonl
 
 TIMES = {"time", "tokens_per_second", *(f"seconds_{name}" for name in PHASES)}

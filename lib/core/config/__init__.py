@@ -85,7 +85,7 @@ from lib.core.config.rl import (
     Vllm,
     command_after,
 )
-from lib.core.config.score import Generation, Prompts, ScoreConfig, ScoreTrain
+from lib.core.config.score import ATTEMPT, Generation, Prompts, ScoreConfig, ScoreTrain
 from lib.core.config.selfplay import (
     GspoTrain,
     Opponent,

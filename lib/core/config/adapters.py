@@ -9,7 +9,7 @@ Bounds = tuple[Positive, Positive]
 
 
 class Tuner(Section):
-    """What PEFT puts around linear layers; it puts one kind on a model."""
+    """An adapter of PEFT around linear layers; a model has one kind of them."""
 
     targets: list[Name] | Literal["all-linear"] = [
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
@@ -159,7 +159,7 @@ class Family(NamedTuple):
 
 
 class Adapters(Section):
-    """What is trained beside a frozen base: those that are not null, in any combination."""
+    """The adapters to train beside a frozen base: those that are not null, in any combination."""
 
     lora: Lora | None = Lora()  # low-rank updates of linear layers
     vera: Vera | None = None  # scales of shared random projections, in the place of lora

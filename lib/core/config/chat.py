@@ -8,7 +8,7 @@ from lib.core.config.shared import wrong_address
 
 
 class ChatPrompts(Section):
-    """What is asked. `{column}` in `user` is filled from the row; double a brace to keep it."""
+    """The texts of the prompt. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
     system: str = ""  # system message; empty: none
     user: str = "{prompt}"  # the user message

@@ -70,7 +70,7 @@ class ReplaySettings(Section):
 
 
 class CurriculumSettings(Section):
-    """Which prompts a step draws; with nothing set, a new shuffle every epoch."""
+    """How the prompts of a step are drawn; with nothing set, by a new shuffle every epoch."""
 
     weighting: Weighting | None = None  # {}: by pass rate
     skip: Skip | None = None  # {}: not those that teach nothing

@@ -2,11 +2,12 @@
 
 import string
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from lib.core.config.section import Name, Section
+from lib.core.config.chat import Endpoint, Thinking, switch_conflicts
+from lib.core.config.section import Conflicts, Count, Name, Section, Weight
 
 
 def _naming(*known: str) -> Callable[[str], str]:
@@ -49,6 +50,45 @@ class TestsFeedback(Section):
     )
     # after any other; {test}: the test, with input and expected output, {verdict}: one word, such as wrong, exception
     # or timeout, {why}: what the program answered or raised
+
+
+class TeacherFeedback(Section):
+    """A model behind a server says what is wrong with the attempt; what gives the answer away is dropped."""
+
+    endpoint: Endpoint  # the server that is asked
+    request: Annotated[Name, AfterValidator(_naming("question", "attempt"))] = (
+        "A student answered the problem below. Say in plain English, in at most 30 words, what to check or change. No "
+        "code, no answer, no preamble.\n\n{question}\n\nThe student's answer:\n{attempt}"
+    )
+    # what it is asked; it sees no right answer
+    said: Annotated[Name, AfterValidator(_naming("self_correction", "critique"))] = "{critique}\n{self_correction}"
+    # what the user says with its critique; without one, self_correction
+    temperature: Weight = 0.6  # 0 = greedy
+    max_new_tokens: Count = 256  # maximum tokens of a critique, thinking not counted
+    max_characters: Count = 300  # maximum length of a critique; a longer one is cut at a space
+    thinking: Thinking = Thinking()
+    outage: Literal["mask", "stop"] = "mask"
+    # what happens if a server that has answered before fails. mask: attempts are answered as without feedback; stop:
+    # the run stops, and can be resumed
+
+    def _conflicts(self) -> Conflicts:
+        yield from switch_conflicts("endpoint", self.endpoint, "thinking", self.thinking)
+
+
+class SelfFeedback(Section):
+    """The policy reviews its own attempt before it is asked again, in a turn sampled and trained like others."""
+
+    ask: Said = 'Check your answer. End with "The answer is right" or "The answer is wrong".'  # after an attempt
+    right: Name | None = "The answer is right"
+    # how a check ends that finds the attempt right; null: nothing is judged, and the review is called a reflection
+    wrong: Name = "The answer is wrong"  # how it ends if it does not; anything else at its end is no judgement
+    then: Said = "{self_correction}"  # what the user says after the review
+    max_new_tokens: Count = 256  # budget of a review, its end token included
+
+    def _conflicts(self) -> Conflicts:
+        pair = [phrase.casefold().rstrip(" .!*_\"'") for phrase in (self.right or "", self.wrong)]
+        if self.right and (not all(pair) or pair[0].endswith(pair[1]) or pair[1].endswith(pair[0])):
+            yield ("right", "wrong"), "a text that ends in the one ends in the other too: make them differ at the end"
 
 
 class ToolFeedback(Section):

@@ -41,7 +41,7 @@ def command_after(command: str, checkpoint: Path, stage: int, step: int) -> list
 
 
 class Dataset(Source):
-    """Where rows come from: a hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
+    """The source of the rows: a Hub id, a file (.json .jsonl .csv .parquet), a folder of them, or a saved data set."""
 
     name: Name | None = None  # Hub id, file, folder, or reasoning_gym:TASK; null: mixture
     mixture: dict[Name, MixturePart] = {}
@@ -126,7 +126,7 @@ class SamplerCorrection(Section):
 
 
 class TrainLoop(Section):
-    """What both RL scripts say of their optimizer steps."""
+    """Optimizer steps of both RL scripts."""
 
     micro_batch_tokens: Count = 16_384  # tokens per forward pass, padding included; affects memory, never the update
     checkpoint_every: CountOrZero = 0  # steps; 0 = at the end, and of each stage
@@ -136,7 +136,7 @@ class TrainLoop(Section):
     # what happens if a loss or gradient is not finite. stop: the run ends; skip: the step is dropped, but the third one
     # in a row ends the run
     on_collapse: Literal["warn", "stop", "restore"] = "stop"
-    # what happens on a collapse (see lib/rl/watch.py). warn: it is only reported; stop: the run ends (exit code 3);
+    # what happens on a collapse (see lib/rl/checks.py). warn: it is only reported; stop: the run ends (exit code 3);
     # restore: the run goes back to its best checkpoint, at half the learning rate
     after_checkpoint: Name | None = None
     # a command to run after each checkpoint, while training waits, such as a benchmark: {checkpoint} is its folder,
@@ -203,7 +203,7 @@ class Eval(Section):
 
 
 class RLConfig(RunConfig):
-    """What the configs of both RL scripts have, some of it in sections of their own."""
+    """Keys of both RL scripts, some of them in sections of their own."""
 
     model: TrainedModel
     dataset: Dataset
@@ -279,12 +279,17 @@ class RLConfig(RunConfig):
 
     @property
     def eval_budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in evaluations, by attempt."""
+        """Returns the most new tokens in evaluations, by turn."""
         return self.budgets
 
     @property
+    def eval_attempts(self) -> int:
+        """Returns the attempts in a chat of an evaluation."""
+        return 1
+
+    @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in training, by attempt."""
+        """Returns the most new tokens in training, by turn."""
         raise NotImplementedError
 
     def evaluations(self, when: str) -> list[tuple[Eval, dict[str, Any]]]:

@@ -4,14 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from lib.core.config.feedback import TestsFeedback, ToolFeedback, VerdictFeedback
+from lib.core.config.feedback import SelfFeedback, TeacherFeedback, TestsFeedback, ToolFeedback, VerdictFeedback
 from lib.core.config.rl import SMOKE_TOKENS, Eval, KlKind, RLConfig, TrainedSampling, TrainLoop
 from lib.core.config.section import Conflicts, Count, CountOrZero, Fraction, Name, Positive, Section, Share, Weight
 from lib.core.config.shared import AtMost, smoke_batch
 
+ATTEMPT = "attempt"  # what a turn of the policy is that answers the task; the others are reviews
+
 
 class Prompts(Section):
-    """What the model reads. `{column}` in `user` is filled from the row; double a brace to keep it."""
+    """The texts of the prompts. `{column}` in `user` is filled from the row; double a brace to keep it."""
 
     system: str = ""  # system message; empty: none
     user: Name = "Question:\n{question}"  # first user message
@@ -19,18 +21,40 @@ class Prompts(Section):
     history: Literal["full", "plain_text", "answer_only"] = "full"
     # how attempt 2 sees attempt 1. full: exactly the tokens that were sampled; plain_text: without the think tags, but
     # with the text between them; answer_only: without the think block
-    feedback: Literal["none", "verdict", "tests", "tool"] = "none"
+    feedback: Literal["none", "verdict", "tests", "tool", "teacher", "self"] = "none"
     # what the user says after an attempt, as prompt that is never trained. none: self_correction; verdict: whether the
-    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls. Each
-    # evaluation then has another one beside it, without any feedback
-    stop: Literal["never", "verdict"] = "never"
+    # attempt is right; tests: which public test it fails first; tool: what python.run printed for its calls; teacher:
+    # what a model behind a server finds wrong; self: asks for the policy's own review first, which is a turn of its
+    # own. Each evaluation then has another one beside it, without any feedback
+    stop: Literal["never", "verdict", "self"] = "never"
     # which attempt is the last before train.attempts or eval.attempts are used up. never: none; verdict: a right one,
-    # which takes an oracle at evaluation: beside each there is then one that neither stops nor has feedback
+    # which takes an oracle at evaluation; self: one that its own check finds right. Beside each evaluation there is
+    # then one that neither stops nor has feedback
     feedback_tokens: Annotated[int, Field(ge=16)] = 128
     # most tokens that a feedback adds to those of self_correction; of a longer one the middle is cut
     verdict: VerdictFeedback = VerdictFeedback()
     tests: TestsFeedback = TestsFeedback()
     tool: ToolFeedback = ToolFeedback()
+    teacher: TeacherFeedback | None = None  # must be given for feedback: teacher
+    self: SelfFeedback = SelfFeedback()
+
+    @property
+    def reviewed_by(self) -> str:
+        """Returns what the policy writes between two attempts: a check or a reflection; "" for nothing."""
+        return ("check" if self.self.right else "reflection") if self.feedback == "self" else ""
+
+    def _conflicts(self) -> Conflicts:
+        if (self.feedback == "teacher") != (self.teacher is not None):
+            yield (
+                ("feedback", "teacher"),
+                "a server and its use go together: give both, feedback: teacher and teacher, or none",
+            )
+        if self.stop == "self" and self.reviewed_by != "check":
+            keys = ("stop", "feedback", "self.right")
+            yield keys, "nobody would judge: set feedback: self, with a phrase for self.right"
+        if self.reviewed_by and self.history != "full":
+            keys = ("feedback", "history")
+            yield keys, "a review is read behind the attempt as it was sampled: set history: full"
 
 
 class Generation(TrainedSampling):
@@ -62,10 +86,11 @@ class AdaptiveBeta2(Section):
 class ScoreTrain(TrainLoop):
     """SCoRe (Kumar et al. 2024, arXiv 2409.12917): equations 3 and 4 and their knobs; and other recipes on its tree."""
 
-    recipe: Literal["score", "multiturn", "thinktwice", "ufo"] = "score"
+    recipe: Literal["score", "multiturn", "thinktwice", "ufo", "pag", "reflect"] = "score"
     # what attempts earn; each is a file in lib/rl/recipes/ that says why. Only score has a stage I; the steps of others
     # are those of stage II. score: equations 3 and 4; multiturn: the last attempt's reward, to all of its chat;
-    # thinktwice: each attempt whether it is right; ufo: the last attempt's reward, decayed, and less for repeats
+    # thinktwice: each attempt whether it is right; ufo: the last attempt's reward, decayed, and less for repeats; pag:
+    # attempts their own reward, checks whether they judge right; reflect: reflections whether the next attempt is right
     stage1_steps: CountOrZero | None = None  # optimizer steps of stage I; null: stage1_epochs decides
     stage2_steps: CountOrZero | None = None  # optimizer steps of stage II; null: stage2_epochs decides
     stage1_epochs: Weight = 1.0  # passes over the training rows
@@ -196,23 +221,31 @@ class ScoreConfig(RLConfig):
             yield keys, "thinktwice reviews without a sign of what is right: set feedback: none and stop: never"
         if self.train.recipe == "ufo" and self.prompts.stop != "verdict":
             yield ("train.recipe", "prompts.stop"), "ufo asks again after wrong attempts alone: set stop: verdict"
+        keys = ("train.recipe", "prompts.feedback", "prompts.stop")
+        asked = self.prompts.feedback, self.prompts.stop
+        if self.train.recipe == "pag" and asked != ("self", "self"):
+            yield keys, "pag revises what its own check finds wrong: set feedback: self and stop: self"
+        if self.train.recipe == "reflect" and asked != ("self", "verdict"):
+            yield keys, "reflect has only failures reviewed and retried: set feedback: self and stop: verdict"
         replay = self.curriculum.replay
         if replay and replay.contexts and self.train.revisions_per_attempt == 1:
             keys = ("curriculum.replay.contexts", "train.revisions_per_attempt")
             yield keys, "a single revision of a first attempt has nobody to be compared with: raise the latter"
-        for attempt, times in ((1, 1), (2, max(len(self.budgets), len(self.eval_budgets)) - 1)):
+        later = max(self.train.attempts, self.eval_attempts) - 1
+        for attempt, times, reviews in ((1, 1, 0), (2, later, later * bool(self.prompts.reviewed_by))):
             prompt_key, new_key = f"max_prompt_length_attempt{attempt}", f"max_new_tokens_attempt{attempt}"
-            need = getattr(gen, prompt_key) + times * getattr(gen, new_key)
+            need = getattr(gen, prompt_key) + times * getattr(gen, new_key) + reviews * self.prompts.self.max_new_tokens
             if need > limit:
+                reviewed = f" + {f'{reviews} * ' if reviews > 1 else ''}prompts.self.max_new_tokens" if reviews else ""
                 yield (
                     (f"generation.{prompt_key}", f"generation.{new_key}", "model.max_seq_length"),
-                    f"{prompt_key} + {f'{times} * ' if times > 1 else ''}{new_key} = {need} exceeds "
+                    f"{prompt_key} + {f'{times} * ' if times > 1 else ''}{new_key}{reviewed} = {need} exceeds "
                     f"model.max_seq_length = {limit}: lower one of the first two or raise the last",
                 )
         if self.distill and self.distill.shown and self.prompts.history != "full":
             keys = ("distill.shown", "prompts.history")
             yield keys, "a teacher that sees more reads earlier attempts as they were sampled: set history: full"
-        buffer, shorter = self.train.overlong_buffer, min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2)
+        buffer, shorter = self.train.overlong_buffer, min(self.budgets)
         if buffer >= shorter:
             keys = ("train.overlong_buffer", "generation.max_new_tokens_attempt1", "generation.max_new_tokens_attempt2")
             yield keys, f"a buffer of {buffer} tokens is no part of {shorter}: lower it"
@@ -234,18 +267,42 @@ class ScoreConfig(RLConfig):
         return told if stop == "never" else told | {"stop": stop}
 
     @property
+    def turns(self) -> dict[str, int]:
+        """Returns the turns of the policy in a chat of training, in order, each with the most new tokens it has.
+
+        They are named by what they are and by the attempt that they are, or are about: attempt1, check1, attempt2.
+        """
+        return self._turns_of(self.train.attempts)
+
+    @property
     def budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in training, by attempt."""
-        return self._budgets_of(self.train.attempts)
+        """Returns the most new tokens in training, by turn."""
+        return tuple(self.turns.values())
 
     @property
     def eval_budgets(self) -> tuple[int, ...]:
-        """Returns the most new tokens in evaluations, by attempt."""
-        return self._budgets_of(self.eval.attempts or self.train.attempts)
+        """Returns the most new tokens in evaluations, by turn."""
+        return tuple(self._turns_of(self.eval_attempts).values())
 
-    def _budgets_of(self, attempts: int) -> tuple[int, ...]:
-        first, later = self.generation.max_new_tokens_attempt1, self.generation.max_new_tokens_attempt2
-        return (first, *[later] * (attempts - 1))
+    @property
+    def eval_attempts(self) -> int:
+        """Returns the attempts in a chat of an evaluation."""
+        return self.eval.attempts or self.train.attempts
+
+    def without_feedback(self) -> "ScoreConfig":
+        """Returns this config for chats with nothing but `prompts.self_correction` between attempts."""
+        return self.model_copy(
+            update={"prompts": self.prompts.model_copy(update={"feedback": "none", "stop": "never"})}
+        )
+
+    def _turns_of(self, attempts: int) -> dict[str, int]:
+        gen, review = self.generation, self.prompts.reviewed_by
+        turns = {f"{ATTEMPT}1": gen.max_new_tokens_attempt1}
+        for number in range(2, attempts + 1):
+            if review:
+                turns[f"{review}{number - 1}"] = self.prompts.self.max_new_tokens
+            turns[f"{ATTEMPT}{number}"] = gen.max_new_tokens_attempt2
+        return turns
 
     @property
     def prompt_limit(self) -> tuple[str, int]:
@@ -257,8 +314,8 @@ class ScoreConfig(RLConfig):
 
         The first stage that has steps gets two, with an evaluation between them; the other gets one.
         """
-        gen, first, second = self.generation, self.train.has_steps(1), self.train.has_steps(2)
-        shorter = min(gen.max_new_tokens_attempt1, gen.max_new_tokens_attempt2, SMOKE_TOKENS)
+        first, second = self.train.has_steps(1), self.train.has_steps(2)
+        shorter = min(*self.budgets, SMOKE_TOKENS)
         return super().smoke_overrides(examples) | {
             "generation.max_new_tokens_attempt1": AtMost(SMOKE_TOKENS),
             "generation.max_new_tokens_attempt2": AtMost(SMOKE_TOKENS),
@@ -269,5 +326,6 @@ class ScoreConfig(RLConfig):
             "train.attempts_per_prompt": AtMost(2),
             "train.revisions_per_attempt": AtMost(2),
             **({"train.followed_attempts": AtMost(2)} if self.train.followed_attempts else {}),
+            **({"prompts.self.max_new_tokens": AtMost(SMOKE_TOKENS)} if self.prompts.reviewed_by else {}),
             "train.overlong_buffer": AtMost(shorter - 1),
         }

@@ -11,13 +11,13 @@ from lib.core.config.shared import AtMost, smoke_batch
 
 
 class SelfPlayDataset(Dataset):
-    """Where rows come from; programming tasks need no column with the right answer."""
+    """The source of the rows; programming tasks need no column with the right answer."""
 
     target_field: Name | None = None  # the column with the right answer: for rewards, and to drop hints that reveal it
 
 
 class SelfPlayPrompts(ChatPrompts):
-    """What the policy and its opponent are asked, and how the policy is shown a hint."""
+    """The prompts of the policy and its opponent, and of the policy with a hint."""
 
     hinted: str = "{question}\n\nHint: {hint}"  # last message of a retry; {question}: what it was without the hint
 
@@ -45,7 +45,7 @@ class Snapshots(Section):
 
 
 class Opponent(Section):
-    """Who answers the original question once, beside the policy's group: a server, or the policy's own past."""
+    """The opponent, which answers each question once, beside the policy's group: a server, or an earlier policy."""
 
     endpoint: Endpoint | None = None  # a server; give this or snapshots
     snapshots: Snapshots | None = None  # the policy's own past
@@ -151,7 +151,7 @@ class GspoTrain(TrainLoop):
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
     # a line of RECIPES in lib/rl/losses.py
     clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
-    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/rl/losses.py
+    advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/rl/credit.py
     length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain
     beta: Weight = 0.0  # KL weight; with 0, no reference model is run
     kl: KlKind = "k3"  # estimator of the KL (lib/rl/losses.py)

@@ -60,7 +60,7 @@ class SFTPrompts(Section):
 
 
 class SFTTrain(Section):
-    """Supervised fine-tuning: loss on what the assistant says and the end of its turns (lib/text/chats.py)."""
+    """Supervised fine-tuning: loss on what the assistant says and the end of its turns (lib/text/labels.py)."""
 
     steps: Count | None = None  # optimizer steps; null: epochs decides
     epochs: Positive = 1.0  # passes over the training rows
@@ -72,7 +72,7 @@ class SFTTrain(Section):
     packing: bool = False  # true: several chats share a sequence, without attending to each other
     shuffle: bool = True  # false: rows are used in the order of the file, as a curriculum
     checkpoint_every: CountOrZero = 0  # steps; 0 = at the end
-    on_collapse: Literal["warn", "stop"] = "stop"  # warn: only report a collapse (lib/rl/watch.py); stop: end the run
+    on_collapse: Literal["warn", "stop"] = "stop"  # warn: only report a collapse (lib/rl/checks.py); stop: end the run
     eval_every: CountOrZero = 0
     # steps between evaluations; 0: none. Their loss is a mean over batches, so compare only runs of equal batch size
 

@@ -57,7 +57,7 @@ class Model(Section):
 
 
 class TrainedModel(Model):
-    """What is trained, and how it is loaded."""
+    """The model to train, and how it is loaded."""
 
     adapters: Adapters = Adapters()  # what is trained
     sharded: bool = False
@@ -267,7 +267,7 @@ class HubSettings(Section):
 
 
 class Outputs(Section):
-    """What every script's config has: a directory of its own."""
+    """The directory of a run, in the config of every script."""
 
     run_name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # names the folder of the run
     output_dir: Name = "outputs"  # the folder that holds the runs
@@ -279,7 +279,7 @@ class Outputs(Section):
 
 
 class AtMost(NamedTuple):
-    """What a smoke run lowers a value to, if it is higher."""
+    """The value to which a smoke run lowers a higher one."""
 
     limit: int
 
@@ -293,7 +293,7 @@ def smoke_batch(examples: int) -> int:
 
 
 class RunConfig(Outputs):
-    """What the config of every script that trains or collects has."""
+    """Keys of all scripts that train or collect."""
 
     seed: int = 3407  # of data order, initial adapter and sampling
     tracking: Tracking = Tracking()

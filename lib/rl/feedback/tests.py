@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from lib.core.config import Prompts
 from lib.rewards.programs import Failure, first_failures
-from lib.rl.feedback.contract import MOST_SHOWN, Written
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback, Written
 from lib.rl.prompts import filled
 
 
-class TellTests:
+class TellTests(Feedback):
     """Tells the first public test that fails. A program without a verdict is answered as without feedback."""
 
     def __init__(self, prompts: Prompts):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lib.core.config import Prompts, Tools
-from lib.rl.feedback.contract import MOST_SHOWN, Written
+from lib.rl.feedback.contract import MOST_SHOWN, Feedback, Written
 from lib.rl.prompts import filled
 from lib.sandbox.worker import shown
 from lib.text.parsing import last_json_object, native_calls, read_json
@@ -19,7 +19,7 @@ TOOL = "python.run"
 SETTINGS = Tools(names=[TOOL], max_calls_per_turn=4)
 
 
-class TellOutput:
+class TellOutput(Feedback):
     """Tells the output of an attempt's calls."""
 
     def __init__(self, prompts: Prompts):

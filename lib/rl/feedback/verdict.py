@@ -6,11 +6,11 @@ It is the one bit that a reward has (Liu et al. 2025, "try again", arXiv 2507.14
 from collections.abc import Sequence
 
 from lib.core.config import Prompts
-from lib.rl.feedback.contract import Written
+from lib.rl.feedback.contract import Feedback, Written
 from lib.rl.prompts import filled
 
 
-class TellVerdict:
+class TellVerdict(Feedback):
     """Tells right from wrong. An attempt that could not be judged is answered as without feedback."""
 
     def __init__(self, prompts: Prompts):

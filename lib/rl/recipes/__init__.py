@@ -1,6 +1,6 @@
 """The shelf of recipes: what attempts earn, one small file each. The trainer knows none of them by name.
 
-contract                             what every recipe is, and the answers of a step that it pays
-score, multiturn, thinktwice, ufo    the recipes: mates do not know each other
-choice                               the one place that knows them by name
+contract                                         what every recipe is, and the answers of a step that it pays
+score, multiturn, thinktwice, ufo, pag, reflect  the recipes: mates do not know each other
+choice                                           the one place that knows them by name
 """

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
+from lib.core.config import ScoreTrain
 from lib.rl.tree import Answer, Node
 
 
 @dataclass(frozen=True)
 class StepAnswers:
-    """The answers of a step, by number."""
+    """The answers of a step, by number: attempts, and reviews of them."""
 
     nodes: list[Node]
     rewards: list[float]  # of the judge, the penalty for long answers included
@@ -21,28 +21,51 @@ class StepAnswers:
 
     @cached_property
     def before(self) -> list[list[int]]:
-        """Returns of each answer the numbers of the earlier ones in its chat, the first attempt first."""
+        """Returns of each answer the numbers of the earlier attempts in its chat, the first one first."""
+        owner = {number: node for node in self.nodes for number in node.numbers}
         found: list[list[int]] = []
         for node in self.nodes:
-            earlier = [] if node.parent is None else [*found[node.parent], node.parent]
+            earlier: list[int] = []
+            if node.parent is not None:
+                earlier = [*found[node.parent], *([node.parent] if owner[node.parent].is_attempt else [])]
             found += [earlier for _ in node.numbers]
         return found
 
     @cached_property
     def chats(self) -> list[list[list[int]]]:
-        """Returns of each answer the chats that go through it, as the numbers of all their answers."""
+        """Returns of each answer the chats that go through it, as the numbers of all their attempts."""
+        ends = [node for node in self.nodes for _ in node.numbers]
         parents = {node.parent for node in self.nodes}
         found: list[list[list[int]]] = [[] for _ in self.rewards]
-        for last, earlier in enumerate(self.before):
-            if last not in parents:
-                chat = [*earlier, last]
-                for number in chat:
-                    found[number].append(chat)
+        for last, node in enumerate(ends):
+            if last in parents:
+                continue
+            chat = [*self.before[last], *([last] if node.is_attempt else [])]
+            above: int | None = last
+            while above is not None:
+                found[above].append(chat)
+                above = ends[above].parent
         return found
 
+    def gained(self, node: Node, on: str) -> list[float] | None:
+        """Returns what attempts gain over the one before: in matches or rewards (`on`); None if that has no verdict."""
+        before = self.before[node.numbers[0]][-1]
+        verdict = self.answers[before].verdict
+        if not verdict.scored:
+            return None
+        if on == "match":
+            return [float(answer.verdict.match) - float(verdict.match) for answer in node.group.answers]
+        return [self.rewards[number] - self.rewards[before] for number in node.numbers]
 
-class CorrectionRecipe(Protocol):
-    """Decides what attempts earn. Who is compared with whom, and what a token weighs, is the same for all recipes."""
+
+class CorrectionRecipe:
+    """Decides what answers earn. Who is compared with whom, and what a token weighs, is the same for all recipes."""
+
+    scales_roles = False  # advantages are divided by the standard deviation of those of attempts, or of reviews
+
+    def __init__(self, train: ScoreTrain):
+        self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn; None for one that has no verdict it depends on: it is left out."""
+        """Returns what the answers of a group earn; None for one that is left out, such as one without a verdict."""
+        raise NotImplementedError

@@ -3,21 +3,18 @@
 Why: it is the plain way to train several turns, the baseline that every recipe must beat (PAG's "Direct", arXiv
 2506.10406; SCoRe, section 4: it tends to a first attempt that is never changed). Prompts: `prompts.self_correction`,
 with or without feedback. Paid: each attempt earns the reward of the last attempt of its chat, times `train.discount`
-to the power of the attempts before that; the mean, where several chats go through it. Trained: all attempts.
+to the power of the attempts before that; the mean, where several chats go through it. Trained: all attempts, and
+reviews, which earn what attempts do.
 """
 
 from statistics import fmean
 
-from lib.core.config import ScoreTrain
-from lib.rl.recipes.contract import StepAnswers
+from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
 
 
-class MultiTurn:
+class MultiTurn(CorrectionRecipe):
     """Pays the end of a chat to all of its attempts."""
-
-    def __init__(self, train: ScoreTrain):
-        self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn."""

@@ -5,33 +5,28 @@ with or without feedback. Paid, eq. 3 and 4: stage I rewards attempt 2 alone, wh
 rewards both, each by its own reward (gamma = 0), and credits the bonus, alpha times what attempt 2 has gained, to
 attempt 2 only: credited to attempt 1 it would reward failing first. The baseline of attempt 2 is over other revisions
 of the same attempt 1, which removes r1 from the bonus exactly. A further attempt is to the one before it as attempt 2
-is to attempt 1. Trained: all attempts that the policy wrote.
+is to attempt 1. Trained: all attempts that the policy wrote; its reviews, if any, are context.
 """
 
-from lib.core.config import ScoreTrain
-from lib.rl.recipes.contract import StepAnswers
+from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
 
 
-class Score:
+class Score(CorrectionRecipe):
     """Pays each attempt its own reward, and later ones a bonus for what they gain."""
-
-    def __init__(self, train: ScoreTrain):
-        self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn."""
-        train, before = self.train, node.before
+        train = self.train
         own = [step.rewards[number] for number in node.numbers]
-        if before is None:
+        if not node.is_attempt:
+            return [None for _ in own]
+        if node.attempt == 1:
             return [reward if stage == 2 else 0.0 for reward in own]
         discounted = [train.discount ** (node.attempt - 1) * reward for reward in own]
         if stage == 1:
             return [*discounted]
-        if train.alpha > 0 and not before.verdict.scored:
+        gained = step.gained(node, train.bonus_on) if train.alpha > 0 else [0.0 for _ in own]
+        if gained is None:
             return [None for _ in own]  # the bonus compares two attempts
-        if train.bonus_on == "match":
-            gained = [float(answer.verdict.match) - float(before.verdict.match) for answer in node.group.answers]
-        else:
-            gained = [reward - step.rewards[node.parent or 0] for reward in own]
         return [reward + train.alpha * gain for reward, gain in zip(discounted, gained, strict=True)]

@@ -8,16 +8,12 @@ attempt its own. Trained: all of them. The paper takes an optimizer step for eac
 two levels of one tree, and share a step.
 """
 
-from lib.core.config import ScoreTrain
-from lib.rl.recipes.contract import StepAnswers
+from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
 
 
-class ThinkTwice:
+class ThinkTwice(CorrectionRecipe):
     """Pays each attempt whether it is right."""
-
-    def __init__(self, train: ScoreTrain):
-        self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn."""

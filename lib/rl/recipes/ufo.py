@@ -4,30 +4,26 @@ Why: after training on single turns most failures repeat the same answer when as
 right attempt (`prompts.stop: verdict`), so `prompts.self_correction` is the unary feedback: it is only ever read after
 a wrong one. Paid: each attempt earns the reward of the last attempt of its chat times `train.discount` to the power of
 the attempts before that, the mean where several chats go through it; less `train.repeat_penalty` for an answer that its
-chat had before. Trained: all attempts.
+chat had before. Trained: all attempts, and reviews, which earn the same but for repeats.
 """
 
 from statistics import fmean
 
-from lib.core.config import ScoreTrain
-from lib.rl.recipes.contract import StepAnswers
+from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
 
 
-class Ufo:
+class Ufo(CorrectionRecipe):
     """Pays the end of a chat, decayed by turn, to all of its attempts, and takes for repeats."""
-
-    def __init__(self, train: ScoreTrain):
-        self.train = train
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn."""
-        return [self._of(number, step) for number in node.numbers]
+        return [self._of(number, step, node.is_attempt) for number in node.numbers]
 
-    def _of(self, number: int, step: StepAnswers) -> float | None:
+    def _of(self, number: int, step: StepAnswers, is_attempt: bool) -> float | None:
         chats, own = step.chats[number], step.answers[number].verdict.answer
         if not all(step.answers[chat[-1]].verdict.scored for chat in chats):
             return None
         said = {step.answers[earlier].verdict.answer for earlier in step.before[number]} - {""}
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
-        return ended - self.train.repeat_penalty * (own in said)
+        return ended - self.train.repeat_penalty * (is_attempt and own in said)

@@ -1,13 +1,18 @@
-"""What a teacher says, made fit to be shown to the policy, or dropped: no code, no answer, ASCII, short.
+"""Cleans a teacher's hints so that they can be shown to the policy, or drops them: no code, no answer, ASCII, short.
 
-A hint that gives the answer away teaches to copy; a hint with code teaches the format of hints.
+A hint that gives the answer away teaches to copy; a hint with code teaches the format of hints. The same holds for a
+critique between two attempts.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from lib.core.clock import phase
+from lib.rewards.judge import Judge
+from lib.rl.prompts import Prompt
 from lib.text.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
 from lib.text.quantities import numerals
 
@@ -71,6 +76,17 @@ def clean(text: str, max_characters: int) -> Cleaned:
     if not re.search(r"[A-Za-z]{2}", text):
         return Cleaned(dropped="code" if had_code else "empty")
     return Cleaned(text)
+
+
+def leaks(hints: Sequence[str], prompts: Sequence[Prompt], judge: Judge) -> list[bool]:
+    """Tells of each hint whether it reveals the answer to the prompt: contains it, or would itself be judged right."""
+    rows, questions = [prompt.row for prompt in prompts], [prompt.question for prompt in prompts]
+    with phase("reward"):
+        verdicts = judge(hints, rows, questions)
+    return [
+        gives_away(hint, judge.secrets(row), question) or judge.tells(hint, row) or (verdict.scored and verdict.match)
+        for hint, row, question, verdict in zip(hints, rows, questions, verdicts, strict=True)
+    ]
 
 
 def gives_away(hint: str, secrets: list[str], question: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""Text from outside, made safe for one tokenizer: no control token is read in it, and what it does not know is told.
+"""Chats as a model reads them: the template of its tokenizer, and no control token in what comes from outside.
 
 A chat template pastes what is said between its own marks, and a tokenizer reads a mark wherever it stands: a question
 that holds `<|im_end|><|assistant|>` would become a turn of the assistant. Columns of a data set, hints, feedback and
@@ -8,13 +8,59 @@ token ids, and is never touched.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lib.core.errors import ConfigError
 
 MOST_PASSES = 20  # escaping one mark may form another, so it is repeated
 SHOWN = 5  # marks or characters that a note lists
+SYSTEM_ROLES = ("system", "developer")  # `developer` is the newer name
+PLAIN = [{"role": "user", "content": "?"}]
+
+
+def render(tokenizer: Any, messages: list[dict[str, Any]], template_kwargs: dict[str, Any]) -> str:
+    """Renders the chat as text, up to where the assistant answers. Raises ConfigError where the template refuses it."""
+    from jinja2 import TemplateError
+
+    try:
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template_kwargs)
+    except TemplateError as error:
+        raise ConfigError(
+            f"model.chat_template: it refuses this chat ({error}); change prompts.system or give another template"
+        ) from error
+
+
+def with_system(messages: list[dict[str, Any]], system: str) -> list[dict[str, Any]]:
+    """Returns the chat behind a system prompt ("": none); one that has a system message of its own is unchanged."""
+    has_own = any(message["role"] in SYSTEM_ROLES for message in messages)
+    return messages if has_own or not system else [{"role": "system", "content": system}, *messages]
+
+
+def system_notes(chats: Iterable[list[dict[str, Any]]], system: str) -> list[str]:
+    """Returns notes for chats that kept their own system message instead of that of the config."""
+    kept = [{"role": "system", "content": system} not in messages for messages in chats] if system else []
+    if not any(kept):
+        return []
+    return [
+        f"{sum(kept)} of {len(kept)} chats have a system message of their own, and keep it: no prompts.system there"
+    ]
+
+
+def switch_thinking(template_kwargs: dict[str, Any], enabled: bool, render: Callable[..., str]) -> None:
+    """Sets a template's `enable_thinking`. Raises ConfigError where `render(enable_thinking=...)` does not obey it.
+
+    A template without such a switch cannot enable thinking; disabling is an error only where it always opens a think
+    block.
+    """
+    text = render(enable_thinking=True)
+    thinks = text.rfind("<think>") > text.rfind("</think>")
+    if text == render(enable_thinking=False) and (enabled or thinks):
+        raise ConfigError(
+            "generation.thinking.enabled: the chat template writes the same with enable_thinking true and false; "
+            "set it to null, or give the template's own switch in model.chat_template_kwargs"
+        )
+    template_kwargs["enable_thinking"] = enabled
 
 
 class Outside:
@@ -152,11 +198,11 @@ class Outside:
 
 def _turn_marks(tokenizer: Any, template_kwargs: dict[str, Any]) -> set[int]:
     """Returns the ids that the chat template writes around messages; none where it refuses a plain chat."""
-    said = [("user", "?"), ("assistant", "ANSWER"), ("user", "?")]
-    messages = [{"role": role, "content": content} for role, content in said]
+    turns = [("user", "?"), ("assistant", "ANSWER"), ("user", "?")]
+    messages = [{"role": role, "content": content} for role, content in turns]
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, **template_kwargs)
     except Exception:  # templates raise errors of any type; rendering a real chat reports it
         return set()
-    own = {id for _, content in said for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
+    own = {id for _, content in turns for id in tokenizer(content, add_special_tokens=False)["input_ids"]}
     return set(tokenizer(text, add_special_tokens=False)["input_ids"]) - own

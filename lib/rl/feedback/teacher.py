@@ -1,0 +1,64 @@
+"""`prompts.feedback: teacher`: a model behind a server says what is wrong with an attempt.
+
+It sees question and attempt, and no right answer. What it says passes the rules for hints (lib/rl/hints.py): no code,
+nothing that gives the answer away, or it is dropped; where nothing is left, or nobody answers, the user says what is
+said without feedback.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from lib.core.config import Prompts
+from lib.generators.protocol import Reply, Request
+from lib.generators.remote import Remote
+from lib.generators.reply_cache import seed_of
+from lib.rl.feedback.contract import Feedback, Surroundings, Written
+from lib.rl.hints import clean, leaks
+from lib.rl.prompts import filled
+from lib.text.parsing import without_special_tokens
+
+SECTION = "prompts.teacher"  # of the config
+
+
+class TellCritique(Feedback):
+    """Tells a teacher's critique of an attempt."""
+
+    def __init__(self, prompts: Prompts):
+        self.settings, self.self_correction = prompts.teacher, prompts.self_correction
+        self.remote: Remote | None = None
+
+    @contextlib.contextmanager
+    def open(self, around: Surroundings) -> Iterator[None]:
+        """Connects to the server until the context ends; its replies are kept, so that a resumed run asks nothing."""
+        settings, self.around = self.settings, around
+        stop = settings.outage == "stop"
+        remote = Remote(SECTION, settings.endpoint, settings.thinking, around.kept(SECTION), stop, around.warn)
+        with remote as self.remote:
+            yield
+
+    def after(self, written: Sequence[Written]) -> list[str]:
+        """Returns the user's message after each answer."""
+        outcomes = self.remote.answers(self.remote.ask([self._request(each) for each in written]))
+        cleaned = [
+            clean(outcome.text, self.settings.max_characters).text if isinstance(outcome, Reply) else ""
+            for outcome in outcomes
+        ]
+        asked = [i for i, critique in enumerate(cleaned) if critique]
+        found = leaks([cleaned[i] for i in asked], [written[i].prompt for i in asked], self.around.judge)
+        leaking = {i for i, leak in zip(asked, found, strict=True) if leak}
+        return [self._told("" if i in leaking else critique) for i, critique in enumerate(cleaned)]
+
+    def _request(self, answer: Written) -> Request:
+        settings = self.settings
+        attempt = without_special_tokens(answer.text)  # the teacher may have the same ones
+        values = {"question": answer.prompt.question, "attempt": attempt}
+        messages = [{"role": "user", "content": filled(settings.request, values, f"{SECTION}.request")}]
+        seed = seed_of(self.around.seed, "critique", messages)
+        most = settings.max_new_tokens + settings.thinking.budget_tokens
+        return Request(messages, most, settings.temperature, seed)
+
+    def _told(self, critique: str) -> str:
+        if not critique:
+            return self.self_correction
+        said = {"self_correction": self.self_correction, "critique": critique}
+        return filled(self.settings.said, said, f"{SECTION}.said")

@@ -1,0 +1,30 @@
+"""`reflect`: after a failure the policy says what went wrong and tries again; what it said is paid for the retry.
+
+Why: Reflect, Retry, Reward (arXiv 2505.24726) pays the reflection alone, for whether it helps, and not the answers:
+what is learned is to find one's errors, not these answers, and first attempts stay what they were. Prompts:
+`prompts.feedback: self` asks for the reflection, with `prompts.self.right: null`, since nothing is judged in it;
+`prompts.stop: verdict`: only failures are retried. Paid: a reflection earns 1 if the attempt behind it is right, else
+0, the mean if there are several; reflections on one failure are compared with each other. Trained: reflections alone.
+
+Departure: the paper samples one retry of each failure; here `train.revisions_per_attempt` reflections, each with one.
+"""
+
+from statistics import fmean
+
+from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
+from lib.rl.tree import Answer, Node
+
+
+class Reflect(CorrectionRecipe):
+    """Pays reflections for the attempts behind them."""
+
+    def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
+        """Returns what the answers of a group earn; attempts are left out."""
+        if node.is_attempt:
+            return [None for _ in node.numbers]
+        return [self._of([step.answers[chat[node.attempt]] for chat in step.chats[number]]) for number in node.numbers]
+
+    def _of(self, retries: list[Answer]) -> float | None:
+        if not all(retry.verdict.scored for retry in retries):
+            return None
+        return fmean(float(retry.verdict.match) for retry in retries)

@@ -1,0 +1,59 @@
+"""What the policy writes about an attempt before the next one: a check, which judges it, or a reflection.
+
+A review is a node of the tree like an attempt, sampled and trained like one, but it is no answer to the task: the judge
+of the task never sees it, and no count of attempts has it.
+"""
+
+import re
+from dataclasses import dataclass
+
+from lib.core.config import ATTEMPT, Prompts
+from lib.generators.protocol import Completion
+from lib.rewards.judge import Verdict
+
+RIGHT, WRONG = "right", "wrong"  # what a check says of an attempt
+_ENDING = re.compile(r"[\s.!*_\"']+\Z")
+
+
+@dataclass(frozen=True)
+class Review:
+    """What is asked about an attempt. A check ends with a phrase that says whether the attempt is right."""
+
+    role: str  # check or reflection
+    about: Verdict  # on the attempt
+    phrases: tuple[tuple[str, str], ...] = ()  # (RIGHT or WRONG, the phrase that says so); none in a reflection
+
+    def verdict(self, completion: Completion, text: str) -> Verdict:
+        """Returns the verdict on what was written: a check is right if it judges the attempt as the judge did.
+
+        A reflection judges nothing, and has nothing that could be right. Of an attempt that the judge could not judge,
+        no check can be.
+        """
+        if not self.phrases:
+            return Verdict(0.0, {}, False, "")
+        said = self.judgement(completion, text)
+        match = bool(said) and (said == RIGHT) == self.about.match
+        malformed = "" if said else "no judgement at its end"
+        return Verdict(float(match), {"judgement": float(match)}, match, said, self.about.scored, malformed=malformed)
+
+    def judgement(self, completion: Completion, text: str) -> str:
+        """Returns RIGHT or WRONG, as the phrase at the end of a text says; "" where none stands there, or no end."""
+        end = _ENDING.sub("", text).casefold()
+        for said, phrase in self.phrases if completion.finished else ():
+            wanted = _ENDING.sub("", phrase).casefold()
+            before = end[: -len(wanted)][-1:]
+            if end.endswith(wanted) and not (before.isalnum() and wanted[0].isalnum()):
+                return said
+        return ""
+
+
+def role_of(review: Review | None) -> str:
+    """Returns what a completion is: an attempt, a check or a reflection."""
+    return ATTEMPT if review is None else review.role
+
+
+def review_of(prompts: Prompts, about: Verdict) -> Review:
+    """Returns the review of an attempt that a config asks for."""
+    own = prompts.self
+    phrases = ((RIGHT, own.right), (WRONG, own.wrong)) if own.right else ()
+    return Review(prompts.reviewed_by, about, phrases)

@@ -1,0 +1,143 @@
+"""Folders whose every byte is known: a manifest with the checksum of each file, and facts of the run that wrote it."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from lib.core.errors import StorageError
+from lib.run.directory import CARD
+from lib.run.runlog import fsync_file, fsync_folder
+
+logger = logging.getLogger(__name__)
+
+MANIFEST = "MANIFEST.json"
+DISK_FULL = ("inline_container", "iostream", "os error")  # torch and tokenizers have no error class for failed writes
+
+
+@contextlib.contextmanager
+def storage_errors(
+    target: Path, then: str = "older checkpoints are untouched: free some space, then --resume"
+) -> Iterator[None]:
+    """Turns a failed write of `target` into a StorageError; other exceptions pass through."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError | SafetensorError) and not any(word in str(error) for word in DISK_FULL):
+            raise
+        there = next(folder for folder in (target, *target.parents) if folder.exists())
+        free = megabytes(shutil.disk_usage(there).free)
+        raise StorageError(f"{target}: cannot be saved with {free} free ({_why_not(error)}); {then}") from error
+
+
+def _why_not(error: Exception) -> str:
+    """Returns the system's reason for a failed write; torch and safetensors bury it in their messages, or omit it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if code := re.search(r"os error (\d+)", str(error)):
+        return os.strerror(int(code[1]))
+    return "a file could not be written completely" if any(word in str(error) for word in DISK_FULL) else str(error)
+
+
+def problems(folder: Path) -> list[str]:
+    """Returns what is wrong with a checkpoint folder, by file name; empty when every byte is as it was written."""
+    try:
+        files = read_manifest(folder)["files"]
+    except FileNotFoundError:
+        return [f"{MANIFEST} is missing" if any(folder.iterdir()) else "the folder is empty"]
+    except (OSError, ValueError) as error:
+        return [f"{MANIFEST} is damaged ({error})"]
+    found = ((name, _file_problem(folder / name, expected)) for name, expected in files.items())
+    return [f"{name} {problem}" for name, problem in found if problem]
+
+
+def is_whole(result: Path) -> bool:
+    """Tells whether every byte of a result is as it was written; logs what is wrong if not."""
+    if not result.exists():
+        return False
+    broken = problems(result)
+    if broken:
+        logger.error("%s IS BROKEN and will be rewritten: %s", result, "; ".join(broken))
+    return not broken
+
+
+def seal(folder: Path, **facts: Any) -> None:
+    """Waits until every file of a folder is on disk, then writes a manifest of their checksums and of `facts`.
+
+    The model card has no checksum: who edits it has not damaged the weights.
+    """
+    files = sorted(file for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
+    for file in files:
+        fsync_file(file)
+    known = {file.name: {"size": file.stat().st_size, "sha256": _sha256(file)} for file in files if file.name != CARD}
+    _write_manifest(folder, {"schema": 1, "files": known, **facts})
+    fsync_folder(folder)
+
+
+def set_aside(folder: Path) -> None:
+    """Renames a folder to `*.aside`, replacing an earlier one of that name; does nothing if there is no folder."""
+    if folder.exists():
+        aside = folder.with_name(folder.name + ".aside")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.replace(folder, aside)
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Returns the facts and checksums of a checkpoint or a result; empty without a readable manifest."""
+    try:
+        return read_manifest(folder)
+    except (OSError, ValueError):
+        return {}
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    path = folder / MANIFEST
+    path.write_text(json.dumps({**manifest, "sha256": _digest(manifest)}, indent=1), encoding="utf-8")
+    fsync_file(path)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns the manifest of a folder. Raises OSError or ValueError where it is missing or damaged."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict) or manifest.pop("sha256", None) != _digest(manifest):
+        raise ValueError("its checksum differs")
+    return manifest
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _file_problem(path: Path, expected: Mapping[str, Any]) -> str | None:
+    try:
+        size = path.stat().st_size
+        if size != expected["size"]:
+            return f"has {size} bytes instead of {expected['size']}"
+        if _sha256(path) != expected["sha256"]:
+            return "is damaged (its checksum differs)"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error})"
+    return None
+
+
+def megabytes(size: int) -> str:
+    """Formats a number of bytes."""
+    return f"{size / 1e6:.1f} MB"
