@@ -108,7 +108,8 @@ def test_a_part_of_the_base_computes_what_the_whole_does(tmp_path, kind, count):
         process.join(120)
         assert process.exitcode == 0, (tmp_path / f"said{rank}.txt").read_text()
         told = json.loads((tmp_path / f"told{rank}.json").read_text())
-        assert told["sharded"] and told["same"] and max(told["gaps"]) < 1e-6
+        assert told["sharded"] and told["same"] and max(told["gaps"]) < 1e-6 * max(1.0, told["moves"])
+        assert kind != "gemma2" or told["gaps"][1] == 0  # by transformers' forward both ways: the very same gradients
         held, everything = told["size"]
         assert told["moves"] > 0.01 and held < 0.9 * everything
 

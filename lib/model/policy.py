@@ -57,8 +57,8 @@ class Policy(nn.Module):
         self._is_patched = runs_foreign_layers(self.backbone)
         self.takes_masks = is_whole and not self._is_patched
         self.is_sharded = is_sharded(model)
+        # a forward that reads weights alone, patched layers or not, and calls no hooks
         is_bare = is_whole and self.shelf is None and not self.is_sharded
-        # it reads weights alone, patched layers or not, and calls no hooks
         self.llama = Llama.of(self.language_model) if is_bare else None
         self.takes_slab = (
             self.takes_masks or self.llama is not None
