@@ -34,7 +34,7 @@ from lib.play.opponents import (
     game_score,
     played_reward,
 )
-from lib.play.recipe import notes_on
+from lib.play.loss import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
