@@ -20,6 +20,9 @@ bases in five have no eye for a fall, and SCoRe needs long to give it one.) `tra
 true sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands
 in two files.
 
+With `--lost 0.25` only a quarter of them do: to repeat every first attempt is right in three of four questions, and to
+add ten unseen in one. Before a policy has learned to look, it earns most by repeating (configs/sweep_copy.yaml).
+
 With `--checks`, the user asks in some of the chats, between the two attempts, whether the first is right: the answer,
 `right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
@@ -36,7 +39,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
 CHECK = "Right?"  # the user's turn that asks for a check
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
@@ -59,7 +61,7 @@ def main() -> None:
     """Writes sft.jsonl, train.jsonl and test.jsonl."""
     args = parse_arguments()
     rng = random.Random(args.seed)
-    sums = distinct_sums(args.terms, rng)
+    sums = distinct_sums(args.terms, args.lost, rng)
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
     write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
@@ -75,6 +77,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
     result.add_argument("--seed", type=int, default=0)
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
+    result.add_argument("--lost", type=float, default=0.5, help="share of questions that lose a carry")
     result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, which see what was lost")
     result.add_argument("--chats", type=int, default=6_400, help="the other rows of sft.jsonl, which mostly guess")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
@@ -86,11 +89,11 @@ def parse_arguments() -> argparse.Namespace:
     return result.parse_args()
 
 
-def distinct_sums(terms: int, rng: random.Random) -> Iterator[Sum]:
-    """Yields sums of numbers from 1 to 9, without end and without repetition, LOST_CARRIES of each kind."""
+def distinct_sums(terms: int, lost: float, rng: random.Random) -> Iterator[Sum]:
+    """Yields sums of numbers from 1 to 9, without end and without repetition; a share of `lost` loses one carry."""
     seen = set()
     while True:
-        wanted = draw(LOST_CARRIES, rng)
+        wanted = draw({0: 1 - lost, 1: lost}, rng)
         found = None
         while found is None or found.lost != wanted or found.terms in seen:
             found = careless_sum(tuple(rng.randint(1, 9) for _ in range(terms)))
