@@ -78,11 +78,17 @@ def test_two_nodes_are_one_run(task):
     command = [BIN / "torchrun", "--nnodes", "2", "--nproc_per_node", "1", "--rdzv_backend", "c10d", "--rdzv_endpoint",
                address, "--rdzv_id", "1", "--local_addr", "127.0.0.1", ROOT / "train.py", "--config", "task.yaml",
                "--resume"]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    said = [(task / f"node{node}.txt").open("w+") for node in range(2)]
-    nodes = [subprocess.Popen(command, cwd=task, env=environment, stdout=file, stderr=file) for file in said]
-    codes = [node.wait(400) for node in nodes]
-    assert codes == [0, 0], [Path(file.name).read_text() for file in said]
+    nodes, logs = [], [task / "node0.txt", task / "node1.txt"]
+    for log in logs:
+        with log.open("w") as file:
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            nodes.append(subprocess.Popen(command, cwd=task, env=environment, stdout=file, stderr=file))
+    try:
+        codes = [node.wait(400) for node in nodes]
+    finally:
+        for node in nodes:
+            node.terminate()
+    assert codes == [0, 0], [log.read_text() for log in logs]
     assert json.loads((task / "runs/run/stage2/step_1/MANIFEST.json").read_text())["world_size"] == 2
 
 
