@@ -72,7 +72,7 @@ def move(policy, by, seed=0):
 
 def engine_for(folder, policy, said, **settings):
     model = TrainedModel(name=str(folder), max_seq_length=64)
-    sampling = TrainedSampling(engine="vllm", vllm=Vllm(**{"python": PYTHON, "start_s": 300.0} | settings))
+    sampling = TrainedSampling(engine="vllm", vllm=Vllm(**{"python": PYTHON} | settings))
     return engine_of(model, sampling, policy, PROBE, said.append)
 
 
