@@ -258,6 +258,7 @@ class Check:
 
 # looked for in runs that declare no format; `answer` covers `think_answer` too
 FORMS = {"answer": "an <answer> block", "boxed": r"a \boxed{}"}
+# quantities that are told in percent, by how they begin
 SHARES = ("malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "mean_token_accuracy")
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (

@@ -139,10 +139,8 @@ class Watch:
         seen = None if worse & self._on.keys() else check.rule(self.history, key)
         if seen:
             what, verb = _attempt(key) + check.what, "rose" if seen.now > seen.before else "fell"
-            before, now = (
-                _percent(each) if key.startswith(SHARES) else _short(each) for each in (seen.before, seen.now)
-            )
-            text = f"{what} {verb} from {before} to {now} since step {self.history.since(key, seen)}"
+            say, since = _percent if key.startswith(SHARES) else _short, self.history.since(key, seen)
+            text = f"{what} {verb} from {say(seen.before)} to {say(seen.now)} since step {since}"
             yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, f"{text}; {check.turn}")
 
     def _on_in_steps(self) -> list[str]:

@@ -24,7 +24,7 @@ const Charts = (() => {
       for (const [i, run] of (each.runs ?? []).entries()) {
         add(run, { stroke: faint(each.colour, 0.45), width: 1, dash: each.dashes?.[i] });
       }
-      if (each.smooth) add(each.y, { stroke: faint(each.colour, 0.35), width: 0.8 });
+      if (each.smooth) add(each.y, { stroke: faint(each.colour, 0.5), width: 1 });
       const points = { show: (chart.x.length < 40), size: 5, fill: colour(each.colour), stroke: colour(each.colour) };
       add(each.smooth ?? each.y, { stroke: colour(each.colour), width: 2, points });
     }
@@ -37,27 +37,39 @@ const Charts = (() => {
       range: (plot, low, high) => {
         if (low === null) return [0, 1];
         const bottom = chart.floor ?? low, room = 0.06 * (high - bottom || Math.abs(high) || 1);
-        return [chart.floor ?? bottom - room, Math.max(high + room, chart.floor === null ? -Infinity : 0.02)];
+        const top = Math.max(high + room, chart.floor === null ? -Infinity : 0.02);
+        return [chart.floor ?? bottom - room, chart.percent && high <= 1 ? Math.min(top, 1 + room / 10) : top];
       },
     };
   }
 
-  // Where stages and alarms begin.
+  // Where stages and alarms begin. Their names stand on the side with more room, those of alarms in a line of their own,
+  // and above all lines.
   function marks(chart) {
     return (plot) => {
-      const { ctx, bbox } = plot;
+      const { ctx, bbox } = plot, unit = devicePixelRatio, labels = new Map();
       ctx.save();
-      ctx.lineWidth = devicePixelRatio;
-      ctx.textAlign = "left";
-      ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
       for (const mark of chart.marks) {
-        const x = Math.round(plot.valToPos(mark.x, "x", true));
-        ctx.strokeStyle = ctx.fillStyle = colour(mark.kind === "alarm" ? "bad" : "muted");
+        const x = Math.round(plot.valToPos(mark.x, "x", true)), ink = colour(mark.kind === "alarm" ? "bad" : "muted");
+        ctx.lineWidth = unit;
+        ctx.setLineDash([3 * unit, 3 * unit]);
+        ctx.strokeStyle = ink;
         ctx.beginPath();
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        if (mark.kind === "stage") ctx.fillText(` ${mark.text}`, x, bbox.top + 8 * devicePixelRatio);
+        const near = [...labels.values()].some((each) => each.kind === mark.kind && Math.abs(each.x - x) < 40 * unit);
+        if (!near) labels.set(mark, { x, ink, kind: mark.kind });
+      }
+      ctx.setLineDash([]);
+      ctx.lineWidth = 4 * unit;
+      ctx.strokeStyle = colour("paper");
+      for (const [mark, { x, ink }] of labels) {
+        const isLeft = x > bbox.left + 0.8 * bbox.width, y = bbox.top + (mark.kind === "alarm" ? 22 : 8) * unit;
+        ctx.textAlign = isLeft ? "right" : "left";
+        ctx.fillStyle = ink;
+        ctx.strokeText(mark.text, x + (isLeft ? -4 : 4) * unit, y);
+        ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * unit, y);
       }
       ctx.restore();
     };
