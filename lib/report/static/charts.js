@@ -43,33 +43,23 @@ const Charts = (() => {
     };
   }
 
-  // Where stages and alarms begin. Their names stand on the side with more room, those of alarms in a line of their own,
-  // and above all lines.
+  // Where stages and alarms begin: their names stand above the plot, those of alarms in a line of their own.
   function marks(chart) {
     return (plot) => {
-      const { ctx, bbox } = plot, unit = devicePixelRatio, labels = new Map();
+      const { ctx, bbox } = plot, unit = devicePixelRatio, named = { stage: -Infinity, alarm: -Infinity };
       ctx.save();
+      ctx.lineWidth = unit;
+      ctx.setLineDash([3 * unit, 3 * unit]);
       for (const mark of chart.marks) {
-        const x = Math.round(plot.valToPos(mark.x, "x", true)), ink = colour(mark.kind === "alarm" ? "bad" : "muted");
-        ctx.lineWidth = unit;
-        ctx.setLineDash([3 * unit, 3 * unit]);
-        ctx.strokeStyle = ink;
+        const x = Math.round(plot.valToPos(mark.x, "x", true)), y = bbox.top - (mark.kind === "alarm" ? 17 : 6) * unit;
+        const isLeft = x > bbox.left + 0.85 * bbox.width;
+        ctx.textAlign = isLeft ? "right" : "left";
+        ctx.strokeStyle = ctx.fillStyle = colour(mark.kind === "alarm" ? "bad" : "muted");
         ctx.beginPath();
-        ctx.moveTo(x, bbox.top);
+        ctx.moveTo(x, y);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        const near = [...labels.values()].some((each) => each.kind === mark.kind && Math.abs(each.x - x) < 40 * unit);
-        if (!near) labels.set(mark, { x, ink, kind: mark.kind });
-      }
-      ctx.setLineDash([]);
-      ctx.lineWidth = 4 * unit;
-      ctx.strokeStyle = colour("paper");
-      for (const [mark, { x, ink }] of labels) {
-        const isLeft = x > bbox.left + 0.8 * bbox.width, y = bbox.top + (mark.kind === "alarm" ? 22 : 8) * unit;
-        ctx.textAlign = isLeft ? "right" : "left";
-        ctx.fillStyle = ink;
-        ctx.strokeText(mark.text, x + (isLeft ? -4 : 4) * unit, y);
-        ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * unit, y);
+        if (x > named[mark.kind] + 40 * unit) ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * unit, y), named[mark.kind] = x;
       }
       ctx.restore();
     };
@@ -136,7 +126,7 @@ const Charts = (() => {
       ? `${Number((100 * value).toPrecision(4))} %` : `${Number(value.toPrecision(4))}`));
     const plot = new uPlot({
       width: place.clientWidth, height: chart.hero ? 290 : 200, series, bands,
-      padding: [12, 14, 0, 0],
+      padding: [chart.marks.length ? 26 : 12, 14, 0, 0],
       scales: { x: { time: false }, y: { distr: chart.log ? 3 : 1, ...range(chart) } },
       axes: [{ ...axis, size: 34, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] },
         { ...axis, size: 58, values }],
