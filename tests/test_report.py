@@ -335,7 +335,7 @@ def test_an_alarm_leads_to_its_texts(run, monkeypatch):
     alert = "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). Training went on."
     assert page.text[page.text.index("tiny") :].index(alert) < 5  # under the title
     link = "#from=2&to=7&f=train,malformed_paid&sort=advantage&by=parts"
-    assert ("href", link) in page.attributes and "No rollouts of these steps are kept" in page.text
+    assert ("href", link) in page.attributes and "No rollout that is kept shows it" in page.text
 
 
 def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, monkeypatch):
@@ -357,7 +357,8 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
     page = page_of(monkeypatch, run)
     told = [text.replace("\xa0", " ") for text in page.text]
     start = told.index(
-        "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). The run went back to its best."
+        "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). "
+        "It went back to its best checkpoint."
     )
     assert told[start + 1 : start + 5] == [
         "In attempt 1 the share rose from 1 % to 9 %. Accuracy counts such answers as right, so it does not show this.",
@@ -388,14 +389,14 @@ def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answer
 
     write(run, "generations", [said("train", 1, 1, True, True, "") | {"attempt1": "<answer>5</answer>"}])
     page = written("free")
-    assert "exact_match of last_number; format: none declared" in page.text
+    assert "exact_match of last_number, no format declared" in page.text
     assert "found 1" in page.text and "well-formed 1" not in page.text and "Well-formed" not in page.charts
     assert "wherever it is found in the text" in page.charts["Answer found"]["note"]
     paid = page.charts["Paid without the form"]
     assert [each["label"] for each in paid["series"]] == ["attempt 1"] and "an <answer> block" in paid["note"]
     assert (paid["x"], paid["series"][0]["y"]) == ([1, 2, 3, 4], [0.25, 0.5, 0.75, 1.0])
     page = written("answer")
-    assert "exact_match of last_number; format: answer" in page.text and "well-formed 1" in page.text
+    assert "exact_match of last_number, format answer" in page.text and "well-formed 1" in page.text
     paid = page.charts["Paid without the form"]
     assert [(each["label"], each["y"][0]) for each in paid["series"]] == [("attempt 2", 0.5)]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lib.report.blocks import PageSection, Paragraph, seen
-from lib.report.rollouts import FLAGS, Rollouts, own_texts
+from lib.report.rollouts import FLAGS, Rollouts, own_texts, total_of
 from lib.report.run_folder import RunFolder
 from lib.rl.watch import COLLAPSE
 
@@ -23,7 +23,7 @@ HEADLINES = {
     "loss_exploded": "The loss exploded",
     "tokens_died": "Nearly all tokens are wrong",
 }
-DONE = {"warn": "Training went on.", "stop": "The run was stopped.", "restore": "The run went back to its best."}
+DONE = {"warn": "Training went on.", "stop": "The run was stopped.", "restore": "It went back to its best checkpoint."}
 PAID = {"malformed_paid"}
 FLAGGED = {"malformed": "malformed", "truncated": "truncated", "copies": "copied", "accuracy_died": "wrong"}
 
@@ -79,8 +79,8 @@ def headline(row: dict) -> str:
 
 def told(row: dict) -> tuple[str, str]:
     """Returns what an alarm has seen and how to fix it, from its text in the log."""
-    text = re.sub(r"\bstage ([12]) step", lambda found: f"stage {'I' * int(found[1])}, step", row["text"])
-    text = text.replace(" %", "\u00a0%")
+    text = row["text"].replace(" %", "\u00a0%")
+    text = re.sub(r"\bstage ([12]) step", lambda found: f"stage {'I' * int(found[1])}, step", text)
     saw, _, cure = text.partition("; ")
     return saw[:1].upper() + saw[1:], f"Fix: {cure}" if cure else ""
 
@@ -97,15 +97,16 @@ def evidence(number: int, run: RunFolder, row: dict, rollouts: Rollouts) -> Evid
         moment = rollouts.moments[unit["moment"]]
         if moment["run"] == number and begin <= moment["step"] <= step and unit["flags"] & bits == bits:
             texts = own_texts(unit["body"]["texts"])
-            text = next((each for each in texts if "malformed" in each), texts[-1])
+            faulty = [each for each in texts if "malformed" in each and (each.get("match") or not wanted >= PAID)]
+            text = (faulty or texts[-1:])[0]
             found.append((text.get("advantage") or 0.0, moment["step"], unit["id"], text))
     filters = ",".join(flag for flag in FLAGS if flag in wanted)
     link = f"from={begin}&to={step}&f={filters}&sort=advantage&by=parts" + f"&run={number}" * (len(rollouts.runs) > 1)
     if not found:
-        return Evidence(link, "No rollouts of these steps are kept", "")
+        return Evidence(link, "No rollout that is kept shows it", "")
     _, _, place, text = max(found, key=lambda each: each[:2])
-    reward = sum(text["reward"].values()) if isinstance(text.get("reward"), dict) else None
-    example = seen(" ".join(text["text"].split()), LONGEST) + (f" → reward {reward:g}" if reward is not None else "")
+    reward = total_of([text])
+    example = seen(" ".join(text["text"].split()), LONGEST) + ("" if reward is None else f" → reward {reward:g}")
     words = f"Read the {len(found)} rollouts" if len(found) > 1 else "Read the rollout"
     return Evidence(f"{link}&r={number}.{place}", words, f"For example, {text['who']}: {example}")
 

@@ -314,7 +314,7 @@ def equal_rewards(steps: int) -> Check:
     """Returns the check whose threshold is in the config (`train.identical_rewards_warning`)."""
     return Check(
         EQUAL_REWARDS, ("idle",), always(steps),
-        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned; "
+        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned: "
         "the share of such steps", "check the reward, the extractor and the token budgets",
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ const Charts = (() => {
         ctx.textAlign = isLeft ? "right" : "left";
         ctx.strokeStyle = ctx.fillStyle = colour(mark.kind === "alarm" ? "bad" : "muted");
         ctx.beginPath();
-        ctx.moveTo(x, y);
+        ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
         if (x > named[mark.kind] + 40 * unit) ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * unit, y), named[mark.kind] = x;
