@@ -368,5 +368,10 @@ def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
         clean.until("document.querySelector(location.hash ? '.detail .prompt' : 'canvas')")
         assert clean.run("document.documentElement.scrollWidth") <= 390
         assert clean.run(CONTRAST.read_text()) == []
+    opened(clean, page(run, "#f=alarm"))
+    clean.until("document.querySelector('.detail .prompt')")
+    chips = "[document.querySelector('.chips'), document.querySelector('.chip[value=alarm]')]"
+    inside, right = clean.run(f"{chips}.map((each) => each.getBoundingClientRect().right)")
+    assert right <= inside <= 390  # the filter that is on is seen, although the last of them
     names = "[...document.querySelectorAll('input, select, button')].filter((each) => !(each.labels?.length || "
     assert clean.run(f"{names}each.getAttribute('aria-label') || each.textContent)).length") == 0
