@@ -219,6 +219,6 @@ $(VLLM)/.complete: requirements-vllm.txt | setup
 	    echo "$$name ; sys_platform == 'never'"; done > $(VLLM)/left_out.txt; \
 	pip="$(VLLM)/bin/python -m pip -qq --disable-pip-version-check install"; \
 	$$pip $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch==2.13.0 uv; \
-	$(VLLM)/bin/uv pip install -q --python $(VLLM)/bin/python --override $(VLLM)/left_out.txt -r requirements-vllm.txt \
-	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match); \
+	$(VLLM)/bin/uv pip install -q --python $(VLLM)/bin/python --override $(VLLM)/left_out.txt --compile-bytecode \
+	    -r requirements-vllm.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match); \
 	touch $@; echo "setup: $(VLLM) is ready"

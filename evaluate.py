@@ -57,6 +57,7 @@ from lib.core.config import (
     RLConfig,
     ScoreConfig,
     SelfPlayConfig,
+    check_launcher,
     in_words,
     load,
     obstacles_everywhere,
@@ -231,6 +232,7 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     )
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
+    check_launcher()
     args = options.parse_args()
     if args.compare:
         if len(args.compare) > 2 or args.config or args.overrides:

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Trains on a Slurm cluster, on one node or several, and goes on by itself when its time is over.
 #
-#   sbatch deploy/slurm.sh configs/gsm8k.yaml                                    # train.py on one node
+#   sbatch deploy/slurm.sh configs/gsm8k.yaml                                    # train.py on one card of one node
+#   sbatch --gpus-per-node 8 deploy/slurm.sh configs/gsm8k.yaml                  # on eight
 #   sbatch --nodes 2 --gpus-per-node 8 deploy/slurm.sh configs/gsm8k.yaml train.checkpoint_every=10
-#   SCRIPT=rl_train_gspo_selfplay.py sbatch deploy/slurm.sh configs/math.yaml
+#   SCRIPT=rl_train_gspo_selfplay.py sbatch deploy/slurm.sh configs/selfplay_code.yaml
 #
 # Run it from the root of the repository, on a disk that all nodes see, after `make setup` on a node like them. Account,
 # partition and the rest are options of sbatch. Five minutes before the end every process gets SIGTERM, saves a

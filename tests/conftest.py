@@ -43,7 +43,7 @@ WHOLE = os.environ.get("WHOLE", "") not in ("", "0")  # as .ci/run has it
 
 LONGEST = (  # test_*.py
     "collect", "resume", "speedrun", "score", "sandbox", "sft_resume", "selfplay_runs", "openai", "sft", "decoder",
-    "selfplay", "unsloth", "tool_loop", "sweep", "alarms", "best", "report_page", "report", "web", "parsing",
+    "vllm", "selfplay", "unsloth", "tool_loop", "sweep", "alarms", "best", "report_page", "report", "web", "parsing",
     "scripts", "servers", "checkpoint", "merging", "reading", "shipped_tasks", "hub",
 )  # fmt: skip
 

@@ -3,8 +3,10 @@
 make setup-vllm && WHOLE=1 .venv/bin/python -m pytest tests/test_vllm.py
 """
 
+import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,8 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+import yaml
 from conftest import SCRATCH, TEMPLATE
 
+import rl_train_gspo_selfplay
+import train
 from lib.core.config import FromScratch, Lora, TrainedModel, TrainedSampling, Vllm
 from lib.core.errors import ApiError, ConfigError
 from lib.generators import vllm
@@ -24,6 +29,7 @@ from lib.generators.vllm_server import BASE
 from lib.model.loading import attach_tuner
 from lib.model.policy import Inputs, Policy
 from lib.model.scratch import build
+from lib.run.runlog import read_jsonl
 
 ROOT = Path(__file__).parent.parent
 PYTHON = os.environ.get("REMATCH_VLLM_PYTHON") or str(ROOT / ".venv-vllm/bin/python")
@@ -66,7 +72,7 @@ def move(policy, by, seed=0):
 
 def engine_for(folder, policy, said, **settings):
     model = TrainedModel(name=str(folder), max_seq_length=64)
-    sampling = TrainedSampling(engine="vllm", vllm=Vllm(**{"python": PYTHON} | settings))
+    sampling = TrainedSampling(engine="vllm", vllm=Vllm(**{"python": PYTHON, "start_s": 300.0} | settings))
     return engine_of(model, sampling, policy, PROBE, said.append)
 
 
@@ -75,8 +81,10 @@ def opened(folder, tmp_path_factory):
     """An engine with a server, the policy it was started for, and what it said."""
     policy, said = policy_of(folder, moved=0.05), []
     engine = engine_for(folder, policy, said)
-    with engine.open(tmp_path_factory.mktemp("run") / "engine"):
-        yield engine, policy, said
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")  # the server's: other tests compute beside it
+        with engine.open(tmp_path_factory.mktemp("run") / "engine"):
+            yield engine, policy, said
 
 
 def scored(policy, turn, completion):
@@ -171,6 +179,77 @@ def test_a_wrong_rank_is_refused_in_a_sentence(opened, folder):
         ApiError, match=r"generation.vllm: http.* refuses the adapter .*rank 64 is greater than max_lora_rank 8"
     ):
         engine.generate(policy_of(folder, rank=64, moved=0.05), PROMPTS, DECODING)
+
+
+REWARD = """
+import os, signal
+
+calls = 0
+
+def digits(predictions):
+    global calls
+    calls += 1
+    if str(calls) == os.environ.get("STOP_AT"):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return [sum(character.isdigit() for character in text) / (len(text) + 1) for text in predictions]
+"""
+TASK = {
+    "seed": 1,
+    "model": {"backend": "plain", "max_seq_length": 64, "adapters": {"lora": {"r": 8, "alpha": 16}}},
+    "dataset": {"name": "rows.jsonl", "target_field": "answer", "test_split_size": 4},
+    "reward": {"fn": "digit_reward.digits"},
+    "optimizer": {"learning_rate": 0.01},
+    "eval": {"max_examples": 4, "selection_examples": 0},
+}
+SCORE = {
+    "prompts": {"user": "{question}", "self_correction": "again"},
+    "generation": {"max_prompt_length_attempt1": 16, "max_prompt_length_attempt2": 48,
+                   "max_new_tokens_attempt1": 8, "max_new_tokens_attempt2": 8},
+    "train": {"stage1_steps": 2, "stage2_steps": 2, "stage1_batch_size": 4, "stage2_batch_size": 4},
+}  # fmt: skip
+PLAY = {
+    "prompts": {"user": "{question}"},
+    "generation": {"max_prompt_length": 16, "max_new_tokens": 8},
+    "opponent": {"snapshots": {"every_steps": 2}, "temperature": 1.0},
+    "train": {"steps": 4, "batch_size": 4, "group_size": 4, "minibatches": 2},
+}
+
+
+@needs_vllm
+@pytest.mark.parametrize(("script", "own"), [(train, SCORE), (rl_train_gspo_selfplay, PLAY)], ids=["score", "selfplay"])
+def test_a_run_is_trained_on_what_the_server_samples(opened, folder, tmp_path, monkeypatch, script, own):
+    """Log-probs are the policy's at every step; a run that was stopped resumes to the same texts and weights."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "digit_reward.py").write_text(REWARD)
+    rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(4) for b in range(4)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sampling = own["generation"] | {"engine": "vllm", "vllm": {"url": opened[0].server.url}}
+    config = TASK | own | {"model": TASK["model"] | {"name": str(folder)}, "generation": sampling}
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(config))
+
+    def start(name, *options):
+        sys.modules.pop("digit_reward", None)
+        words = [script.__name__, "--config", "task.yaml", f"run_name={name}", *options]
+        monkeypatch.setattr(sys, "argv", words)
+        return script.main()
+
+    assert start("straight") == 0
+    monkeypatch.setenv("STOP_AT", "5")  # among the first steps, after the evaluation
+    assert start("stopped") == 143
+    monkeypatch.delenv("STOP_AT")
+    assert start("stopped", "--resume") == 0
+    straight, stopped = tmp_path / "outputs/straight", tmp_path / "outputs/stopped"
+    metrics, _ = read_jsonl(straight / "metrics.jsonl")
+    assert len(metrics) == 4 and all(0 < row["sampler_gap"] < CLOSE for row in metrics)
+    texts = []
+    for run in (straight, stopped):
+        rows, _ = read_jsonl(run / "generations.jsonl")
+        texts.append([[row.get(key) for key in ("text", "attempt1", "attempt2")] for row in rows])
+    assert texts[0] == texts[1] and len(texts[0]) > 16
+    last = "stage2/adapter_model.safetensors" if script is train else "stage1/adapter_model.safetensors"
+    assert (straight / last).read_bytes() == (stopped / last).read_bytes()
+    assert not (straight / "engine").exists() and not (stopped / "engine").exists()
 
 
 @needs_vllm

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor
 
 from lib.core.errors import ConfigError
 from lib.model.logits import backbone_of
@@ -20,10 +21,10 @@ def is_sharded(model: nn.Module) -> bool:
     return any(isinstance(module, FSDPModule) for module in model.modules())
 
 
-def shard(model: nn.Module, base: nn.Module) -> None:
+def shard(model: nn.Module, base: nn.Module) -> str:
     """Spreads the blocks of `base`, on which the adapters of `model` are, over all processes, which all call it.
 
-    Raises ConfigError where there is one process, or no blocks.
+    Returns a note on how much this process holds. Raises ConfigError where there is one process, or no blocks.
     """
     accelerator, backbone = make_accelerator(), backbone_of(base)
     lists = [child for child in backbone.children() if isinstance(child, nn.ModuleList)]
@@ -45,6 +46,14 @@ def shard(model: nn.Module, base: nn.Module) -> None:
     fully_shard(backbone, mesh=mesh, ignored_params=set(model.parameters()) - set(blocks.parameters()) | whole)
     model.to(accelerator.device)
     wait_by(Company(backbone).join)
+    held = sum(_local(parameter).numel() for parameter in model.parameters())
+    whole_model = sum(parameter.numel() for parameter in model.parameters())
+    return f"sharded over {accelerator.num_processes} processes: this one holds {held:,} of {whole_model:,} numbers"
+
+
+def _local(parameter: torch.Tensor) -> torch.Tensor:
+    """Returns the part of a parameter that this process holds."""
+    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 class Company:

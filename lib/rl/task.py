@@ -88,18 +88,18 @@ def load_task(config: TaskConfig, say: Callable[[str], None] = print) -> Task[Ta
     say(f"model {config.model.full_name} through {backend}, data {splits.source}")
     base, tokenizer = load_base(config.model, backend)
     prompts = prompts_of(config, tokenizer)
-    rows_and_notes = fitting(splits, prompts, config)
+    train, test, selection, notes = fitting(splits, prompts, config)
     adapted = attach(base, config.model, backend, config.seed)
     if config.model.sharded:
-        shard(adapted, base)
+        notes.append(shard(adapted, base))
     with readable(base, config.model.full_name):
         policy = Policy(adapted, config.generation.temperature, backend)
     policy.say_sampling(say)
-    longest = max((prompts.prompt(row).ids for row in rows_and_notes[0][:PROBED_ROWS]), key=len)
+    longest = max((prompts.prompt(row).ids for row in train[:PROBED_ROWS]), key=len)
     probe_adapters(policy, longest)
     probe(policy, longest, tokenizer.pad_token_id, config.model.full_name)
     engine = engine_of(config.model, config.generation, policy, longest, say)
-    return Task(config, splits, judge, prompts, policy, *rows_and_notes, engine)
+    return Task(config, splits, judge, prompts, policy, train, test, selection, notes, engine)
 
 
 def load_data(config: ScoreConfig | SelfPlayConfig) -> tuple[Splits, Judge]:

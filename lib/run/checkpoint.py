@@ -35,7 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, broadcast_object_list, gather_object
+from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils import load as load_plain_data
 
 from lib.core.errors import ConfigError, NumericError, StorageError
@@ -66,8 +66,7 @@ class Checkpoints:
     fingerprint of the training data, and `inputs` has those of lib/run/fingerprints.py: a resume must find the same.
     With `any_number`, as many processes as one likes may resume: all hold the same state but for the global generators.
     Each stage keeps its `keep` newest valid checkpoints and its best. `beside` writes a script's extra files into the
-    folder of a checkpoint, and `saved` gets each one that is complete, both in one process. ConfigError if the model is
-    sharded (FSDP, DeepSpeed).
+    folder of a checkpoint, and `saved` gets each one that is complete, both in one process.
 
     `best` is {"stage1": {"folder": "stage1/step_150", "score": 0.6}}, with each stage that `consider` was called for.
     """
@@ -88,12 +87,6 @@ class Checkpoints:
         beside: Callable[[Path], None] = lambda folder: None,
         saved: Callable[[Path], None] = lambda folder: None,
     ):
-        if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
-            raise ConfigError(
-                f"checkpoints: {accelerator.distributed_type.value} shards weights in a way that is not saved here: "
-                "launch with plain data parallelism (configs/accelerate/ddp.yaml), and for a model that one card does "
-                "not hold set model.sharded=true"
-            )
         if keep < 2:
             raise ConfigError(f"checkpoints: keep is {keep}, needs at least 2: the newest may turn out to be damaged")
         self.run_dir = Path(run_dir)

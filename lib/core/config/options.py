@@ -1,10 +1,15 @@
 """The command lines of the scripts, and what they share."""
 
 import argparse
+import os
 import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+
+from lib.core.errors import ConfigError
+
+SHARDING = {"ACCELERATE_USE_DEEPSPEED": "DeepSpeed", "ACCELERATE_USE_FSDP": "FSDP"}  # as accelerate tells a process
 
 
 def parser(doc: str, smoke: bool = True, required: bool = True) -> argparse.ArgumentParser:
@@ -45,13 +50,28 @@ def training_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """Parses the command line of a script that saves checkpoints; overrides may be anywhere, even after --resume."""
+    """Parses the command line of a script that saves checkpoints; overrides may be anywhere, even after --resume.
+
+    Raises ConfigError as `check_launcher` does.
+    """
+    check_launcher()
     words = sys.argv[1:]
     for i, (word, following) in enumerate(pairwise(words)):
         if word == "--resume" and re.match(r"[\w.]+=", following):  # no folder: the newest checkpoint is meant
             words = [*words[:i], *words[i + 1 :], word]
             break
     return options.parse_intermixed_args(words)
+
+
+def check_launcher() -> None:
+    """Raises ConfigError if accelerate was told to shard: it would wrap modules past which weights are read here."""
+    for variable, engine in SHARDING.items():
+        if os.environ.get(variable, "").lower() == "true":
+            raise ConfigError(
+                f"accelerate launch: its config asks for {engine}, expected one that only starts processes: launch by "
+                "torchrun or configs/accelerate/ddp.yaml; for a model that one card does not hold, by "
+                "configs/accelerate/fsdp2.yaml with model.sharded=true (docs/machines.md)"
+            )
 
 
 def positive(text: str) -> int:
