@@ -40,7 +40,7 @@ from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.credit import group_advantages
 from lib.rl.curriculum import Sampler, WeightedSampler
-from lib.rl.evaluation import Answers, selected, summarise_single
+from lib.rl.evaluation import Answers, selected, summarise
 from lib.rl.ledger import brief
 from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
@@ -308,13 +308,13 @@ def single(group, match, well_formed=None, unscored=None):
 def test_an_evaluation_by_hand():
     answers = single([0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1], unscored=[0, 0, 1, 0, 0, 0])
     games = [(True, False), (None, True), (True, True)]
-    row = summarise_single(answers, 0.5, 2, games)
+    row = summarise(answers, 0.5, 2, games)
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
     assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
-    assert "games" not in summarise_single(answers, 0.5, 2)
+    assert "games" not in summarise(answers, 0.5, 2)
     choice = selected(answers)
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
     assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
@@ -327,8 +327,8 @@ def test_rows_that_ask_the_same_are_one_witness():
     right = [number % 3 > 0 for number in range(20)]
     question, alone = np.arange(20).repeat(2), np.repeat(right, 2)
     games = [(one, number % 5 > 2) for number, one in enumerate(right)]
-    once = summarise_single(single(question, alone, alone), 0.5, 2, games)
-    often = summarise_single(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
+    once = summarise(single(question, alone, alone), 0.5, 2, games)
+    often = summarise(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
     assert (once["prompts"], often["prompts"], often["n"]) == (20, 20, 160)
     keys = ["acc_ci95", "win_rate_ci95", "opponent_acc_ci95", "well_formed_ci95"]
     pairs = [(once[key], often[key]) for key in keys]

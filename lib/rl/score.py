@@ -137,9 +137,7 @@ class ScoreRun:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row: dict[str, Any] = {"stage": stage.number, "step": self.progress.step, "steps": stage.steps}
-        row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
-        row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
+        row = metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         if self.distiller:
