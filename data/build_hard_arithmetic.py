@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from data.builders import write
 from lib.core.config import ScoreConfig, load, parser
 from lib.core.errors import FINISHED, ConfigError, run_script
 
@@ -133,13 +134,6 @@ def ask_of(task) -> Ask:
             ]
 
     return ask
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    """Writes one JSON object per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ problem; 0: none has.
 
 import argparse
 import contextlib
-import json
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
+from data.builders import write
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.sandbox.pool import Sandbox
 from lib.sandbox.tasks import check
@@ -66,13 +66,6 @@ def progress():
             print(f"ran {done} of {rows} rows", file=sys.stderr)
 
     return say
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    """Writes one JSON object per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":
