@@ -126,10 +126,10 @@ def with_room(tree: dict[str, Any]) -> list[str]:
     ]
 
 
-def sources(section: dict[str, Any], key: str = "dataset") -> list[tuple[str, dict[str, Any]]]:
+def sources(section: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Returns each place of a config that names rows."""
     parts = section.get("mixture", {})
-    return [(f"{key}.mixture.{name}", part) for name, part in parts.items()] if parts else [(key, section)]
+    return [(f"dataset.mixture.{name}", part) for name, part in parts.items()] if parts else [("dataset", section)]
 
 
 def run(name: str, script: str, overrides: list[str]) -> tuple[int, float]:

@@ -80,9 +80,9 @@ def move(policy, far):
             parameter += far * torch.randn(parameter.shape, generator=draw)
 
 
-def logits(policy, prefix=True):
+def logits(policy):
     """Logits of TEXT, behind a soft prompt if there is one."""
-    ids = torch.cat([torch.tensor([policy.prefix], dtype=torch.long), TEXT], 1) if prefix else TEXT
+    ids = torch.cat([torch.tensor([policy.prefix], dtype=torch.long), TEXT], 1)
     with torch.no_grad():
         return policy.model(input_ids=ids).logits[:, -TEXT.shape[1] :]
 

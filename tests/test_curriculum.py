@@ -275,11 +275,8 @@ def test_the_bound_loses_less_than_half_of_what_chance_does(changes, monkeypatch
 # -- all together
 
 
-def outcome(choice, pass_rate, first=None, reward=None):
-    key = f"{choice.row} {first}"
-    return PromptOutcome(
-        choice, key, pass_rate, pass_rate if reward is None else reward, float(0 < pass_rate < 1), first
-    )
+def outcome(choice, pass_rate, first=None):
+    return PromptOutcome(choice, f"{choice.row} {first}", pass_rate, pass_rate, float(0 < pass_rate < 1), first)
 
 
 def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():

@@ -53,9 +53,8 @@ def saved_teacher(tiny, place):
     return model
 
 
-def log_p(model, before, ids, temperature=1.0):
-    logits = model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1]
-    return (logits.float() / temperature).log_softmax(-1)
+def log_p(model, before, ids):
+    return model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1].float().log_softmax(-1)
 
 
 def kl_of(policy, teacher, own, theirs, ids):

@@ -48,12 +48,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-def policy_of(folder, rank=8, moved=0.0, seed=0):
+def policy_of(folder, rank=8, moved=0.0):
     from transformers import AutoModelForCausalLM
 
     base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     policy = Policy(attach_tuner(base, Lora(r=rank, alpha=16), TrainedModel(name="tiny"), "plain", seed=0), 0.8)
-    move(policy, moved, seed)
+    move(policy, moved)
     return policy
 
 
