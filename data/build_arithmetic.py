@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import options, write
+from data.builders import options, write_rows
 
 OPERATIONS = ("subtraction", "addition")
 
@@ -28,7 +28,7 @@ def main() -> None:
     args = command_line()
     rows = questions(args.operations, args.digits, random.Random(args.seed))
     for name, count in (("test", args.test), ("train", args.train)):
-        write(args.out / f"{name}.jsonl", islice(rows, count))
+        write_rows(args.out / f"{name}.jsonl", islice(rows, count))
     print(f"{args.out}: {args.train} train and {args.test} test questions")
 
 

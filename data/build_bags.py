@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write
+from data.builders import chat, options, write_rows
 
 NAMES = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo", "Ida", "Jonas", "Kate", "Lena", "Max",
          "Nora", "Oscar", "Paula", "Rosa", "Sam", "Tom", "Vera")  # fmt: skip
@@ -58,9 +58,9 @@ def main() -> None:
     args = command_line()
     rng = random.Random(args.seed)
     bags = distinct_bags(rng)
-    write(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
-    write(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
-    write(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
+    write_rows(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
+    write_rows(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
     print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
 
 

@@ -41,7 +41,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import options, write
+from data.builders import options, write_rows
 from data.code_tasks import inputs
 
 FOLDER = Path(__file__).parent / "code_tasks"
@@ -70,7 +70,7 @@ def main() -> None:
     for key in ("id", "prompt", "solution"):
         require_distinct([row[key] for row in rows], key)
     random.Random(args.seed).shuffle(rows)  # so that a prefix of the file holds all topics
-    write(args.out, rows)
+    write_rows(args.out, rows)
     summarize(rows)
 
 

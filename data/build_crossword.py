@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import options, write
+from data.builders import options, write_rows
 
 WORDS = Path(__file__).with_name("crossword_words.tsv")
 HOW = {
@@ -47,7 +47,7 @@ def main() -> None:
     dice.shuffle(rows)
     for name, wanted in (("train", False), ("test", True)):
         part = [row for is_held_out, row in rows if is_held_out is wanted]
-        write(args.out / f"{name}.jsonl", part)
+        write_rows(args.out / f"{name}.jsonl", part)
         print(f"{args.out / name}.jsonl: {len(part)} clues")
 
 

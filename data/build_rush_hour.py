@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write
+from data.builders import chat, options, write_rows
 from lib.text.rush_hour import EMPTY, TARGET, WALL, Move, read_moves, replay, size_of
 
 LIMITS = {4: (3, 4), 5: (4, 6), 6: (4, 7)}  # moves: easy has fewer than the first, hard no fewer than the second
@@ -87,9 +87,9 @@ def main() -> None:
             rows[split] += found
     for split in SHARES:
         rng.shuffle(rows[split])
-        write(args.out / f"{split}.jsonl", rows[split])
+        write_rows(args.out / f"{split}.jsonl", rows[split])
     if args.lessons or args.chats:
-        write(args.out / "sft.jsonl", chats(rows["sft"], args, rng))
+        write_rows(args.out / "sft.jsonl", chats(rows["sft"], args, rng))
     for number in range(args.svg):
         for size in args.sizes:
             row = [row for row in rows["train"] if row["size"] == size][number]

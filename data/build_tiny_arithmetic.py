@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write
+from data.builders import chat, options, write_rows
 
 
 def main() -> None:
@@ -24,11 +24,11 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     questions = distinct_questions(rng)
-    write(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
-    write(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
+    write_rows(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
     lessons = [lesson(*next(questions)) for _ in range(args.lessons)]
     chats = [careless_chat(*next(questions), args.self_correction, args.noise, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 

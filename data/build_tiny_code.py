@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write
+from data.builders import chat, options, write_rows
 
 OPERATORS: dict[str, tuple[int, Callable[[int, int], int]]] = {  # how strongly it binds, and what it does
     "+": (1, int.__add__),
@@ -72,14 +72,14 @@ def main() -> None:
     rng = random.Random(args.seed)
     held_out = distinct_tasks(args.train + args.test, args.rare, rng)
     rows = [task_row(task, rng) | (public_tests(task) if args.public else {}) for task in held_out.values()]
-    write(args.out / "test.jsonl", rows[: args.test])
-    write(args.out / "train.jsonl", rows[args.test :])
+    write_rows(args.out / "test.jsonl", rows[: args.test])
+    write_rows(args.out / "train.jsonl", rows[args.test :])
     others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short tasks repeat
     first = args.noise if args.public else None
     lessons = [answered(next(others), args.hinted, 0.0, rng, first) for _ in range(args.lessons)]
     chats = [answered(next(others), args.hinted, args.noise, rng, first) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
-    write(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
+    write_rows(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test tasks")
 
 

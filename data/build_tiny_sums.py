@@ -38,7 +38,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import chat, options, write
+from data.builders import chat, options, write_rows
 
 LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
 CHECK = "Right?"  # the user's turn that asks for a check
@@ -64,11 +64,11 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     sums = distinct_sums(args.terms, rng)
-    write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
-    write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
+    write_rows(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
     lessons = [two_attempts(next(sums), insight=1.0, lapses=0.0, args=args, rng=rng) for _ in range(args.lessons)]
     chats = [two_attempts(next(sums), args.insight, args.lapses, args, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 

@@ -20,7 +20,7 @@ def chat(*texts: str) -> dict:
     return {"messages": [{"role": ("user", "assistant")[number % 2], "content": text} for number, text in turns]}
 
 
-def write(path: Path, rows: Iterable[dict]) -> None:
+def write_rows(path: Path, rows: Iterable[dict]) -> None:
     """Writes one JSON object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:

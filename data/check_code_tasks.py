@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
-from data.builders import write
+from data.builders import write_rows
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.sandbox.pool import Sandbox
 from lib.sandbox.tasks import check
@@ -33,7 +33,7 @@ def main() -> int:
     print(report.text())
     for path, rows in ((args.clean, report.clean), (args.quarantine, report.quarantine)):
         if path is not None:
-            write(path, rows)
+            write_rows(path, rows)
     return ConfigError.exit_code if report.problems else FINISHED
 
 

@@ -10,6 +10,8 @@ import pytest
 import yaml
 from conftest import long
 
+from data.builders import write_rows
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 CONFIG = {
@@ -34,7 +36,7 @@ LAUNCHERS = {
 def test_two_processes_are_one_run(launcher, tiny_folder, tmp_path):
     (tmp_path / "base").symlink_to(tiny_folder)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(4) for b in range(4)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "rows.jsonl", rows)
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(CONFIG))
     name, *options = LAUNCHERS[launcher]
     command = [BIN / name, *options, ROOT / "train.py", "--config", "task.yaml"]

@@ -16,8 +16,10 @@ import torch
 import yaml
 from conftest import after
 from helpers.leaves import accumulate
+from helpers.weights import move
 from scipy.stats import binomtest
 
+from data.builders import write_rows
 from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
@@ -99,16 +101,9 @@ def nothing(predictions):
 def folder(tmp_path, monkeypatch, tiny_folder):
     monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
     return tmp_path
-
-
-def move(policy, size, seed=1):
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += size * torch.randn(parameter.shape, generator=draw)
 
 
 @contextlib.contextmanager
@@ -116,7 +111,7 @@ def opened(*overrides, moved=0.0):
     """A run in a directory of its own; `moved` takes the adapter away from its start."""
     config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
     run = GspoRun(load_task(config, say=lambda text: None))
-    move(run.policy, moved)
+    move(run.policy.trainable, moved)
     with run.open():
         yield run
 
@@ -367,7 +362,7 @@ def test_the_past_answers_as_it_was(folder):
         assert len(opponent.said[0]) == 6 and all(before)
         opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
         assert texts(opponent.end(0, asked[5:8]))[:1] == ["kept"] and len(opponent.said[0]) == 8  # asked once, each
-        move(run.policy, 0.3, seed=2)
+        move(run.policy.trainable, 0.3, seed=2)
         opponent.refresh(1)
         opponent.said[0] = {}
         assert texts(opponent.end(0, asked[:6])) == before != texts(opponent.end(1, asked[:6]))
@@ -377,7 +372,7 @@ def test_the_past_answers_as_it_was(folder):
         sampling = run.task.sampling(0.0, 1)
         again = SnapshotOpponent(run.config, run.policy, run.task.prompts, sampling, run.task.judge)
         again.load_state_dict(state)
-        move(run.policy, 0.3, seed=3)
+        move(run.policy.trainable, 0.3, seed=3)
         for number in (0, 1):
             assert texts(again.end(number, asked)) == texts(opponent.end(number, asked))
         assert again.said == opponent.said
@@ -393,7 +388,7 @@ def test_a_snapshot_has_the_adapters_of_its_own_time(folder, family):
         policy.shelf.blend(0.5)
         opponent.refresh(1)
         then, scores = texts(opponent.end(1, asked)), policy(text)[0].detach()
-        move(policy, 1.0, seed=2)
+        move(policy.trainable, 1.0, seed=2)
         policy.shelf.blend(1.0)
         opponent.refresh(2)
         mine, now = weights(run), policy(text)[0].detach()
@@ -808,7 +803,7 @@ def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
 def test_a_system_prompt_stands_before_chats_without_one(folder):
     own = {"role": "system", "content": "a"}
     rows = [{"chat": [*([own] if i % 4 == 0 else []), {"role": "user", "content": f"{i}"}]} for i in range(20)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     chosen = ["prompts.messages_field=chat", "prompts.system=b", "generation.max_prompt_length=20"]
     task = load_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
     for number, row in enumerate(task.train):

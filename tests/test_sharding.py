@@ -7,6 +7,7 @@ import socket
 import pytest
 import torch
 from helpers import forks
+from helpers.weights import move
 
 from lib.core.config import FromScratch, Lora, TrainedModel
 from lib.core.errors import ConfigError
@@ -40,10 +41,7 @@ def policy_of(kind, checkpointing, sharded):
     if sharded:
         shard(model, base)
     policy = Policy(model, 1.0)
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    move(policy.trainable, 0.1)
     return policy
 
 
