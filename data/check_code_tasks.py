@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python da
 from data.builders import write_rows
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import check
+from lib.sandbox.trials import check
 
 QUIET = 5  # seconds between two lines of progress
 
