@@ -43,7 +43,7 @@ from lib.rl.batching import micro_batches, sequences
 from lib.rl.credit import group_advantages
 from lib.rl.curriculum import Sampler, WeightedSampler
 from lib.rl.evaluation import Answers, selected, summarise
-from lib.rl.ledger import brief
+from lib.rl.log_rows import brief
 from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
 from lib.rl.step import TokenLogps
@@ -395,7 +395,7 @@ def test_a_snapshot_has_the_adapters_of_its_own_time(folder, family):
         opponent.said[1] = {}
         assert texts(opponent.end(1, asked)) == then != texts(opponent.end(2, asked))
         assert torch.equal(weights(run), mine) and policy.alpha == 1.0 and torch.equal(policy(text)[0], now)
-        with policy.wearing(opponent.pool[1], opponent.alphas[1]):
+        with policy.with_adapter(opponent.pool[1], opponent.alphas[1]):
             assert torch.equal(policy(text)[0], scores) and not torch.equal(scores, now)
             with policy.reference_mode():
                 assert policy.prefix == []
@@ -420,15 +420,15 @@ def test_the_pool_keeps_the_start_and_the_last_ones(folder):
         assert (list(run.opponent.pool), run.opponent.begin([], 9)) == ([0], 0)
 
 
-def test_wearing_gives_every_weight_back(make_policy):
+def test_another_adapter_is_exchanged_and_every_weight_given_back(make_policy):
     policy, other = make_policy(moved=0.1), make_policy(moved=0.3)
     before, text = policy.snapshot(), after([5, 6, 7], [8, 9, 10])
     own, theirs = policy(text)[0].detach(), other(text)[0].detach()
-    with pytest.raises(RuntimeError), policy.wearing(other.snapshot()):
+    with pytest.raises(RuntimeError), policy.with_adapter(other.snapshot()):
         assert torch.equal(policy(text)[0], theirs) and not torch.allclose(own, theirs, atol=1e-3)
         raise RuntimeError
     assert all(map(torch.equal, policy.snapshot(), before)) and torch.equal(policy(text)[0], own)
-    with pytest.raises(ValueError), policy.wearing(before[:-1]):
+    with pytest.raises(ValueError), policy.with_adapter(before[:-1]):
         pass
     assert all(map(torch.equal, policy.snapshot(), before))
 

@@ -67,7 +67,7 @@ def computed(policy, accelerator, rank, evenly):
     written = generate(policy, turns, DECODING)
     everyones = collect([sorted((path, each.ids) for path, each in written.items())], accelerator)
     snapshot = policy.snapshot()
-    with torch.no_grad(), policy.wearing([0 * weight for weight in snapshot]):
+    with torch.no_grad(), policy.with_adapter([0 * weight for weight in snapshot]):
         worn = policy(next(batches_of(3, accelerator, False)).inputs)[0]
     gradients = torch.cat([parameter.grad.flatten() for parameter in policy.trainable])
     sampled = [logp for path in sorted(written) for logp in written[path].logps]

@@ -108,7 +108,7 @@ def test_what_it_samples_is_scored_the_same_whatever_the_policy_wears(opened):
     with policy.reference_mode():
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     other = [weight + 0.1 for weight in policy.snapshot()]
-    with policy.wearing(other):
+    with policy.with_adapter(other):
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
 

@@ -35,7 +35,7 @@ from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, 
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import answers_of, in_parts, selected, summarise
-from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.log_rows import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import Objective, kl_in_reward
 from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay

@@ -9,7 +9,7 @@ from lib.core.config import ATTEMPT, ScoreConfig
 from lib.rewards.judge import Judge
 from lib.rl.checks import form_of
 from lib.rl.credit import Credit, compared
-from lib.rl.ledger import means_of, numbers_of
+from lib.rl.log_rows import means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import anywhere, collect
 

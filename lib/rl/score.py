@@ -14,7 +14,7 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.feedback.contract import Surroundings
-from lib.rl.ledger import rows_of, updates_in_one
+from lib.rl.log_rows import rows_of, updates_in_one
 from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
