@@ -272,7 +272,7 @@ def selected(answers: Answers) -> dict:
 
 
 def _ends(answers: Answers) -> list[str]:
-    """Returns what the names of each attempt's numbers end in; "" where there is one attempt."""
+    """Returns the suffix of each attempt's keys; "" if there is only one."""
     attempts = len(answers.match)
     return [f"_attempt{number}" for number in range(1, attempts + 1)] if attempts > 1 else [""]
 
