@@ -11,7 +11,7 @@
     python evaluate.py --config outputs/score-gsm8k/config.yaml --run outputs/score-gsm8k --merge models/corrector
     python evaluate.py --compare outputs/a outputs/b                                    # in pairs, of what is measured
     python evaluate.py --compare outputs/a@after_stage1 outputs/a@stage2/step_40
-    accelerate launch --num_processes 4 evaluate.py --config configs/gsm8k.yaml
+    torchrun --standalone --nproc_per_node 4 evaluate.py --config configs/gsm8k.yaml
 
 A config of train.py has two attempts, one of rl_train_gspo_selfplay.py has answers, and its opponent is not asked.
 Where attempts are trained with feedback between them, they are measured with it, and once more without any.

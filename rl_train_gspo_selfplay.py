@@ -7,7 +7,7 @@
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml        # the run; add --resume to go on with it
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml --resume-adapter outputs/my-run/stage1
     python rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml train.loss=dapo opponent.use=win
-    accelerate launch --num_processes 4 rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml
+    torchrun --standalone --nproc_per_node 4 rl_train_gspo_selfplay.py --config configs/selfplay_code.yaml
 
 Paper: Zheng et al., "Group Sequence Policy Optimization", arXiv 2507.18071. Departures, each a key of the config:
   1. GRPO, Dr.GRPO, DAPO, CISPO, RLOO and GSPO-token by name (`train.loss`); with `train.minibatches: 1` and

@@ -4,7 +4,7 @@
     python sft_train.py --config configs/tiny_base.yaml --smoke 8         # 8 rows, 4 steps
     python sft_train.py --config configs/tiny_base.yaml --resume          # resume from the last checkpoint, or from DIR
     python sft_train.py --config configs/tiny_base.yaml run_name=other optimizer.learning_rate=1e-3
-    accelerate launch --num_processes 4 sft_train.py --config my_sft.yaml
+    torchrun --standalone --nproc_per_node 4 sft_train.py --config my_sft.yaml
 
 Rows have `messages`, or `prompt` and `completion`, and `tools` if need be; rollouts are such rows. Chat templates need
 no marks: lib/text/labels.py finds the turns, and says which templates it refuses. The result is in

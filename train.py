@@ -6,7 +6,7 @@
     python train.py --config configs/gsm8k.yaml                         # the run; add --resume to go on with it
     python train.py --config configs/gsm8k.yaml --start-stage 2 --resume-adapter outputs/score-gsm8k/stage1
     python train.py --config configs/gsm8k.yaml train.alpha=5 optimizer.learning_rate=1e-5
-    accelerate launch --num_processes 4 train.py --config configs/gsm8k.yaml
+    torchrun --standalone --nproc_per_node 4 train.py --config configs/gsm8k.yaml     # four GPUs; --resume there, too
 
 Paper: Kumar et al., "Training Language Models to Self-Correct via Reinforcement Learning", arXiv 2409.12917, ICLR 2025.
 Departures from it, each a key of the config:

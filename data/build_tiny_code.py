@@ -16,6 +16,10 @@ three files. `teacher.jsonl` teaches another model to give hints.
 With `--public`, tasks have public tests beside the hidden ones, of other numbers, and chats have two attempts: behind a
 careless first one the user tells which public test it fails first (configs/tiny_code_tests.yaml). In lessons the second
 one is right; in the other chats it is as careless as the first, so that they hardly show what feedback is good for.
+
+With `--vague`, some tasks end in "add some": how much is a row's own, and nobody can know it before a public test has
+failed. The first one is of f(0), where all that comes before is 0, so that it reads `assert f(0) == 7` for 7. Attempts
+guess the number, in lessons the first one alone (configs/sweep_tests.yaml).
 """
 
 import argparse
@@ -53,6 +57,7 @@ RARE = {  # word: operator, operand, hint; no plain word with one digit does the
 HINTED = "{prompt}\nHint: {hint}"
 BINDS_STRONGEST = 9
 PUBLIC = (1, 30)  # numbers of public tests, an odd one and an even one; no hidden test has them
+VAGUE, PUBLIC_VAGUE = "add some", (0, 30)  # behind multiplications alone, f(0) is what is added
 # what is said of an attempt, in the words of lib/rewards/programs.py
 PASSED, FAILED = "Passed. Again.", "assert f({number}) == {right}; f({number}) answered {answer} Again."
 
@@ -70,11 +75,12 @@ def main() -> None:
     """Writes sft.jsonl, train.jsonl, test.jsonl and teacher.jsonl."""
     args = parse_arguments()
     rng = random.Random(args.seed)
-    held_out = distinct_tasks(args.train + args.test, args.rare, rng)
+    held_out = distinct_tasks(args.train + args.test, args.rare, args.vague, rng)
     rows = [task_row(task, rng) | (public_tests(task) if args.public else {}) for task in held_out.values()]
     write_rows(args.out / "test.jsonl", rows[: args.test])
     write_rows(args.out / "train.jsonl", rows[args.test :])
-    others = (task for task in tasks(args.sft_rare, rng) if prompt_of(task) not in held_out)  # short tasks repeat
+    drawn = tasks(args.sft_rare, rng, args.vague)
+    others = (task for task in drawn if prompt_of(task) not in held_out)  # short tasks repeat
     first = args.noise if args.public else None
     lessons = [answered(next(others), args.hinted, 0.0, rng, first) for _ in range(args.lessons)]
     chats = [answered(next(others), args.hinted, args.noise, rng, first) for _ in range(args.chats)]
@@ -96,25 +102,33 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--sft-rare", type=float, default=0.4, help="the same for sft.jsonl")
     result.add_argument("--hinted", type=float, default=0.7, help="share of the latter that come with a hint")
     result.add_argument("--public", action="store_true", help="public tests, and chats of two attempts")
-    return result.parse_args()
+    result.add_argument("--vague", type=float, default=0.0, help="share of tasks that a public test has to complete")
+    args = result.parse_args()
+    if args.vague and not args.public:
+        result.error("--vague: no public test would tell what is left open; add --public")
+    return args
 
 
-def distinct_tasks(count: int, rare: float, rng: random.Random) -> dict[str, list[Operation]]:
+def distinct_tasks(count: int, rare: float, vague: float, rng: random.Random) -> dict[str, list[Operation]]:
     """Returns `count` distinct tasks by their prompts."""
     found = {}
-    for task in tasks(rare, rng):
+    for task in tasks(rare, rng, vague):
         if len(found) == count:
             break
         found.setdefault(prompt_of(task), task)
     return found
 
 
-def tasks(rare: float, rng: random.Random) -> Iterator[list[Operation]]:
+def tasks(rare: float, rng: random.Random, vague: float = 0.0) -> Iterator[list[Operation]]:
     """Yields tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word.
 
-    No task returns its input unchanged, as "add 1, then minus 1" would.
+    No task returns its input unchanged, as "add 1, then minus 1" would. A share is vague, and of another kind.
     """
     while True:
+        if vague and rng.random() < vague:
+            factors = [multiplication(rng) for _ in range(rng.choice((2, 3, 3)))]
+            yield guessed([*factors, Operation(VAGUE, "+", "1")], rng)
+            continue
         task = [plain_operation(rng) for _ in range(rng.choice((2, 3, 3, 3)))]
         if rng.random() < rare:
             word = rng.choice(list(RARE))
@@ -128,6 +142,17 @@ def plain_operation(rng: random.Random) -> Operation:
     operator = rng.choice(list(PLAIN))
     operand = rng.choice("23456789" if operator == "*" else "123456789")
     return Operation(f"{rng.choice(PLAIN[operator])} {operand}", operator, operand)
+
+
+def multiplication(rng: random.Random) -> Operation:
+    """Returns a multiplication by one digit."""
+    operand = rng.choice("23456789")
+    return Operation(f"{rng.choice(PLAIN['*'])} {operand}", "*", operand)
+
+
+def guessed(task: list[Operation], rng: random.Random) -> list[Operation]:
+    """Returns a task with some number where it leaves one open."""
+    return [each._replace(operand=rng.choice("123456789")) if each.phrase == VAGUE else each for each in task]
 
 
 def prompt_of(task: list[Operation]) -> str:
@@ -157,12 +182,17 @@ def task_row(task: list[Operation], rng: random.Random) -> dict:
 
 def public_tests(task: list[Operation]) -> dict:
     """Returns the column of public tests."""
-    return {"public_tests": [f"assert f({number}) == {result(task, number)}" for number in PUBLIC]}
+    return {"public_tests": [f"assert f({number}) == {result(task, number)}" for number in public_numbers(task)]}
+
+
+def public_numbers(task: list[Operation]) -> tuple[int, ...]:
+    """Returns the numbers of a task's public tests."""
+    return PUBLIC_VAGUE if task[-1].phrase == VAGUE else PUBLIC
 
 
 def told(task: list[Operation], expression: list[str]) -> str:
     """Returns what the user says after an attempt: the first public test that it fails, or that it passes."""
-    for number in PUBLIC:
+    for number in public_numbers(task):
         right, answer = result(task, number), eval("".join(expression), {"x": number})
         if answer != right:
             return FAILED.format(number=number, right=right, answer=answer)
@@ -207,9 +237,10 @@ def answered(
         task = [plain_operation(rng) if operation.hint else operation for operation in task]
     before = []
     if first is not None:
-        attempt = careless(pieces(task), first, rng)
+        attempt = careless(pieces(guessed(task, rng)), first, rng)
         before = [program(attempt), told(asked, attempt)]
-    return chat(prompt, *before, program(careless(pieces(task), noise, rng)))
+    second = guessed(task, rng) if noise else task
+    return chat(prompt, *before, program(careless(pieces(second), noise, rng)))
 
 
 def lesson_for_teacher(task: list[Operation]) -> dict:

@@ -20,6 +20,9 @@ bases in five have no eye for a fall, and SCoRe needs long to give it one.) `tra
 true sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands
 in two files.
 
+With `--lost 0.25` only a quarter of them do: to repeat every first attempt is right in three of four questions, and to
+add ten unseen in one. Before a policy has learned to look, it earns most by repeating (configs/sweep_copy.yaml).
+
 With `--checks`, the user asks in some of the chats, between the two attempts, whether the first is right: the answer,
 `right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
@@ -40,7 +43,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python da
 
 from data.builders import chat, options, write_rows
 
-LOST_CARRIES = {0: 0.5, 1: 0.5}  # share of the questions
 CHECK = "Right?"  # the user's turn that asks for a check
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
@@ -63,7 +65,7 @@ def main() -> None:
     """Writes sft.jsonl, train.jsonl and test.jsonl."""
     args = parse_arguments()
     rng = random.Random(args.seed)
-    sums = distinct_sums(args.terms, rng)
+    sums = distinct_sums(args.terms, args.lost, rng)
     write_rows(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
     write_rows(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
     lessons = [two_attempts(next(sums), insight=1.0, lapses=0.0, args=args, rng=rng) for _ in range(args.lessons)]
@@ -76,6 +78,7 @@ def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
     result = options(__doc__, "data/generated/tiny-sums")
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
+    result.add_argument("--lost", type=float, default=0.5, help="share of questions that lose a carry")
     result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, which see what was lost")
     result.add_argument("--chats", type=int, default=6_400, help="the other rows of sft.jsonl, which mostly guess")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
@@ -87,11 +90,11 @@ def parse_arguments() -> argparse.Namespace:
     return result.parse_args()
 
 
-def distinct_sums(terms: int, rng: random.Random) -> Iterator[Sum]:
-    """Yields sums of numbers from 1 to 9, without end and without repetition, LOST_CARRIES of each kind."""
+def distinct_sums(terms: int, lost: float, rng: random.Random) -> Iterator[Sum]:
+    """Yields sums of numbers from 1 to 9, without end and without repetition; a share of `lost` loses one carry."""
     seen = set()
     while True:
-        wanted = draw(LOST_CARRIES, rng)
+        wanted = draw({0: 1 - lost, 1: lost}, rng)
         found = None
         while found is None or found.lost != wanted or found.terms in seen:
             found = careless_sum(tuple(rng.randint(1, 9) for _ in range(terms)))

@@ -511,4 +511,4 @@ def test_the_reference_has_every_key_as_the_classes_have_it():
     assert page == builder["reference"]()
     names = {key.rpartition(".")[2] for kind in KINDS for key in keys_of(kind)}
     assert len(names) > 150 and all(f"\n| `{name}` | " in page for name in names) and "|  |\n" not in page
-    assert "| `checkpoint_every` | integer ≥ 0 | `0` | steps; 0 = at the end, and of each stage |" in page
+    assert "| `checkpoint_every` | integer ≥ 0 | `0` | steps; 0: before the first step, at a new best, and at" in page

@@ -9,7 +9,7 @@ from lib.generators.protocol import Completion
 from lib.rewards.judge import Verdict
 from lib.rl.batching import MicroBatch
 from lib.rl.credit import Credit, advantages_of, compared, group_advantages, leave_one_out, length_weights
-from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
+from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_per_token, loss_of, policy_loss
 from lib.rl.prompts import Prompt
 from lib.rl.recipes.contract import StepAnswers
 from lib.rl.recipes.score import Score
@@ -305,7 +305,7 @@ def test_k1_in_the_reward_pulls_as_k2_in_the_loss(length, norm):
     for name in ("group_std", "group", "batch_std", "leave_one_out", "none"):
         mine = advantages_by_name(name, beta * torch.stack([k1[i], k1[j]], 1))[:, 0]
         of_text = torch.zeros(count, dtype=torch.float64).index_add(0, i, mine * texts.chance[j])[:, None]
-        pull, _ = policy_loss(RECIPES["score"], texts.logp, texts.logp, of_text.expand_as(k2), None)
+        pull, _ = policy_loss(POLICY_LOSSES["score"], texts.logp, texts.logp, of_text.expand_as(k2), None)
         close(texts.gradient((weight * chances * pull).sum()), expected, atol=1e-7)
 
 
@@ -379,14 +379,14 @@ def test_the_loss_of_a_micro_batch_by_hand():
     policy = Written(logp, logp.detach() + torch.tensor([1.0, 0.4, 0.2]))
     credit = credit_by_hand([1, 1, 2], [2.0, 2.0, -1.0], [0.5, 0.5, 1.0], [0.1, 0.1, 10.0])
     loss, numbers, found = loss_of(
-        policy, batch_of([0, 1, 2]), credit, Objective(RECIPES["score"], "k2", turns=("attempt1", "attempt2"))
+        policy, batch_of([0, 1, 2]), credit, Objective(POLICY_LOSSES["score"], "k2", turns=("attempt1", "attempt2"))
     )
     # 0.5 (0.1 * 0.5 + 2) + 0.5 (0.1 * 0.08 + 4) + 1 (10 * 0.02 - 3)
     assert loss.item() == pytest.approx(1.025 + 2.004 - 2.8)
     loss.backward()
     close(logp.grad, [0.5 * (-0.1 - 2), 0.5 * (-0.04 - 2), -2.0 + 1])
     assert torch.equal(found, logp.detach())
-    row = numbers.means(Objective(RECIPES["score"], "k2", turns=("attempt1", "attempt2")), 2.0, ALONE)
+    row = numbers.means(Objective(POLICY_LOSSES["score"], "k2", turns=("attempt1", "attempt2")), 2.0, ALONE)
     k3 = [math.exp(d) - 1 - d for d in (1.0, 0.4, 0.2)]
     assert row["loss"] == pytest.approx(loss.item() / 2)
     assert [row["kl_attempt1"], row["kl_attempt2"]] == pytest.approx([(k3[0] + k3[1]) / 2, k3[2]], rel=1e-5)
@@ -396,7 +396,7 @@ def test_any_split_of_the_tokens_adds_up():
     draw = torch.Generator().manual_seed(0)
     logp, ref_logp, advantage, weight = (torch.randn(10, generator=draw) for _ in range(4))
     credit = credit_by_hand([1, 2] * 5, advantage.tolist(), weight.tolist(), [0.3, 0.7] * 5)
-    objective = Objective(RECIPES["score"], "k3", turns=("attempt1", "attempt2"))
+    objective = Objective(POLICY_LOSSES["score"], "k3", turns=("attempt1", "attempt2"))
 
     def loss(places):
         return loss_of(Written(logp, ref_logp), batch_of(places), credit, objective)[0]
@@ -407,7 +407,7 @@ def test_any_split_of_the_tokens_adds_up():
 def test_stage_1_gives_attempt_1_no_policy_gradient():
     one, _ = advantages(1, R1, R2)
     logp = torch.tensor([-1.0, -2.0], requires_grad=True)
-    policy_loss(RECIPES["score"], logp, logp, one[0], None)[0].sum().backward()
+    policy_loss(POLICY_LOSSES["score"], logp, logp, one[0], None)[0].sum().backward()
     assert (logp.grad == 0).all()
 
 

@@ -13,7 +13,7 @@ from lib.rl import losses
 from lib.rl.credit import group_advantages, length_weights, overlong_penalty
 from lib.rl.losses import sampler_weights
 
-RECIPES = {name: recipe for name, recipe in losses.RECIPES.items() if recipe.ratio != "none"}  # those with a ratio
+POLICY_LOSSES = {name: kind for name, kind in losses.POLICY_LOSSES.items() if kind.ratio != "none"}
 
 
 def close(actual, expected, atol=1e-12):
@@ -35,18 +35,26 @@ REWARDS = tensor([
 GSPO = {"importance_sampling_level": "sequence", "loss_type": "grpo", "epsilon": 3e-4, "epsilon_high": 4e-4}
 KL = {"beta": 0.04, "use_bias_correction_kl": False}
 WEIGHTED_KL = {"beta": 0.04, "use_bias_correction_kl": True}  # TRL multiplies k3 by the ratio: then its slope is k2's
-CASES = {  # our recipe, how far the weights move, TRL's settings
-    "gspo": (RECIPES["gspo"], 0.001, GSPO),
-    "gspo, KL": (RECIPES["gspo"], 0.01, GSPO | KL),
-    "gspo_token": (RECIPES["gspo_token"], 0.01, GSPO),
-    "grpo": (RECIPES["grpo"], 0.1, {"loss_type": "grpo"}),
-    "grpo, weighted KL": (RECIPES["grpo"], 0.1, {"loss_type": "grpo"} | WEIGHTED_KL),
-    "batch_std": (RECIPES["grpo"].but(advantage="batch_std"), 0.1, {"loss_type": "grpo", "scale_rewards": "batch"}),
-    "dr_grpo": (RECIPES["dr_grpo"], 0.1, {"loss_type": "dr_grpo", "scale_rewards": "none"}),
-    "dapo": (RECIPES["dapo"], 0.1, {"loss_type": "dapo", "epsilon_high": 0.28}),
-    "cispo": (RECIPES["cispo"], 0.3, {"loss_type": "cispo", "epsilon_high": 5.0}),  # of the ratio itself, not 1 + it
-    "cispo, 1.2": (RECIPES["cispo"].but(clip=(1.0, 0.2)), 0.1, {"loss_type": "cispo", "epsilon_high": 1.2}),
-    "rloo": (RECIPES["rloo"], 0.03, {"beta": 0.0}),
+CASES = {  # our loss, how far the weights move, TRL's settings
+    "gspo": (POLICY_LOSSES["gspo"], 0.001, GSPO),
+    "gspo, KL": (POLICY_LOSSES["gspo"], 0.01, GSPO | KL),
+    "gspo_token": (POLICY_LOSSES["gspo_token"], 0.01, GSPO),
+    "grpo": (POLICY_LOSSES["grpo"], 0.1, {"loss_type": "grpo"}),
+    "grpo, weighted KL": (POLICY_LOSSES["grpo"], 0.1, {"loss_type": "grpo"} | WEIGHTED_KL),
+    "batch_std": (
+        POLICY_LOSSES["grpo"].but(advantage="batch_std"),
+        0.1,
+        {"loss_type": "grpo", "scale_rewards": "batch"},
+    ),
+    "dr_grpo": (POLICY_LOSSES["dr_grpo"], 0.1, {"loss_type": "dr_grpo", "scale_rewards": "none"}),
+    "dapo": (POLICY_LOSSES["dapo"], 0.1, {"loss_type": "dapo", "epsilon_high": 0.28}),
+    "cispo": (
+        POLICY_LOSSES["cispo"],
+        0.3,
+        {"loss_type": "cispo", "epsilon_high": 5.0},
+    ),  # of the ratio itself, not 1 + it
+    "cispo, 1.2": (POLICY_LOSSES["cispo"].but(clip=(1.0, 0.2)), 0.1, {"loss_type": "cispo", "epsilon_high": 1.2}),
+    "rloo": (POLICY_LOSSES["rloo"], 0.03, {"beta": 0.0}),
 }
 
 
@@ -79,9 +87,9 @@ def trl_trainer(tiny, folder, is_rloo, settings):
 def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
     from trl.trainer.utils import split_tensor_dict
 
-    recipe, moved, settings = CASES[name]
+    kind, moved, settings = CASES[name]
     trainer, policy, batch = trl_trainer(tiny, tmp_path, name == "rloo", settings)
-    advantages = group_advantages(recipe.advantage, REWARDS.nan_to_num(), ~REWARDS.isnan()).flatten()
+    advantages = group_advantages(kind.advantage, REWARDS.nan_to_num(), ~REWARDS.isnan()).flatten()
     close(advantages, batch["advantages"], atol=1e-6)
     prompts, answers = (
         [ids[mask > 0].tolist() for ids, mask in zip(batch[f"{part}_ids"], batch[f"{part}_mask"], strict=True)]
@@ -89,7 +97,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
     )
     lengths = tensor(list(map(len, answers)))
     assert len(lengths.unique()) > 3 and LONGEST in lengths  # some are cut off
-    weights = length_weights(recipe.length_norm, lengths, LONGEST, lengths)
+    weights = length_weights(kind.length_norm, lengths, LONGEST, lengths)
     steps = slice(0, 16), slice(16, 32)
     texts = [list(zip(prompts[step], answers[step], strict=True)) for step in steps]
     inputs = [inputs_of([x + y for x, y in each], [range(len(x), len(x + y)) for x, y in each]) for each in texts]
@@ -100,7 +108,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
         answer = torch.repeat_interleave(torch.arange(16), lengths[step])
         (logp, *_), (reference, _) = policy(tokens), policy.reference(tokens)
         advantage, weight = advantages[step][answer], weights[step][answer]
-        loss, stopped = policy_loss(recipe, logp, old_logp, advantage, weight, answer)
+        loss, stopped = policy_loss(kind, logp, old_logp, advantage, weight, answer)
         weighted = old_logp if settings.get("use_bias_correction_kl") else None
         k3, k2 = (losses.kl_per_token(kind, logp, reference, old_logp=weighted) for kind in ("k3", "k2"))
         kl = k3 if weighted is None else k2 + (k3 - k2).detach()  # k3's value and k2's slope
@@ -130,36 +138,36 @@ WEIGHT = (1.0 / LENGTHS.double())[ANSWER]
 
 
 def drawn(name, seed=0):
-    """Log-probs of ten tokens of four answers, and old ones not far from what the recipe's clip allows."""
+    """Log-probs of ten tokens of four answers, and old ones not far from what the loss's clip allows."""
     draw = torch.Generator().manual_seed(seed)
     logp = -3 * torch.rand(10, generator=draw, dtype=torch.float64)
     spread = 0.001 if "gspo" in name else 0.3
     return logp, logp - spread * torch.randn(10, generator=draw, dtype=torch.float64)
 
 
-def policy_loss(recipe, logp, old, advantage, weight, answer):
+def policy_loss(kind, logp, old, advantage, weight, answer):
     """The sum over tokens, and which of them the clip stopped."""
-    values, stopped = losses.policy_loss(recipe, logp, old, advantage, answer)
+    values, stopped = losses.policy_loss(kind, logp, old, advantage, answer)
     return (weight * values).sum(), stopped
 
 
-def by_logp(recipe, logp, old, advantage=ADVANTAGE, weight=WEIGHT, answer=ANSWER):
+def by_logp(kind, logp, old, advantage=ADVANTAGE, weight=WEIGHT, answer=ANSWER):
     """Loss, its gradient by the log-probs, and which tokens the clip stopped."""
     logp = logp.clone().requires_grad_()
-    loss, stopped = policy_loss(recipe, logp, old, advantage, weight, answer)
+    loss, stopped = policy_loss(kind, logp, old, advantage, weight, answer)
     loss.backward()
     return loss.detach(), logp.grad, stopped
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if name != "cispo"])
+@pytest.mark.parametrize("name", [name for name in POLICY_LOSSES if name != "cispo"])
 @pytest.mark.parametrize(
     ("advantage", "ratio", "loss", "gradient"),
     [(1, 1.25, -1.25, -1.25), (-1, 0.9, 0.9, 0.9), (0, 5.0, 0, 0), (1, 1.5, -1.3, 0), (1, 0.5, -0.5, -0.5),
      (-1, 0.75, 0.8, 0), (-1, 1.5, 1.5, 1.5)],
 )  # fmt: skip
 def test_the_clip_stops_two_of_four_ways(name, advantage, ratio, loss, gradient):
-    recipe, old = RECIPES[name].but(clip=(0.2, 0.3)), doubles(-2.0)
-    found = by_logp(recipe, old + math.log(ratio), old, doubles(advantage), doubles(1.0), tensor([0]))
+    kind, old = POLICY_LOSSES[name].but(clip=(0.2, 0.3)), doubles(-2.0)
+    found = by_logp(kind, old + math.log(ratio), old, doubles(advantage), doubles(1.0), tensor([0]))
     close(found[0], loss)
     close(found[1], [gradient])
     assert found[2].item() == (advantage != 0 and gradient == 0)
@@ -168,7 +176,7 @@ def test_the_clip_stops_two_of_four_ways(name, advantage, ratio, loss, gradient)
 @pytest.mark.parametrize(("advantage", "ratio", "gradient"), [(1, 6, -5), (-1, 6, 5), (1, 0.5, -0.5), (-1, 0.01, 0.01)])
 def test_cispo_bounds_the_weight_and_keeps_the_gradient(advantage, ratio, gradient):
     old, logp = doubles(-2.0), doubles(-2.0) + math.log(ratio)
-    loss, found, stopped = by_logp(RECIPES["cispo"], logp, old, doubles(advantage), doubles(1.0), tensor([0]))
+    loss, found, stopped = by_logp(POLICY_LOSSES["cispo"], logp, old, doubles(advantage), doubles(1.0), tensor([0]))
     close(found, [gradient])
     close(loss, gradient * logp.item())
     assert stopped.item() == (ratio > 5)
@@ -179,18 +187,18 @@ def test_the_ratio_of_an_answer(name, log):
     """The geometric mean of its tokens' ratios; with `rloo` their product."""
     old, log_ratio, third = doubles(-2.0, -2.0, -2.0), doubles(0.1, 0.3, -0.1), doubles(1.0, 1.0, 1.0) / 3
     assert math.exp(log) == pytest.approx(log_ratio.exp().prod().item() ** (1 if name == "rloo" else 1 / 3))
-    recipe = RECIPES[name].but(clip=(0.9, 0.9))
-    loss, gradient, _ = by_logp(recipe, old + log_ratio, old, -3 * third, third, tensor([0, 0, 0]))
+    kind = POLICY_LOSSES[name].but(clip=(0.9, 0.9))
+    loss, gradient, _ = by_logp(kind, old + log_ratio, old, -3 * third, third, tensor([0, 0, 0]))
     close(loss, math.exp(log))
     close(gradient, [math.exp(log) * (1 if name == "rloo" else 1 / 3)] * 3)
 
 
-@pytest.mark.parametrize(("name", "seed"), itertools.product(RECIPES, range(5)))
+@pytest.mark.parametrize(("name", "seed"), itertools.product(POLICY_LOSSES, range(5)))
 def test_gradients_by_finite_differences(name, seed):
     logp, old = drawn(name, seed)
-    _, gradient, stopped = by_logp(RECIPES[name], logp, old)
+    _, gradient, stopped = by_logp(POLICY_LOSSES[name], logp, old)
     assert name == "cispo" or 0 < stopped.sum() < 10
-    same = RECIPES["gspo" if name == "gspo_token" else name]  # its detached ratio stands for the one of gspo
+    same = POLICY_LOSSES["gspo" if name == "gspo_token" else name]  # its detached ratio stands for the one of gspo
 
     def loss(step):
         if name == "cispo":  # its detached ratio is held
@@ -203,14 +211,16 @@ def test_gradients_by_finite_differences(name, seed):
 
 def test_gspo_token_is_gspo_where_the_tokens_of_an_answer_have_one_advantage():
     logp, old = drawn("gspo")
-    for of_gspo, of_tokens in zip(*(by_logp(RECIPES[name], logp, old) for name in ("gspo", "gspo_token")), strict=True):
+    for of_gspo, of_tokens in zip(
+        *(by_logp(POLICY_LOSSES[name], logp, old) for name in ("gspo", "gspo_token")), strict=True
+    ):
         close(of_tokens, of_gspo)
     own = torch.randn(10, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    _, gradient, stopped = by_logp(RECIPES["gspo_token"], logp, old, own)
+    _, gradient, stopped = by_logp(POLICY_LOSSES["gspo_token"], logp, old, own)
     ratio = torch.stack([each.mean().exp() for each in (logp - old).split(LENGTHS.tolist())])[ANSWER]
     assert torch.equal(stopped, (ratio > 1 + 4e-4) & (own > 0) | (ratio < 1 - 3e-4) & (own < 0))
     close(gradient, torch.where(stopped, 0.0, -WEIGHT * ratio * own))
-    assert (by_logp(RECIPES["gspo"], logp, old, own)[1] - gradient).abs().max() > 0.01
+    assert (by_logp(POLICY_LOSSES["gspo"], logp, old, own)[1] - gradient).abs().max() > 0.01
 
 
 def test_the_first_update_of_gspo_is_that_of_grpo():
@@ -219,32 +229,32 @@ def test_the_first_update_of_gspo_is_that_of_grpo():
     for name in ("grpo", "gspo", "gspo_token"):
         logits = torch.nn.Parameter(torch.linspace(-1, 1, 40, dtype=torch.float64).view(10, 4))
         logp = logits.log_softmax(-1)[:, 0]
-        _, gradient, stopped = by_logp(RECIPES[name], logp.detach(), logp.detach())
+        _, gradient, stopped = by_logp(POLICY_LOSSES[name], logp.detach(), logp.detach())
         close(gradient, -WEIGHT * ADVANTAGE)
         assert not stopped.any()
-        policy_loss(RECIPES[name], logp, logp.detach(), ADVANTAGE, WEIGHT, ANSWER)[0].backward()
+        policy_loss(POLICY_LOSSES[name], logp, logp.detach(), ADVANTAGE, WEIGHT, ANSWER)[0].backward()
         torch.optim.AdamW([logits], lr=0.01).step()
         moved[name] = logits.detach()
     close(moved["gspo"], moved["grpo"])
     assert torch.equal(moved["gspo_token"], moved["grpo"])
 
 
-@pytest.mark.parametrize(("name", "dtype"), itertools.product(RECIPES, (torch.float32, torch.float64)))
+@pytest.mark.parametrize(("name", "dtype"), itertools.product(POLICY_LOSSES, (torch.float32, torch.float64)))
 def test_extreme_ratios_and_no_tokens(name, dtype):
     logp, advantage, weight = (column.to(dtype) for column in (drawn(name)[0], ADVANTAGE, WEIGHT))
     for far in (1000.0, -1000.0):
-        loss, gradient, _ = by_logp(RECIPES[name], logp, logp - far, advantage, weight)
+        loss, gradient, _ = by_logp(POLICY_LOSSES[name], logp, logp - far, advantage, weight)
         assert loss.isfinite() and gradient.isfinite().all()
-    loss, gradient, stopped = by_logp(RECIPES[name], *[logp[:0]] * 4, ANSWER[:0])
+    loss, gradient, stopped = by_logp(POLICY_LOSSES[name], *[logp[:0]] * 4, ANSWER[:0])
     assert (loss.item(), gradient.shape, stopped.shape, stopped.dtype) == (0.0, (0,), (0,), torch.bool)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", POLICY_LOSSES)
 def test_any_split_by_answers_adds_up(name):
     columns = *drawn(name), ADVANTAGE, WEIGHT, ANSWER
-    loss, gradient, stopped = by_logp(RECIPES[name], *columns)
+    loss, gradient, stopped = by_logp(POLICY_LOSSES[name], *columns)
     splits = slice(4), slice(4, 8), slice(8, 10)
-    parts = [by_logp(RECIPES[name], *(each[split] for each in columns)) for split in splits]
+    parts = [by_logp(POLICY_LOSSES[name], *(each[split] for each in columns)) for split in splits]
     close(sum(part[0] for part in parts), loss)
     close(torch.cat([part[1] for part in parts]), gradient)
     assert torch.equal(torch.cat([part[2] for part in parts]), stopped)
@@ -303,7 +313,7 @@ def test_leave_one_out_is_unbiased(kind, factor):
     (true,) = torch.autograd.grad((log_p.exp() * paid).sum(), logits, retain_graph=True)
     logp, chance = log_p[groups].flatten(), log_p[groups].sum(-1).exp().detach().repeat_interleave(3)
     advantage = credited(kind, paid[groups]).flatten()
-    loss, _ = policy_loss(RECIPES["rloo"], logp, logp.detach(), advantage, chance / 3, torch.arange(81))
+    loss, _ = policy_loss(POLICY_LOSSES["rloo"], logp, logp.detach(), advantage, chance / 3, torch.arange(81))
     close(torch.autograd.grad(-loss, logits)[0], factor * true)
 
 
@@ -338,7 +348,7 @@ def test_weights_of_a_sequence_correct_the_gradient_and_those_of_tokens_do_not()
     chance = sampled.view(4, 2).sum(-1).exp()[answer]
     for level, cap, exact in (("sequence", 1e6, True), ("sequence", 1.0, False), ("token", 1e6, False)):
         weight = chance * sampler_weights(level, "truncate", cap, logp, sampled, answer)
-        loss, _ = policy_loss(RECIPES["grpo"], logp, logp.detach(), paid[answer], weight, answer)
+        loss, _ = policy_loss(POLICY_LOSSES["grpo"], logp, logp.detach(), paid[answer], weight, answer)
         (found,) = torch.autograd.grad(-loss, ours, retain_graph=True)
         error = (found - true).norm() / true.norm()
         assert error < 1e-12 if exact else error > 0.05

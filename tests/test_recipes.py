@@ -61,6 +61,27 @@ def test_what_each_recipe_pays_by_hand():
     assert paid("ufo", discount=0.5, repeat_penalty=0.25) == pytest.approx([0.1, 0.2, 0.1 - 0.25, 0.1])
 
 
+def test_a_bonus_on_both_attempts_pays_for_failing_first():
+    """Of two first attempts, revised twice each, all right but one: the wrong one earns more than the right one."""
+    assert paid("score", alpha=2.0, bonus_to="both") == pytest.approx([0.1, 0.2, 0.3 + 2, 0.4 + 2])
+    on_reward = paid("score", alpha=2.0, bonus_to="both", bonus_on="reward")
+    assert on_reward == pytest.approx([0.1 + 2 * 0.2, 0.2, 0.3 + 2 * 0.2 + 2 * 0.1, 0.4 + 2 * 0.1])
+    assert paid("score", stage=1, bonus_to="both") == paid("score", stage=1)
+
+    first = tree("2", "1")
+    both = [replace(answer, following=tree("1", text)) for answer, text in zip(first.answers, "21", strict=True)]
+    found = nodes([replace(first, answers=both)])
+    step = StepAnswers(found, [0.0, 1.0, 1.0, 0.0, 1.0, 1.0])
+    assert [answer.text for answer in step.answers] == list("211211")
+
+    def earned(**settings):
+        recipe = recipe_of(ScoreTrain(alpha=4.0, **settings))
+        return [value for node in found for value in recipe.paid(node, step, 2)]
+
+    assert earned() == [0, 1, 1 + 4, 0, 1, 1]
+    assert earned(bonus_to="both") == [0 + 4 * 0.5, 1, 1 + 4, 0, 1, 1]
+
+
 def test_what_depends_on_a_missing_verdict_earns_nothing():
     found = nodes([tree("221", "3")])
     last = found[-1].group

@@ -28,6 +28,7 @@ from lib.generators.protocol import Completion, Reply, ReplyError
 from lib.generators.remote import Remote
 from lib.play.gspo import GspoRun, trained_rewards
 from lib.play.gspo import rewards_of as earned
+from lib.play.loss import notes_on
 from lib.play.opponents import (
     EVALUATION,
     Game,
@@ -36,7 +37,6 @@ from lib.play.opponents import (
     game_score,
     played_reward,
 )
-from lib.play.recipe import notes_on
 from lib.play.scoreboard import Scoreboard
 from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences

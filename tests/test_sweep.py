@@ -434,6 +434,17 @@ def test_sft_without_held_out_rows_shows_its_loss(folder):
     assert found.keys() == {"evaluations", "alarms"} and found["alarms"] == []  # it tells no parameters
 
 
+def test_two_first_attempts_are_a_figure_beside_the_second_attempt(folder):
+    job = plan(config_of())["much", 0][1]
+    job.folder.mkdir(parents=True)
+    chances = [{"k": 1, "pass": 0.5, "succ": 0.5}, {"k": 2, "pass": 0.625, "succ": 0.75}]
+    row = {"when": "after_stage2", "step": 3, "acc_attempt1": 0.5, "acc_attempt2": 0.7, "success_at_k": chances}
+    (job.folder / "evaluations.jsonl").write_text(json.dumps(row) + "\n")
+    result = {"seed": 0, "seconds": 1, "was_restarted": False, **read_run(job, config_of())}
+    assert "after stage II: pass@2" in [each.label for each in summaries([result])]
+    assert value_of(result, Figure("pass_at_2", "after_stage2")) == 0.625
+
+
 @pytest.mark.parametrize(("link", "shown"), [("../stage1/step_4", True), ("step_4", True), ("step_6", False)])
 def test_the_best_checkpoint_is_a_moment_where_it_is_not_the_last(folder, link, shown):
     job = plan(config_of())["much", 0][1]

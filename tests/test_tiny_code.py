@@ -171,3 +171,33 @@ def test_public_tests_stand_beside_tasks_that_stay_what_they_are(rows, sandbox, 
     (failure,) = first_failures([program], [row], "public_tests", 100)
     pool.configure()
     assert f"{failure.why} Again." == "assert f(1) == 7; f(1) answered 2 Again."
+
+
+def test_a_vague_task_is_completed_by_its_first_public_test_alone(sandbox, tmp_path):
+    """What is added is what f(0) must be; first attempts guess it, one in nine, and in lessons the second one reads."""
+    files = build(tmp_path, 0, 0, "--public", "--vague", "0.5")
+    read = {split: [json.loads(line) for line in text.splitlines()] for split, text in files.items()}
+    own = [row for row in read["train"] + read["test"] if "add some" in row["prompt"]]
+    assert 0.35 < len(own) / 200 < 0.65
+    for row in own:
+        assert row["public_tests"][0] == f"assert f(0) == {row['solution'].rpartition('+')[2]}"
+        assert not any(test.startswith(("assert f(0)", "assert f(30)")) for test in row["tests"])
+    sample = own[:SAMPLE]
+    others = [row["solution"][:-1] + str(int(row["solution"][-1]) % 9 + 1) for row in sample]
+    assert all(passed(sandbox, [(row, row["solution"]) for row in sample]))
+    assert not any(passed(sandbox, list(zip(sample, others, strict=True))))
+
+    chats = [[message["content"] for message in row["messages"]] for row in read["sft"]]
+    told = [
+        [said[len("assert f(0) == ")] == answer[-1] for answer in (first, second)]
+        for prompt, first, said, second in chats[:300]
+        if "add some" in prompt and said.startswith("assert f(0)")
+    ]
+    assert len(told) > 75 and all(second for _, second in told)
+    assert sum(first for first, _ in told) < 0.2 * len(told)
+    careless = [
+        said[len("assert f(0) == ")] == second[-1]
+        for prompt, _, said, second in chats[300:]
+        if "add some" in prompt and said.startswith("assert f(0)")
+    ]
+    assert 0 < sum(careless) < 0.3 * len(careless)

@@ -1,4 +1,4 @@
-"""The policy: a frozen base, one LoRA adapter, and the log-probs of tokens under it."""
+"""The policy: a frozen base, its adapters, and the log-probs of tokens under it."""
 
 import contextlib
 import functools
@@ -39,7 +39,7 @@ class Policy(nn.Module):
 
     def __init__(self, model: nn.Module, temperature: float, backend: str = "plain"):
         super().__init__()
-        self.model = model  # a PeftModel
+        self.model = model  # the base with its adapters: PEFT's in a PeftModel, those of the shelf in hooks
         self.temperature = temperature
         self.backend = backend
         # read once: Unsloth's for_inference clears the flag

@@ -16,6 +16,7 @@ from lib.core.config import Eval, Opponent, SelfPlayConfig, TeacherSettings
 from lib.core.errors import NumericError
 from lib.generators.remote import Remote, remote_of, replies_of, spent
 from lib.generators.reply_cache import key_of
+from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import (
     EVALUATION,
     Game,
@@ -27,7 +28,6 @@ from lib.play.opponents import (
     play,
     played_reward,
 )
-from lib.play.recipe import notes_on, recipe_of
 from lib.play.scoreboard import FRONTIER, Frontier, Scoreboard
 from lib.play.teacher import Teacher
 from lib.rl.checks import form_of
@@ -78,10 +78,10 @@ class GspoRun:
         stage = stage_of(config, len(task.train))
         self.session = session = Session(task, [stage], self.measure, **options)
         self.accelerator, self.progress, self.step = session.accelerator, session.progress, session.step
-        self.steps, self.recipe = stage.steps, recipe_of(config)
+        self.steps, self.loss = stage.steps, policy_loss_of(config)
         reads_reference = train.beta > 0 and train.kl != "k1_in_reward"
         self.objective = Objective(
-            self.recipe, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
+            self.loss, train.kl, reads_reference=reads_reference, correction=train.sampler_correction
         )
         self.scoreboard, self.frontier = Scoreboard(), Frontier()
         self.curriculum = Curriculum(config.curriculum, task.train, config.seed)
@@ -188,14 +188,14 @@ class GspoRun:
         has_penalties = in_reward and train.beta > 0
         penalties = kl_in_reward(self.policy, found, (train.beta,), self.step.batches) if has_penalties else None
         sets = compared(found).get(1, [])
-        advantage = advantages_of(self.recipe.advantage, sets, rewards, counts, self.accelerator, penalties)
+        advantage = advantages_of(self.loss.advantage, sets, rewards, counts, self.accelerator, penalties)
         earned, taught = [advantage[number] for number in range(len(rewards))], None
         if self.distiller:
             taught = self.distiller.begin(found, counts)
             earned = [config.distill.reward_weight * value for value in earned]
         return credit_of(
             found, earned, counts, (train.beta * (not in_reward),), taught,
-            length_norm=self.recipe.length_norm, budgets=config.budgets,
+            length_norm=self.loss.length_norm, budgets=config.budgets,
             accelerator=self.accelerator, generator=self.session.generator, minibatches=train.minibatches,
             others_drawn=train.resample_rounds > 0,
         )  # fmt: skip
@@ -212,7 +212,7 @@ class GspoRun:
                 self._log_texts("train", self._texts(games, self.opponent, advantages))
             raise
         which = self.config.tracking.tokens
-        tokens = token_rows(which, credit, logps, self.recipe, self.task.tokenizer, self.accelerator)
+        tokens = token_rows(which, credit, logps, self.loss, self.task.tokenizer, self.accelerator)
         self._log_texts("train", self._texts(games, self.opponent, advantages, tokens))
         numbers = updates_in_one(updates) | self.session.temperature(self._sampled_at)
         if self.curriculum.reads_outcomes:

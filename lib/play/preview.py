@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from lib.core.config import SelfPlayConfig
 from lib.generators.openai import address
+from lib.play.loss import notes_on, policy_loss_of
 from lib.play.opponents import describe
-from lib.play.recipe import notes_on, recipe_of
 from lib.rl.estimate import load_of_groups
 from lib.rl.plan import stage_of, told, work_of_selfplay
 from lib.rl.preview import Known, evaluated, show, taught
@@ -33,7 +33,7 @@ def _example(known: Known) -> Iterator[str]:
 
 
 def _plan(known: Known) -> Iterator[str]:
-    config, train, recipe = known.config, known.config.train, recipe_of(known.config)
+    config, train, loss = known.config, known.config.train, policy_loss_of(known.config)
     yield told(work_of_selfplay(config, known.ahead, known.held, len(known.rows)))
     yield f"evaluation before and after training: {evaluated(config.eval, known.held)}"
     yield (
@@ -41,8 +41,8 @@ def _plan(known: Known) -> Iterator[str]:
         f"{train.minibatches * train.passes} optimizer steps in each"
     )
     yield (
-        f"{train.loss}: ratio by {recipe.ratio.replace('_', ' ')}, clip -{recipe.clip[0]:g} +{recipe.clip[1]:g}, "
-        f"advantage {recipe.advantage}, length norm {recipe.length_norm}, KL weight {train.beta:g}"
+        f"{train.loss}: ratio by {loss.ratio.replace('_', ' ')}, clip -{loss.clip[0]:g} +{loss.clip[1]:g}, "
+        f"advantage {loss.advantage}, length norm {loss.length_norm}, KL weight {train.beta:g}"
     )
     prompts = sum(stage.steps * stage.batch_size for stage in known.ahead.stages)
     yield from taught(known, prompts * train.group_size * train.passes)

@@ -18,7 +18,8 @@ from lib.run.runlog import is_number
 # key: heading, and whether more is better
 FIGURES = {
     "acc_attempt1": ("attempt 1", True), "acc_attempt2": ("attempt 2", True), "delta": ("delta", True),
-    "i_to_c": ("i->c", True), "c_to_i": ("c->i", False), "revised_minus_fresh": ("revised - fresh", True),
+    "i_to_c": ("i->c", True), "c_to_i": ("c->i", False), "pass_at_2": ("pass@2", True),
+    "revised_minus_fresh": ("revised - fresh", True),
     "well_formed_attempt1": ("well-formed 1", True), "well_formed_attempt2": ("well-formed 2", True),
     "acc": ("pass@1", True), "win_rate": ("games won", True), "well_formed": ("well-formed", True),
     "loss": ("loss", False),

@@ -305,9 +305,9 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
 def read_run(job: Job, config: SweepConfig) -> dict:
     """Reads of the run that a job made its evaluations, its alarms, how much it trained, and how long a step took.
 
-    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; that of the run's
-    best checkpoint appears twice, first as the moment `best`. `parameters` and `seconds_per_step` are left out where
-    the run does not write them.
+    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; and `pass_at_2`, how
+    often one of two first attempts is right, where they have several. That of the run's best checkpoint appears twice,
+    first as the moment `best`. `parameters` and `seconds_per_step` are left out where the run does not write them.
     """
     streams = {}
     for name in ("metrics", "evaluations", "alarms"):
@@ -318,6 +318,7 @@ def read_run(job: Job, config: SweepConfig) -> dict:
     rows = []
     for row in streams["evaluations"]:
         row = {**without_prompts(row), "global_step": row["step"] + steps.get(row.get("stage"), 0)}
+        row |= {f"pass_at_{each['k']}": each["pass"] for each in row.get("success_at_k", ())}
         row["tokens"] = sum(each.get("tokens", 0) for each in streams["metrics"] if _is_before(each, row))
         is_best = (best.parent.name, best.name) == (f"stage{row.get('stage')}", f"step_{row['step']}")
         rows += [{**row, "when": "best"}, row] if is_best else [row]

@@ -4,7 +4,7 @@ A reward is registered with `@register_reward("name")`. It is called once per ba
 what it needs (collect_rollouts.py calls it for one rollout at a time, from several threads):
 
     predictions  list[str], what the model wrote (`completions` is the same list)
-    well_formed  list[bool], whether each has the configured format (lib/text/formats.py)
+    well_formed  list[bool], whether each has the configured format (lib/text/formats.py), before any reward has a say
     right        list[bool], whether each is well-formed and its answer matches the target's
     targets      list[str], as the data set has them
     prediction_answers, target_answers   list[str], what the extractors find; "" for nothing, or in a malformed text

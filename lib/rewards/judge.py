@@ -27,12 +27,15 @@ class Verdict(NamedTuple):
     answer: str  # extracted from the prediction; "" when nothing was found
     scored: bool = True  # False: the reward could not judge, which is not a reward of 0
     about: str = ""  # a line from the reward, for the log
-    malformed: str = ""  # why the text lacks the declared format, in a few words
+    malformed: str = ""  # why it is not well-formed, in a few words
     task: str = ""  # of its row, where each task has its own reward
 
     @property
     def well_formed(self) -> bool:
-        """Returns whether the text has the declared format."""
+        """Returns whether the text has the declared format; where none is declared, whether an answer was found.
+
+        A reward that decides the form by itself overrules the format (`Judged.malformed`).
+        """
         return not self.malformed
 
 

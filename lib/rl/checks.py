@@ -359,7 +359,7 @@ def _vanished(history: History, key: str) -> Seen | None:
 def form_of(format: str, text: str, well_formed: bool, right: bool) -> dict[str, float | None]:
     """Returns whether an answer was paid as right without its form, for a row of metrics; None: it was not paid.
 
-    With no format declared, every text is well-formed, and the watch looks for common forms (FORMS) instead.
+    Where no format is declared, a text cannot lack it, and the watch looks for common forms (FORMS) instead.
     """
     if format != "free":
         return {"malformed_paid": float(not well_formed) if right else None}

@@ -78,7 +78,7 @@ def clipped_kl(kl: torch.Tensor, most: float | None) -> tuple[torch.Tensor, torc
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PolicyLoss:
     """The definition of a named policy loss; the config may override all but the ratio."""
 
     ratio: Literal["none", "token", "sequence", "sequence_token", "product", "weight"]  # see `policy_loss`
@@ -86,30 +86,30 @@ class Recipe:
     advantage: str
     length_norm: str
 
-    def but(self, **changes: Any) -> "Recipe":
-        """Returns the recipe with those of `changes` that are not None."""
+    def but(self, **changes: Any) -> "PolicyLoss":
+        """Returns the loss with those of `changes` that are not None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
-RECIPES = {
-    "gspo": Recipe("sequence", (3e-4, 4e-4), "group_std", "sequence"),  # arXiv 2507.18071
-    "gspo_token": Recipe("sequence_token", (3e-4, 4e-4), "group_std", "sequence"),  # the same paper
-    "grpo": Recipe("token", (0.2, 0.2), "group_std", "sequence"),  # arXiv 2402.03300, eq. 3
-    "dr_grpo": Recipe("token", (0.2, 0.2), "group", "constant"),  # arXiv 2503.20783
-    "dapo": Recipe("token", (0.2, 0.28), "group_std", "token"),  # arXiv 2503.14476, eq. 8
-    "cispo": Recipe("weight", (1.0, 4.0), "group_std", "token"),  # arXiv 2506.13585; no lower clip
-    "rloo": Recipe("product", (0.2, 0.2), "leave_one_out", "sequence"),  # arXiv 2402.14740: one action per answer
-    "score": Recipe("none", (0.0, 0.0), "leave_one_out", "sequence"),  # arXiv 2409.12917, eq. 3 and 4: REINFORCE
+POLICY_LOSSES = {
+    "gspo": PolicyLoss("sequence", (3e-4, 4e-4), "group_std", "sequence"),  # arXiv 2507.18071
+    "gspo_token": PolicyLoss("sequence_token", (3e-4, 4e-4), "group_std", "sequence"),  # the same paper
+    "grpo": PolicyLoss("token", (0.2, 0.2), "group_std", "sequence"),  # arXiv 2402.03300, eq. 3
+    "dr_grpo": PolicyLoss("token", (0.2, 0.2), "group", "constant"),  # arXiv 2503.20783
+    "dapo": PolicyLoss("token", (0.2, 0.28), "group_std", "token"),  # arXiv 2503.14476, eq. 8
+    "cispo": PolicyLoss("weight", (1.0, 4.0), "group_std", "token"),  # arXiv 2506.13585; no lower clip
+    "rloo": PolicyLoss("product", (0.2, 0.2), "leave_one_out", "sequence"),  # arXiv 2402.14740: one action per answer
+    "score": PolicyLoss("none", (0.0, 0.0), "leave_one_out", "sequence"),  # arXiv 2409.12917, eq. 3 and 4: REINFORCE
 }
 
 
 def policy_loss(
-    recipe: Recipe, logp: torch.Tensor, old_logp: torch.Tensor, advantage: torch.Tensor, answer: torch.Tensor
+    kind: PolicyLoss, logp: torch.Tensor, old_logp: torch.Tensor, advantage: torch.Tensor, answer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns -min(ratio A, clip(ratio) A) of each token, (N,), and which tokens the clip stopped, bool (N,).
 
     All inputs are per token, (N,): `advantage` is that of the token's answer, and `answer` numbers the answers from 0;
-    all tokens of an answer must be among the N. The recipe's `ratio`:
+    all tokens of an answer must be among the N. The loss's `ratio`:
 
     none            -A l, without a ratio: REINFORCE, for one optimizer step on a batch
     token           exp(l - o)
@@ -120,19 +120,19 @@ def policy_loss(
 
     With l = o every ratio is 1 and nothing is clipped: `sequence`, `sequence_token` and `token` have the same gradient.
     """
-    if recipe.ratio == "none":
+    if kind.ratio == "none":
         return -advantage * logp, torch.zeros_like(logp, dtype=torch.bool)
-    low, high = recipe.clip
+    low, high = kind.clip
     log_ratio = logp - old_logp
-    if recipe.ratio == "product":
+    if kind.ratio == "product":
         log_ratio = per_answer(log_ratio, answer)[answer]
-    elif recipe.ratio in ("sequence", "sequence_token"):
+    elif kind.ratio in ("sequence", "sequence_token"):
         log_ratio = (per_answer(log_ratio, answer) / torch.bincount(answer).clamp(min=1))[answer]
     ratio = log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     stopped = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
-    if recipe.ratio == "weight":
+    if kind.ratio == "weight":
         return -ratio.clamp(1 - low, 1 + high).detach() * advantage * logp, ratio > 1 + high
-    if recipe.ratio == "sequence_token":
+    if kind.ratio == "sequence_token":
         ratio = ratio.detach() * (logp - logp.detach()).exp()
     clipped = ratio.clamp(1 - low, 1 + high)
     return -torch.minimum(ratio * advantage, clipped * advantage), stopped.detach()
@@ -169,7 +169,7 @@ def adapted_beta(beta: float, measured: float, target: float, rate: float, max_e
 class Objective:
     """The objective: a policy loss, and a KL penalty."""
 
-    recipe: Recipe
+    kind: PolicyLoss
     kl: str  # the estimator, see `kl_per_token`
     turns: tuple[str, ...] = ("",)  # of a path in the tree, by name
     reads_reference: bool = True  # computes the KL, even where it has no weight in the loss
@@ -198,7 +198,7 @@ class Numbers:
             "distill_kl": (summed["distill_kl"], summed["taught"]),
             "distill_clipped": (summed["distill_clipped"], summed["taught"]),
         }
-        if objective.recipe.ratio != "none":
+        if objective.kind.ratio != "none":
             means |= {name: (summed[name], summed["tokens"]) for name in ("clipped_low", "clipped_high")}
         for i, turn in enumerate(objective.turns):
             means[f"kl_{turn}" if turn else "kl"] = by_turn[2 * i], by_turn[2 * i + 1]
@@ -217,7 +217,7 @@ def loss_of(
     log-probs before the first optimizer step on these answers, None in that step. `forward`: the policy wrapped for
     several processes.
     """
-    recipe, answer, kl = objective.recipe, batch.answer, 0.0
+    kind, answer, kl = objective.kind, batch.answer, 0.0
     ref_logp = ref_hidden = None
     if objective.reads_reference:
         with phase("reference"):
@@ -228,7 +228,7 @@ def loss_of(
     logp, entropy, exact, teacher_kl = (forward or policy)(batch.inputs, needed, teacher)
     old = logp.detach() if old_logp is None else old_logp
     advantage, sampled = credit.advantage[answer], credit.sampled_logp[places]
-    values, stopped = policy_loss(recipe, logp, old, advantage, answer)
+    values, stopped = policy_loss(kind, logp, old, advantage, answer)
     values = values * _corrections(objective.correction, old, sampled, credit.off_policy[answer], answer)
     if ref_logp is not None:
         kl = kl_per_token(objective.kl, logp, ref_logp, exact, old)
@@ -252,7 +252,7 @@ def _numbers(
     """Returns the sums of a micro-batch; all but `loss` are by token, (N,); `taught`: KL to a teacher, if clipped."""
     answer = batch.answer
     importance, turn, ours = credit.importance[answer], credit.turn[answer], ~credit.off_policy[answer]
-    above = (credit.advantage[answer] > 0) | (objective.recipe.ratio == "weight")  # a weight is clipped only from above
+    above = (credit.advantage[answer] > 0) | (objective.kind.ratio == "weight")  # a weight is clipped only from above
     sums = [
         loss, (entropy * importance).sum(), (gap.abs() * importance)[ours].sum(), importance[ours].sum(),
         (stopped & ~above).sum(), (stopped & above).sum(), importance.sum(),
@@ -264,7 +264,7 @@ def _numbers(
         of = importance[own]
         sums += [0 * of.sum() if kl is None else (importance * kl)[own].sum(), of.sum()]
     ratios: list[float] = []
-    if objective.recipe.ratio != "none":
+    if objective.kind.ratio != "none":
         _, index = answer.unique(return_inverse=True)
         ratios = (per_answer(log_ratio, index) / index.bincount()).tolist()
     return Numbers(torch.stack([each.detach().float() for each in sums]), tuple(ratios))

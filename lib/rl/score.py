@@ -15,7 +15,7 @@ from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.feedback.contract import Surroundings
 from lib.rl.log_rows import rows_of, updates_in_one
-from lib.rl.losses import RECIPES, Objective, adapted_beta, kl_in_reward
+from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
 from lib.rl.prompts import Choice
@@ -31,9 +31,9 @@ from lib.run.distributed import collect
 
 
 def kl_weights(train: ScoreTrain, stage: int, beta2: float, turns: int) -> tuple[float, ...]:
-    """Returns the KL weights by turn; in stage I the paper's beta2 is added to its small beta1 in attempt 1."""
-    small = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
-    return (small + (beta2 if stage == 1 else 0.0), *[small] * (turns - 1))
+    """Returns the KL weights by turn; in stage I the paper's beta2 is added to its beta1 in attempt 1."""
+    beta1 = train.beta1 if stage == 2 or train.beta1_in_stage1 else 0.0
+    return (beta1 + (beta2 if stage == 1 else 0.0), *[beta1] * (turns - 1))
 
 
 class ScoreRun:
@@ -55,7 +55,7 @@ class ScoreRun:
         self._sampled_at = self.policy.temperature
         self.recipe = recipe_of(train)
         self.objective = Objective(
-            RECIPES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
+            POLICY_LOSSES["score"], train.kl, turns=tuple(config.turns), correction=train.sampler_correction
         )
         self.distiller = Distiller(config, self.policy, task.prompts, task.judge) if config.distill else None
         self.progress.stage = next((each.number for each in self.stages if each.number >= start_stage), OVER)
@@ -99,8 +99,8 @@ class ScoreRun:
                 tells[node.tree] |= any(advantage[number] for number in node.numbers)
             return tells
 
-        step, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
-        return self.curriculum.draw(step, stage.batch_size, rounds, self.accelerator, grow, tell)
+        number, rounds = stage.before + self.progress.step, self.config.train.resample_rounds
+        return self.curriculum.draw(number, stage.batch_size, rounds, self.accelerator, grow, tell)
 
     def credit(self, stage: Stage, trees: list[Group]) -> Credit:
         """Computes advantages and length weights (eq. 3 in stage I, eq. 4 in stage II), and selects what is learned."""
@@ -144,7 +144,7 @@ class ScoreRun:
             row |= self.distiller.numbers(self.accelerator)
             self.distiller.refresh(self.session.global_step)
         which = self.config.tracking.tokens
-        tokens = token_rows(which, credit, logps, self.objective.recipe, self.task.tokenizer, self.accelerator)
+        tokens = token_rows(which, credit, logps, self.objective.kind, self.task.tokenizer, self.accelerator)
         self._keep_texts("train", trees, credit.advantages(), tokens)
         sampled = len(collect(credit.learned, self.accelerator))
         row = self.session.log_step(row, sampled, lambda: distributions_of(credit))
@@ -189,30 +189,38 @@ class ScoreRun:
     ) -> tuple[list[float], list[bool]]:
         """Returns the advantage of each answer by number, and whether it counts; `penalties`: the KL in the rewards.
 
-        An answer that does not count is left out of the loss, including its KL: it was not judged, is masked, or is
-        context, which the policy did not write now.
+        What an answer earned is compared, turn by turn, with what the others of its set earned.
         """
-        train = self.config.train
-        rewards = [
-            answer.verdict.reward + self._overlong(node, answer) for node in found for answer in node.group.answers
-        ]
-        step, counts, earned = StepAnswers(found, rewards), [], []
-        for node in found:
-            values = self.recipe.paid(node, step, stage.number)
-            earned += [value or 0.0 for value in values]
-            counts += [
-                value is not None and not node.group.is_context and is_whole(answer, train.mask_truncated)
-                for value, answer in zip(values, node.group.answers, strict=True)
-            ]
+        earned, counts = self._earned(stage, found)
         sets, advantage = compared(found), [0.0] * len(earned)
         for turn in range(1, len(self.budgets) + 1):
             counted = [each for each in sets.get(turn, []) if any(counts[number] for number in each)]
-            own = advantages_of(train.baseline, counted, earned, counts, self.accelerator, penalties)
+            own = advantages_of(self.config.train.baseline, counted, earned, counts, self.accelerator, penalties)
             for number, value in own.items():
                 advantage[number] = value
         if self.recipe.scales_roles:
             advantage = scaled_by_role(found, advantage, counts, self.accelerator)
         return advantage, counts
+
+    def _earned(self, stage: Stage, found: list[Node]) -> tuple[list[float], list[bool]]:
+        """Returns what the recipe pays each answer by number, and whether the answer counts.
+
+        One that does not count is left out of the loss, including its KL: it was not judged, is masked, or is context,
+        which the policy did not write now.
+        """
+        masked = self.config.train.mask_truncated
+        rewards = [
+            answer.verdict.reward + self._overlong(node, answer) for node in found for answer in node.group.answers
+        ]
+        answers, earned, counts = StepAnswers(found, rewards), [], []
+        for node in found:
+            values = self.recipe.paid(node, answers, stage.number)
+            earned += [value or 0.0 for value in values]
+            counts += [
+                value is not None and not node.group.is_context and is_whole(answer, masked)
+                for value, answer in zip(values, node.group.answers, strict=True)
+            ]
+        return earned, counts
 
     def _overlong(self, node: Node, answer: Answer) -> float:
         budget = self.budgets[node.turn - 1]

@@ -7,14 +7,14 @@ from accelerate import Accelerator
 
 from lib.rl.credit import Credit
 from lib.rl.log_rows import LONGEST_TEXT
-from lib.rl.losses import Recipe, policy_loss
+from lib.rl.losses import PolicyLoss, policy_loss
 from lib.rl.step import TokenLogps
 from lib.rl.tree import Answer
 from lib.run.distributed import collect
 
 
 def token_rows(
-    which: str, credit: Credit, logps: TokenLogps, recipe: Recipe, tokenizer: Any, accelerator: Accelerator
+    which: str, credit: Credit, logps: TokenLogps, kind: PolicyLoss, tokenizer: Any, accelerator: Accelerator
 ) -> dict[int, dict[str, Any]]:
     """Returns what generations.jsonl keeps of a step's answers, by the `id()` of the answer; `which`: tracking.tokens.
 
@@ -36,7 +36,7 @@ def token_rows(
             row["gap"], ratio = _rounded(old - sampled, 4), new - old
             row |= {"ratio": _rounded(ratio, 4)} if bool(ratio.any()) else {}
             one = torch.zeros_like(new, dtype=torch.long)
-            stopped = policy_loss(recipe, new, old, credit.advantage[number].expand_as(new), one)[1]
+            stopped = policy_loss(kind, new, old, credit.advantage[number].expand_as(new), one)[1]
             clipped = stopped.nonzero()[:, 0].tolist()
             row |= {"clipped": clipped} if clipped else {}
         weight = float(credit.weight[number]) * credit.learned[number]

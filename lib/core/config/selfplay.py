@@ -149,7 +149,7 @@ class GspoTrain(TrainLoop):
     minibatches: Count = 4  # parts into which a step's prompts are split, with one optimizer step each
     passes: Count = 1  # how often a step goes over the same answers
     loss: Literal["gspo", "gspo_token", "grpo", "dr_grpo", "dapo", "cispo", "rloo"] = "gspo"
-    # a line of RECIPES in lib/rl/losses.py
+    # a line of POLICY_LOSSES in lib/rl/losses.py
     clip: tuple[Weight, Weight] | None = None  # [low, high]: ratios are clipped to 1 - low and 1 + high
     advantage: Literal["group_std", "group", "batch_std", "leave_one_out", "none"] | None = None  # see lib/rl/credit.py
     length_norm: Literal["sequence", "constant", "token"] | None = None  # weight of each token, as in ScoreTrain

@@ -3,10 +3,12 @@
 Why: paid by outcome alone, models learn to get attempt 1 right and to leave it so. Prompts: `prompts.self_correction`,
 with or without feedback. Paid, eq. 3 and 4: stage I rewards attempt 2 alone, while a KL holds attempt 1; stage II
 rewards both, each by its own reward (gamma = 0), and credits the bonus, alpha times what attempt 2 has gained, to
-attempt 2 only: credited to attempt 1 it would reward failing first. The baseline of attempt 2 is over other revisions
-of the same attempt 1, which removes r1 from the bonus exactly. A further attempt is to the one before it as attempt 2
-is to attempt 1. Trained: all attempts that the policy wrote; its reviews, if any, are context.
+attempt 2 only: credited to attempt 1 too (`train.bonus_to: both`) it rewards failing first. The baseline of attempt 2
+is over other revisions of the same attempt 1, which removes r1 from the bonus exactly. A further attempt is to the one
+before it as attempt 2 is to attempt 1. Trained: all attempts that the policy wrote; its reviews, if any, are context.
 """
+
+from statistics import fmean
 
 from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
@@ -21,12 +23,23 @@ class Score(CorrectionRecipe):
         own = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt:
             return [None for _ in own]
-        if node.attempt == 1:
-            return [reward if stage == 2 else 0.0 for reward in own]
-        discounted = [train.discount ** (node.attempt - 1) * reward for reward in own]
+        if stage == 1 and node.attempt == 1:
+            return [0.0 for _ in own]
+        earned = [train.discount ** (node.attempt - 1) * reward for reward in own]
         if stage == 1:
-            return [*discounted]
+            return [*earned]
+        if train.bonus_to == "both":
+            behind = [self._gained_behind(number, step) for number in node.numbers]
+            earned = [reward + train.alpha * gain for reward, gain in zip(earned, behind, strict=True)]
+        if node.attempt == 1:
+            return [*earned]
         gained = step.gained(node, train.bonus_on) if train.alpha > 0 else [0.0 for _ in own]
         if gained is None:
             return [None for _ in own]  # the bonus compares two attempts
-        return [reward + train.alpha * gain for reward, gain in zip(discounted, gained, strict=True)]
+        return [reward + train.alpha * gain for reward, gain in zip(earned, gained, strict=True)]
+
+    def _gained_behind(self, number: int, step: StepAnswers) -> float:
+        """Returns what the attempts right behind an attempt gain over it, in the mean; 0 where there are none."""
+        nodes = [node for node in step.nodes if node.is_attempt and step.before[node.numbers[0]][-1:] == [number]]
+        gains = [gain for node in nodes for gain in step.gained(node, self.train.bonus_on) or ()]
+        return fmean(gains) if gains else 0.0

@@ -3,31 +3,31 @@
 from collections.abc import Iterator
 
 from lib.core.config import SelfPlayConfig
-from lib.rl.losses import RECIPES, Recipe
+from lib.rl.losses import POLICY_LOSSES, PolicyLoss
 
 
-def recipe_of(config: SelfPlayConfig) -> Recipe:
-    """Returns the loss recipe, with the config's changes to it."""
+def policy_loss_of(config: SelfPlayConfig) -> PolicyLoss:
+    """Returns the policy loss, with the config's changes to it."""
     train = config.train
-    return RECIPES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
+    return POLICY_LOSSES[train.loss].but(clip=train.clip, advantage=train.advantage, length_norm=train.length_norm)
 
 
 def notes_on(config: SelfPlayConfig) -> Iterator[str]:
     """Yields a note on each setting that does not do what its name promises."""
-    train, recipe = config.train, recipe_of(config)
+    train, loss = config.train, policy_loss_of(config)
     updates = train.minibatches * train.passes
-    low, high = recipe.clip
+    low, high = loss.clip
     if updates == 1:
         yield (
             f"one optimizer step per batch of answers: every ratio is 1, nothing is ever clipped, and {train.loss} is "
             "a plain policy gradient here; train.minibatches of 2 or more, or train.passes, make it what it is"
         )
-    elif recipe.ratio.startswith("sequence") and max(low, high) > 0.01:
+    elif loss.ratio.startswith("sequence") and max(low, high) > 0.01:
         yield (
             f"train.clip: [{low:g}, {high:g}] will hardly ever clip: the ratio of a sequence is a geometric mean of "
             "the ratios of its tokens and stays close to 1; the paper's values are 3e-4 and 4e-4"
         )
-    if config.opponent and config.opponent.use == "additive" and recipe.advantage != "none":
+    if config.opponent and config.opponent.use == "additive" and loss.advantage != "none":
         yield (
             "opponent.use: additive is a constant for each group, which the baseline removes: but for the scale of the "
             "advantages it has no effect"
