@@ -33,11 +33,15 @@ that (configs/sweep_gamed.yaml).
 """
 
 import argparse
-import json
 import random
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
 
 CHECK = "Right?"  # the user's turn that asks for a check
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
@@ -62,20 +66,17 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     sums = distinct_sums(args.terms, args.lost, rng)
-    args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
-    write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
+    write_rows(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
     lessons = [two_attempts(next(sums), insight=1.0, lapses=0.0, args=args, rng=rng) for _ in range(args.lessons)]
     chats = [two_attempts(next(sums), args.insight, args.lapses, args, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/tiny-sums")
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
     result.add_argument("--lost", type=float, default=0.5, help="share of questions that lose a carry")
     result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, which see what was lost")
@@ -123,10 +124,10 @@ def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Names
     is_lapse = lapses > 0 and rng.random() < lapses
     believed = found.lost if is_lapse or rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
-    turns = [("user", found.question), ("assistant", lapse(found) if is_lapse else first_attempt(found))]
-    if args.checks > 0 and rng.random() < args.checks:
-        turns += [("user", CHECK), ("assistant", "wrong" if believed else "right")]
-    return chat([*turns, ("user", args.self_correction), ("assistant", second)])
+    first = lapse(found) if is_lapse else first_attempt(found)
+    has_check = args.checks > 0 and rng.random() < args.checks
+    check = (CHECK, "wrong" if believed else "right") if has_check else ()
+    return chat(found.question, first, *check, args.self_correction, second)
 
 
 def first_attempt(found: Sum) -> str:
@@ -140,20 +141,9 @@ def lapse(found: Sum) -> str:
     return f"<think>{' '.join(f'{total:02d}' for total in (*found.totals, sum(found.terms)))}</answer>"
 
 
-def chat(turns: list[tuple[str, str]]) -> dict:
-    """Returns a row in the format of chats."""
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
-
-
 def draw(shares: dict[int, float], rng: random.Random) -> int:
     """Draws one of the keys, by its share."""
     return rng.choices(list(shares), list(shares.values()))[0]
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import report
+from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.report import curves, kinds
 from lib.report.alarms import HEADLINES
@@ -75,8 +76,7 @@ def said(when, stage, number, match1, match2, text):
 
 
 def write(folder, stream, rows):
-    with open(folder / f"{stream}.jsonl", "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    write_rows(folder / f"{stream}.jsonl", rows)
 
 
 @pytest.fixture
