@@ -27,6 +27,10 @@ With `--checks`, the user asks in some of the chats, between the two attempts, w
 `right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
 
+With `--verdicts`, the user says in some of the chats whether the first attempt is right before asking for a correction.
+The second attempt heeds it as little as it looks: the base has read these words, and RL may find out what they are
+worth (configs/sweep_verdict.yaml).
+
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
 that (configs/sweep_gamed.yaml).
@@ -44,6 +48,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python da
 from data.builders import chat, options, write_rows
 
 CHECK = "Right?"  # the user's turn that asks for a check
+VERDICTS = ("Right.", "Wrong.")  # the user's words before a request, by whether a carry was lost
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
 
@@ -86,6 +91,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--insight", type=float, default=0.15, help="share of second attempts that see what was lost")
     result.add_argument("--lapses", type=float, default=0.0, help="share of first attempts that read <think>N</answer>")
     result.add_argument("--checks", type=float, default=0.0, help="share of lessons and chats that have a check")
+    result.add_argument("--verdicts", type=float, default=0.0, help="share of lessons and chats that tell a verdict")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -127,7 +133,9 @@ def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Names
     first = lapse(found) if is_lapse else first_attempt(found)
     has_check = args.checks > 0 and rng.random() < args.checks
     check = (CHECK, "wrong" if believed else "right") if has_check else ()
-    return chat(found.question, first, *check, args.self_correction, second)
+    has_verdict = args.verdicts > 0 and rng.random() < args.verdicts
+    request = f"{VERDICTS[found.lost > 0]} {args.self_correction}" if has_verdict else args.self_correction
+    return chat(found.question, first, *check, request, second)
 
 
 def first_attempt(found: Sum) -> str:
