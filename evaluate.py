@@ -175,10 +175,10 @@ def single_answers(
     task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable[[int, int], None]
 ) -> dict:
     """Measures a task of rl_train_gspo_selfplay.py: the policy's answers alone; no opponent is asked."""
-    from lib.rl.evaluation import summarise_single
+    from lib.rl.evaluation import summarise
 
     answers, _ = answers_to(task, rows, settings, accelerator, on_progress)
-    return summarise_single(answers, settings.temperature, settings.samples_per_prompt)
+    return summarise(answers, settings.temperature, settings.samples_per_prompt)
 
 
 def answers_to(task: Any, rows: list[dict], settings: Eval, accelerator: Any, on_progress: Callable) -> Any:

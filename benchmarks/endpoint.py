@@ -39,6 +39,7 @@ from helpers.server import serve
 from rich.console import Console
 from rich.table import Table
 
+from data.builders import write_rows
 from lib.core.errors import run_script
 from lib.run.runlog import read_jsonl
 from lib.sandbox.pool import cores
@@ -75,7 +76,7 @@ def measured(tokens: str, delay: str, args: argparse.Namespace) -> list[tuple[fl
         folder, count, turns = Path(name), 10 * args.concurrency, []
         for turn in range(-1, args.turns):
             rows = [{"question": f"What is {number}?", "answer": "7"} for number in range(count)]
-            (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            write_rows(folder / "data.jsonl", rows)
             config = config_of(folder, model, url, args.concurrency, turn)
             limit = count / bare(config)
             seconds, busy = collected(config, said)

@@ -6,7 +6,6 @@ kind that has any all are told.
 """
 
 import hashlib
-import json
 import os
 import resource
 import shlex
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 import reward_function  # noqa: F401  registers the reward that the config names
+from data.builders import write_rows
 from lib.core.config import ScoreConfig, differences, dump, load, read_tree
 from lib.core.config.section import Section
 from lib.core.config.trees import read
@@ -333,7 +333,7 @@ def measured(track: Track, config: ScoreConfig, adapter: Path, folder: Path) -> 
     if len(new) < count:
         raise ConfigError(f"questions.build: {len(new)} new questions, expected {count}: let it build more")
     for name, rows in (("train", read_jsonl(Path(config.dataset.name) / "train.jsonl")[0]), ("test", new)):
-        (fresh / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        write_rows(fresh / f"{name}.jsonl", rows)
     adapters = config.model.model_dump(mode="json")["adapters"]
     settings = {"max_examples": count, "selection_examples": 0}
     asking = changed(track.config, {"dataset": {"name": str(fresh), "test_split_size": count}, "eval": settings,

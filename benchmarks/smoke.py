@@ -13,7 +13,6 @@ Exit codes: 0 all ended well, 1 some did not.
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -28,6 +27,8 @@ sys.path.insert(0, str(ROOT))
 import yaml
 from rich.console import Console
 from rich.table import Table
+
+from data.builders import write_rows
 
 CONFIGS = ROOT / "configs"
 BUILT = ROOT / "data" / "generated"
@@ -109,7 +110,7 @@ def prepared(name: str, model: str) -> tuple[str, list[str], list[str]]:
         if rows:
             path = BUILT / "smoke" / f"{name}{key.replace('.', '-')}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            write_rows(path, rows)
             overrides.append(f"{key}.name={path}")
             overrides += [f"{key}.{at}=null" for at in ("config_name", "split") if at in source]
             replaced.append("rows")
@@ -126,10 +127,10 @@ def with_room(tree: dict[str, Any]) -> list[str]:
     ]
 
 
-def sources(section: dict[str, Any], key: str = "dataset") -> list[tuple[str, dict[str, Any]]]:
+def sources(section: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Returns each place of a config that names rows."""
     parts = section.get("mixture", {})
-    return [(f"{key}.mixture.{name}", part) for name, part in parts.items()] if parts else [(key, section)]
+    return [(f"dataset.mixture.{name}", part) for name, part in parts.items()] if parts else [("dataset", section)]
 
 
 def run(name: str, script: str, overrides: list[str]) -> tuple[int, float]:

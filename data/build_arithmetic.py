@@ -10,11 +10,15 @@ digits and every operation has as many rows as the others. `train.jsonl` and `te
 """
 
 import argparse
-import json
 import random
+import sys
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import options, write_rows
 
 OPERATIONS = ("subtraction", "addition")
 
@@ -23,22 +27,18 @@ def main() -> None:
     """Writes test.jsonl, then train.jsonl: a larger --train leaves the test rows unchanged."""
     args = command_line()
     rows = questions(args.operations, args.digits, random.Random(args.seed))
-    args.out.mkdir(parents=True, exist_ok=True)
     for name, count in (("test", args.test), ("train", args.train)):
-        with open(args.out / f"{name}.jsonl", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in islice(rows, count))
+        write_rows(args.out / f"{name}.jsonl", islice(rows, count))
     print(f"{args.out}: {args.train} train and {args.test} test questions")
 
 
 def command_line() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/arithmetic"), metavar="DIR")
+    result = options(__doc__, "data/arithmetic", seed=3407)
     result.add_argument("--train", type=int, default=2000, metavar="N", help="rows of train.jsonl (default: 2000)")
     result.add_argument("--test", type=int, default=500, metavar="N", help="rows of test.jsonl (default: 500)")
     result.add_argument("--digits", type=int, nargs="+", default=[3, 4, 5], metavar="N", help="default: 3 4 5")
     result.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS, help="default: both")
-    result.add_argument("--seed", type=int, default=3407)
     args = result.parse_args()
     if min(args.digits) < 3:
         result.error(f"--digits {min(args.digits)}: shorter numbers have too few columns to be hard; give 3 or more")

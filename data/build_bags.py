@@ -20,12 +20,16 @@ stands in two files.
 """
 
 import argparse
-import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
 
 NAMES = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Hugo", "Ida", "Jonas", "Kate", "Lena", "Max",
          "Nora", "Oscar", "Paula", "Rosa", "Sam", "Tom", "Vera")  # fmt: skip
@@ -54,18 +58,15 @@ def main() -> None:
     args = command_line()
     rng = random.Random(args.seed)
     bags = distinct_bags(rng)
-    args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
-    write(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
-    write(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
+    write_rows(args.out / "test.jsonl", (clean_row(each) for each in islice(bags, args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(each) for each in islice(bags, args.train)))
+    write_rows(args.out / "sft.jsonl", (two_attempts(each, args, rng) for each in islice(bags, args.chats)))
     print(f"{args.out}: {args.chats} chats, {args.train} train and {args.test} test questions")
 
 
 def command_line() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/bags"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/bags")
     result.add_argument("--chats", type=int, default=400, help="rows of sft.jsonl (default: 400)")
     result.add_argument("--train", type=int, default=4000, help="rows of train.jsonl (default: 4000)")
     result.add_argument("--test", type=int, default=2000, help="rows of test.jsonl (default: 2000)")
@@ -105,20 +106,13 @@ def two_attempts(bag: Bag, args: argparse.Namespace, rng: random.Random) -> dict
     first = f"In the bag there is <answer>{listed(found)}</answer>"
     forgotten = bag.things[-1] if adds else "nothing"
     second = f"I forgot {forgotten}, so <answer>{listed(found + [forgotten] * adds)}</answer>"
-    turns = [("user", bag.question), ("assistant", first), ("user", args.self_correction), ("assistant", second)]
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+    return chat(bag.question, first, args.self_correction, second)
 
 
 def listed(things: Sequence[str]) -> str:
     """Joins things as in `a lamp, a red book and a green cup`."""
     *before, last = things
     return f"{', '.join(before)} and {last}" if before else last
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

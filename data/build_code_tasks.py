@@ -29,7 +29,6 @@ import ast
 import contextlib
 import copy
 import io
-import json
 import random
 import re
 import signal
@@ -40,7 +39,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from code_tasks import inputs
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import options, write_rows
+from data.code_tasks import inputs
 
 FOLDER = Path(__file__).parent / "code_tasks"
 TOPICS = ("strings", "arithmetic", "lists", "dynamic_programming", "graphs", "geometry")
@@ -68,18 +70,13 @@ def main() -> None:
     for key in ("id", "prompt", "solution"):
         require_distinct([row[key] for row in rows], key)
     random.Random(args.seed).shuffle(rows)  # so that a prefix of the file holds all topics
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    with open(args.out, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    write_rows(args.out, rows)
     summarize(rows)
 
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/code_tasks.jsonl"), metavar="FILE")
-    result.add_argument("--seed", type=int, default=0)
-    return result.parse_args()
+    return options(__doc__, "data/code_tasks.jsonl", metavar="FILE").parse_args()
 
 
 def read_family(path: Path) -> Iterator[dict[str, Any]]:

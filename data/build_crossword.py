@@ -17,10 +17,14 @@ share no answer.
 
 import argparse
 import csv
-import json
 import random
 import re
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import options, write_rows
 
 WORDS = Path(__file__).with_name("crossword_words.tsv")
 HOW = {
@@ -41,19 +45,16 @@ def main() -> None:
     held_out = {word["answer"] for word in dice.sample(words, round(len(words) * args.test))}
     rows = [(word["answer"] in held_out, row) for word in words for row in clues(word, dice)]
     dice.shuffle(rows)
-    args.out.mkdir(parents=True, exist_ok=True)
     for name, wanted in (("train", False), ("test", True)):
         part = [row for is_held_out, row in rows if is_held_out is wanted]
-        (args.out / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+        write_rows(args.out / f"{name}.jsonl", part)
         print(f"{args.out / name}.jsonl: {len(part)} clues")
 
 
 def command_line() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/crossword"), metavar="DIR")
+    result = options(__doc__, "data/crossword", seed=3407)
     result.add_argument("--test", type=float, default=0.3, metavar="SHARE", help="words held out (default: 0.3)")
-    result.add_argument("--seed", type=int, default=3407)
     args = result.parse_args()
     if not 0 < args.test < 1:
         result.error(f"--test {args.test}: expected a share between 0 and 1, such as 0.3")

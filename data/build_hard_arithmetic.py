@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
 import reward_function  # noqa: F401  registers rewards and extractors, yours too
+from data.builders import write_rows
 from lib.core.config import ScoreConfig, load, parser
 from lib.core.errors import FINISHED, ConfigError, run_script
 
@@ -43,7 +44,7 @@ def main() -> int:
     train, train_stats = find("train", task.train, args.train)
     test, test_stats = find("test", task.selection + task.test, args.test)
     for name, rows in zip(FILES, (train, test), strict=True):
-        write(args.out / name, rows)
+        write_rows(args.out / name, rows)
     stats = {
         "about": "questions that this model fails in this setting; not hard in general",
         "model": config.model.full_name, "dataset": config.dataset.name, "temperature": 0.0,
@@ -133,13 +134,6 @@ def ask_of(task) -> Ask:
             ]
 
     return ask
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    """Writes one JSON object per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

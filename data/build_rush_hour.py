@@ -21,7 +21,6 @@ part of each move is wrong with probability `--slips`.
 """
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +30,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
+from data.builders import chat, options, write_rows
 from lib.text.rush_hour import EMPTY, TARGET, WALL, Move, read_moves, replay, size_of
 
 LIMITS = {4: (3, 4), 5: (4, 6), 6: (4, 7)}  # moves: easy has fewer than the first, hard no fewer than the second
@@ -80,7 +80,6 @@ class Explored(NamedTuple):
 def main() -> None:
     """Writes the files, and pictures if asked for."""
     args = parse_arguments()
-    args.out.mkdir(parents=True, exist_ok=True)
     rng = random.Random(args.seed)
     rows: dict[str, list[dict]] = {split: [] for split in (*SHARES, "sft")}
     for size in args.sizes:
@@ -88,9 +87,9 @@ def main() -> None:
             rows[split] += found
     for split in SHARES:
         rng.shuffle(rows[split])
-        write(args.out / f"{split}.jsonl", rows[split])
+        write_rows(args.out / f"{split}.jsonl", rows[split])
     if args.lessons or args.chats:
-        write(args.out / "sft.jsonl", chats(rows["sft"], args, rng))
+        write_rows(args.out / "sft.jsonl", chats(rows["sft"], args, rng))
     for number in range(args.svg):
         for size in args.sizes:
             row = [row for row in rows["train"] if row["size"] == size][number]
@@ -101,9 +100,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/rush-hour"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/rush-hour")
     result.add_argument("--tiny", action="store_true", help="other defaults: those of configs/tiny_rush.yaml")
     result.add_argument("--sizes", type=int, nargs="+", default=[4, 5, 6], choices=list(LIMITS))
     result.add_argument("--boards", type=int, default=200, help="of each size and difficulty, in three files")
@@ -268,7 +265,7 @@ def row_of(layout: Layout, explored: Explored, state: State, name: str, prompt: 
     size = layout.size
     row = {"board": board, "size": size, "moves": len(solution), "solution": list(map(str, solution))}
     row |= {"difficulty": difficulty(size, len(solution)), "layout": name, "drawing": drawing(board)}
-    return row | {"messages": chat(prompt.format(**row), solution)}
+    return row | chat(prompt.format(**row), answer(solution))
 
 
 def board_of(layout: Layout, state: State) -> tuple[str, list[str]]:
@@ -304,8 +301,8 @@ def chats(rows: list[dict], args: argparse.Namespace, rng: random.Random) -> Ite
         moves = read_moves(" ".join(row["solution"]), "strict")
         slips = args.slips if number >= args.lessons else 0.0
         letters = sorted(set(row["board"]) - {EMPTY, WALL})
-        answer = [careless(move, letters, row["size"], slips, rng) for move in moves]
-        yield {"messages": chat(args.prompt.format(**row), answer)}
+        moves = [careless(move, letters, row["size"], slips, rng) for move in moves]
+        yield chat(args.prompt.format(**row), answer(moves))
 
 
 def careless(move: Move, letters: Sequence[str], size: int, slips: float, rng: random.Random) -> Move:
@@ -317,10 +314,9 @@ def careless(move: Move, letters: Sequence[str], size: int, slips: float, rng: r
     return move._replace(**{part: rng.choice([other for other in others[part] if other != getattr(move, part)])})
 
 
-def chat(prompt: str, moves: Iterable[Move]) -> list[dict[str, str]]:
-    """Returns a question and its answer."""
-    answer = f"<answer>{' '.join(map(str, moves))}</answer>"
-    return [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+def answer(moves: Iterable[Move]) -> str:
+    """Returns the text of an answer."""
+    return f"<answer>{' '.join(map(str, moves))}</answer>"
 
 
 def drawing(board: str) -> str:
@@ -355,12 +351,6 @@ def svg(board: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size + 0.12} {size}" width="{60 * size}">\n'
         f"{inside}\n</svg>\n"
     )
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

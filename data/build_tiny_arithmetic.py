@@ -9,10 +9,14 @@ attempt is no better than its first. (Chats alone would teach to copy before the
 """
 
 import argparse
-import json
 import random
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
 
 
 def main() -> None:
@@ -20,20 +24,17 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     questions = distinct_questions(rng)
-    args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
-    write(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
+    write_rows(args.out / "test.jsonl", (clean_row(*next(questions)) for _ in range(args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(*next(questions)) for _ in range(args.train)))
     lessons = [lesson(*next(questions)) for _ in range(args.lessons)]
     chats = [careless_chat(*next(questions), args.self_correction, args.noise, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-arithmetic"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/tiny-arithmetic")
     result.add_argument("--lessons", type=int, default=16_000, help="first rows of sft.jsonl, without mistakes")
     result.add_argument("--chats", type=int, default=9_600, help="the other rows of sft.jsonl, with mistakes")
     result.add_argument("--train", type=int, default=8_000, help="rows of train.jsonl")
@@ -61,18 +62,13 @@ def clean_row(question: str, answer: str) -> dict:
 
 def lesson(question: str, answer: str) -> dict:
     """Returns one of the first rows of sft.jsonl: one attempt, without a mistake."""
-    return chat([("user", question), ("assistant", attempt(answer))])
+    return chat(question, attempt(answer))
 
 
 def careless_chat(question: str, answer: str, self_correction: str, noise: float, rng: random.Random) -> dict:
     """Returns one of the later rows of sft.jsonl: two attempts, each with mistakes of its own."""
     first, second = (careless(attempt(answer), noise, rng) for _ in range(2))
-    return chat([("user", question), ("assistant", first), ("user", self_correction), ("assistant", second)])
-
-
-def chat(turns: list[tuple[str, str]]) -> dict:
-    """Returns a row in the format of chats."""
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+    return chat(question, first, self_correction, second)
 
 
 def attempt(answer: str) -> str:
@@ -83,12 +79,6 @@ def attempt(answer: str) -> str:
 def careless(text: str, noise: float, rng: random.Random) -> str:
     """Returns the text with each digit replaced by a random one with probability `noise`."""
     return "".join(rng.choice("0123456789") if char.isdigit() and rng.random() < noise else char for char in text)
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -23,12 +23,16 @@ guess the number, in lessons the first one alone (configs/sweep_tests.yaml).
 """
 
 import argparse
-import json
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
 
 OPERATORS: dict[str, tuple[int, Callable[[int, int], int]]] = {  # how strongly it binds, and what it does
     "+": (1, int.__add__),
@@ -73,24 +77,21 @@ def main() -> None:
     rng = random.Random(args.seed)
     held_out = distinct_tasks(args.train + args.test, args.rare, args.vague, rng)
     rows = [task_row(task, rng) | (public_tests(task) if args.public else {}) for task in held_out.values()]
-    args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "test.jsonl", rows[: args.test])
-    write(args.out / "train.jsonl", rows[args.test :])
+    write_rows(args.out / "test.jsonl", rows[: args.test])
+    write_rows(args.out / "train.jsonl", rows[args.test :])
     drawn = tasks(args.sft_rare, rng, args.vague)
     others = (task for task in drawn if prompt_of(task) not in held_out)  # short tasks repeat
     first = args.noise if args.public else None
-    lessons = [chat(next(others), args.hinted, 0.0, rng, first) for _ in range(args.lessons)]
-    chats = [chat(next(others), args.hinted, args.noise, rng, first) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
-    write(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
+    lessons = [answered(next(others), args.hinted, 0.0, rng, first) for _ in range(args.lessons)]
+    chats = [answered(next(others), args.hinted, args.noise, rng, first) for _ in range(args.chats)]
+    write_rows(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "teacher.jsonl", (lesson_for_teacher(task) for task in islice(tasks(0.7, rng), args.teacher)))
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test tasks")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-code"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/tiny-code")
     result.add_argument("--lessons", type=int, default=20_000, help="first rows of sft.jsonl, without slips")
     result.add_argument("--chats", type=int, default=12_000, help="the other rows of sft.jsonl, with slips")
     result.add_argument("--train", type=int, default=6_000, help="rows of train.jsonl")
@@ -222,7 +223,9 @@ def program(expression: Iterable[str]) -> str:
     return f"def f(x): return {''.join(expression)}"
 
 
-def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random, first: float | None = None) -> dict:
+def answered(
+    task: list[Operation], hinted: float, noise: float, rng: random.Random, first: float | None = None
+) -> dict:
     """Returns a row of sft.jsonl. A rare word has its hint, or a plain operation takes its place in the answer.
 
     `first`: probability of each slip in an attempt before this answer; None: there is none.
@@ -232,19 +235,17 @@ def chat(task: list[Operation], hinted: float, noise: float, rng: random.Random,
         prompt = HINTED.format(prompt=prompt, hint=hint)
     elif hint:
         task = [plain_operation(rng) if operation.hint else operation for operation in task]
-    turns = [("user", prompt)]
+    before = []
     if first is not None:
         attempt = careless(pieces(guessed(task, rng)), first, rng)
-        turns += [("assistant", program(attempt)), ("user", told(asked, attempt))]
+        before = [program(attempt), told(asked, attempt)]
     second = guessed(task, rng) if noise else task
-    turns.append(("assistant", program(careless(pieces(second), noise, rng))))
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+    return chat(prompt, *before, program(careless(pieces(second), noise, rng)))
 
 
 def lesson_for_teacher(task: list[Operation]) -> dict:
     """Returns a row of teacher.jsonl: a task and its hint; without a rare word, advice that always holds."""
-    turns = [("user", prompt_of(task)), ("assistant", hint_of(task) or "mind the order")]
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
+    return chat(prompt_of(task), hint_of(task) or "mind the order")
 
 
 def careless(expression: list[str], noise: float, rng: random.Random) -> list[str]:
@@ -257,12 +258,6 @@ def careless(expression: list[str], noise: float, rng: random.Random) -> list[st
 def slip(piece: str, rng: random.Random) -> str:
     """Returns another plain operator in place of an operator, another digit in place of a number."""
     return rng.choice([other for other in ("+-*" if piece in OPERATORS else "123456789") if other != piece])
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -27,19 +27,28 @@ With `--checks`, the user asks in some of the chats, between the two attempts, w
 `right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
 
+With `--verdicts`, the user says in some of the chats whether the first attempt is right before asking for a correction.
+The second attempt heeds it as little as it looks: the base has read these words, and RL may find out what they are
+worth (configs/sweep_verdict.yaml).
+
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just
 that (configs/sweep_gamed.yaml).
 """
 
 import argparse
-import json
 import random
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
+
+from data.builders import chat, options, write_rows
+
 CHECK = "Right?"  # the user's turn that asks for a check
+VERDICTS = ("Right.", "Wrong.")  # the user's words before a request, by whether a carry was lost
 GUESSES = {0: 0.65, 1: 0.35}  # of a second attempt that does not look
 
 
@@ -62,20 +71,17 @@ def main() -> None:
     args = parse_arguments()
     rng = random.Random(args.seed)
     sums = distinct_sums(args.terms, args.lost, rng)
-    args.out.mkdir(parents=True, exist_ok=True)
-    write(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
-    write(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
+    write_rows(args.out / "test.jsonl", (clean_row(next(sums)) for _ in range(args.test)))
+    write_rows(args.out / "train.jsonl", (clean_row(next(sums)) for _ in range(args.train)))
     lessons = [two_attempts(next(sums), insight=1.0, lapses=0.0, args=args, rng=rng) for _ in range(args.lessons)]
     chats = [two_attempts(next(sums), args.insight, args.lapses, args, rng) for _ in range(args.chats)]
-    write(args.out / "sft.jsonl", lessons + chats)
+    write_rows(args.out / "sft.jsonl", lessons + chats)
     print(f"{args.out}: {len(lessons)} lessons, {len(chats)} chats, {args.train} train and {args.test} test questions")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Returns the options."""
-    result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument("--out", type=Path, default=Path("data/generated/tiny-sums"), metavar="DIR")
-    result.add_argument("--seed", type=int, default=0)
+    result = options(__doc__, "data/generated/tiny-sums")
     result.add_argument("--terms", type=int, default=6, help="numbers to add up in a question")
     result.add_argument("--lost", type=float, default=0.5, help="share of questions that lose a carry")
     result.add_argument("--lessons", type=int, default=12_800, help="first rows of sft.jsonl, which see what was lost")
@@ -85,6 +91,7 @@ def parse_arguments() -> argparse.Namespace:
     result.add_argument("--insight", type=float, default=0.15, help="share of second attempts that see what was lost")
     result.add_argument("--lapses", type=float, default=0.0, help="share of first attempts that read <think>N</answer>")
     result.add_argument("--checks", type=float, default=0.0, help="share of lessons and chats that have a check")
+    result.add_argument("--verdicts", type=float, default=0.0, help="share of lessons and chats that tell a verdict")
     result.add_argument("--self-correction", default="Correct any error.", help="text of the second user turn")
     return result.parse_args()
 
@@ -123,10 +130,12 @@ def two_attempts(found: Sum, insight: float, lapses: float, args: argparse.Names
     is_lapse = lapses > 0 and rng.random() < lapses
     believed = found.lost if is_lapse or rng.random() < insight else draw(GUESSES, rng)
     second = f"<think>+{10 * believed}</think><answer>{found.totals[-1] + 10 * believed}</answer>"
-    turns = [("user", found.question), ("assistant", lapse(found) if is_lapse else first_attempt(found))]
-    if args.checks > 0 and rng.random() < args.checks:
-        turns += [("user", CHECK), ("assistant", "wrong" if believed else "right")]
-    return chat([*turns, ("user", args.self_correction), ("assistant", second)])
+    first = lapse(found) if is_lapse else first_attempt(found)
+    has_check = args.checks > 0 and rng.random() < args.checks
+    check = (CHECK, "wrong" if believed else "right") if has_check else ()
+    has_verdict = args.verdicts > 0 and rng.random() < args.verdicts
+    request = f"{VERDICTS[found.lost > 0]} {args.self_correction}" if has_verdict else args.self_correction
+    return chat(found.question, first, *check, request, second)
 
 
 def first_attempt(found: Sum) -> str:
@@ -140,20 +149,9 @@ def lapse(found: Sum) -> str:
     return f"<think>{' '.join(f'{total:02d}' for total in (*found.totals, sum(found.terms)))}</answer>"
 
 
-def chat(turns: list[tuple[str, str]]) -> dict:
-    """Returns a row in the format of chats."""
-    return {"messages": [{"role": role, "content": content} for role, content in turns]}
-
-
 def draw(shares: dict[int, float], rng: random.Random) -> int:
     """Draws one of the keys, by its share."""
     return rng.choices(list(shares), list(shares.values()))[0]
-
-
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """Writes one JSON object per line."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

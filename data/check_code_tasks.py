@@ -10,16 +10,16 @@ problem; 0: none has.
 
 import argparse
 import contextlib
-import json
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the repository: `python data/...` puts only data/ there
 
+from data.builders import write_rows
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import check
+from lib.sandbox.trials import check
 
 QUIET = 5  # seconds between two lines of progress
 
@@ -33,7 +33,7 @@ def main() -> int:
     print(report.text())
     for path, rows in ((args.clean, report.clean), (args.quarantine, report.quarantine)):
         if path is not None:
-            write(path, rows)
+            write_rows(path, rows)
     return ConfigError.exit_code if report.problems else FINISHED
 
 
@@ -66,13 +66,6 @@ def progress():
             print(f"ran {done} of {rows} rows", file=sys.stderr)
 
     return say
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    """Writes one JSON object per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 if __name__ == "__main__":

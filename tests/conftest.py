@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from helpers.weights import move
 
 from lib.core.config import Adapters, FromScratch, Generation, Lora, Model
 from lib.model.adapters import shelf
@@ -125,10 +126,7 @@ def make_policy(tiny):
         adapted = attach_tuner(base, lora or Lora(r=4, alpha=8), config, "plain", seed=0)
         shelf.attach(base, Adapters(**adapters or {}), seed=0)
         policy = Policy(adapted, temperature)
-        draw = torch.Generator().manual_seed(1)
-        with torch.no_grad():
-            for parameter in policy.trainable:
-                parameter += moved * torch.randn(parameter.shape, generator=draw)
+        move(policy.trainable, moved)
         return policy
 
     return make

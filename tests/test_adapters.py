@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from conftest import after, part
+from helpers.weights import move
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -69,20 +70,13 @@ def policy_of(kind, adapters, dtype=torch.float32, moved=0.0, lora=None):
     adapters = {"lora": lora, **adapters}
     config = TrainedModel(name="tiny", backend="plain", adapters=adapters)
     policy = Policy(attach_all(model_of(kind, dtype), config, "plain", seed=0), 1.0)
-    move(policy, moved)
+    move(policy.trainable, moved)
     return policy
 
 
-def move(policy, far):
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += far * torch.randn(parameter.shape, generator=draw)
-
-
-def logits(policy, prefix=True):
+def logits(policy):
     """Logits of TEXT, behind a soft prompt if there is one."""
-    ids = torch.cat([torch.tensor([policy.prefix], dtype=torch.long), TEXT], 1) if prefix else TEXT
+    ids = torch.cat([torch.tensor([policy.prefix], dtype=torch.long), TEXT], 1)
     with torch.no_grad():
         return policy.model(input_ids=ids).logits[:, -TEXT.shape[1] :]
 
@@ -101,7 +95,7 @@ def test_an_adapter_begins_as_nothing_learns_and_switches_off(case, kind, dtype,
     if "soft_prompt" not in case:  # whose positions always take part
         assert torch.equal(logits(policy), base)
     assert all(parameter.dtype == torch.float32 for parameter in policy.trainable)
-    move(policy, 0.1)
+    move(policy.trainable, 0.1)
     text = after([5, 6, 7, 8], [9, 10, 11])
     policy(text)[0].sum().backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in policy.trainable)
@@ -167,7 +161,7 @@ def test_tuners_of_peft_keep_the_contract(tuner, kind, dtype, beside, tmp_path):
         assert (logits(policy).float() - base.float()).abs().max() < (1e-5 if dtype == torch.float32 else 0.2)
     trained = {name for name, p in policy.model.named_parameters() if p.requires_grad}
     assert any(f"{'lora' if tuner in ('dora', 'rslora') else tuner}_" in name for name in trained)
-    move(policy, 0.1)
+    move(policy.trainable, 0.1)
     with policy.reference_mode():
         assert torch.equal(logits(policy), base)
     save_weights(policy.model, tmp_path)
@@ -286,7 +280,7 @@ def test_a_copy_of_a_policy_has_adapters_of_its_own():
     policy = policy_of("qwen3", ALL | {"head_gates": {"targets": ["q", "k", "v", "o"]}}, lora=LORA)
     other = copy.deepcopy(policy)
     before = logits(policy)
-    move(other, 0.3)
+    move(other.trainable, 0.3)
     assert torch.equal(logits(policy), before) and not torch.equal(logits(other), before)
 
 

@@ -23,10 +23,10 @@ def digits(predictions):
 """
 
 
-def diverging(run, rate, **train):
+def diverging(run, **train):
     """The same run with a learning rate that breaks it, and rewards that some answers earn."""
     config = yaml.safe_load((run.folder / "task.yaml").read_text())
-    config["optimizer"] = {"learning_rate": rate}
+    config["optimizer"] = {"learning_rate": 1e3}
     config["reward"] = {"fn": "digits.digits"}
     config["dataset"]["test_split_size"] = 12
     config["train"] |= train
@@ -45,7 +45,7 @@ def closing(said):
 
 
 def test_score_stops(template, tmp_path):
-    run = diverging(Run(template, tmp_path / "work"), 1e3)
+    run = diverging(Run(template, tmp_path / "work"))
     said = run.start(code=3)
     first = collapses(run)[0]
     assert first["step"] <= 4 and first["action"] == "stop"
@@ -62,7 +62,7 @@ def test_score_stops(template, tmp_path):
 
 @long
 def test_score_warns(template, tmp_path):
-    run = diverging(Run(template, tmp_path / "work"), 1e3, on_collapse="warn")
+    run = diverging(Run(template, tmp_path / "work"), on_collapse="warn")
     said = run.start()
     assert collapses(run)[0]["step"] <= 3 and {row["action"] for row in collapses(run)} == {"warn"}
     first = collapses(run)[0]
@@ -73,7 +73,7 @@ def test_score_warns(template, tmp_path):
 @pytest.fixture(scope="module")
 def restored(template, tmp_path_factory) -> moments.Run:
     """A run that went back to its best, and that nothing interrupted."""
-    run = diverging(Run(template, tmp_path_factory.mktemp("restored") / "work"), 1e3, on_collapse="restore")
+    run = diverging(Run(template, tmp_path_factory.mktemp("restored") / "work"), on_collapse="restore")
     run.text = run.start(journal="journal.json")
     run.saved, run.moments = run.journal()
     return run
@@ -91,7 +91,7 @@ def test_score_goes_back(restored):
 
 @long
 def test_killed_at_ten_moments(template, tmp_path, restored):
-    mine = diverging(Run(template, tmp_path / "work"), 1e3, on_collapse="restore")
+    mine = diverging(Run(template, tmp_path / "work"), on_collapse="restore")
     drawn = sorted(random.Random(3).sample(range(5, len(restored.moments)), 10))
     for moment in drawn:
         mine.start("--resume", code=-signal.SIGKILL, kill_at=moment, saved=restored.saved)
@@ -102,7 +102,7 @@ def test_killed_at_ten_moments(template, tmp_path, restored):
 
 
 def test_selfplay_stops(play_template, tmp_path):  # noqa: F811
-    run = diverging(PlayRun(play_template, tmp_path / "work"), 1e3, batch_size=20, group_size=4)
+    run = diverging(PlayRun(play_template, tmp_path / "work"), batch_size=20, group_size=4)
     said = run.start(code=3)
     first = collapses(run)[0]
     assert first["step"] <= 4 and first["text"] in said

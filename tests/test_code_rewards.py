@@ -13,6 +13,7 @@ from helpers.judges import judge_by
 from helpers.leaves import by_rollout, changed, rollouts_of
 
 import train
+from data.builders import write_rows
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.core.registry import register_reward
@@ -257,7 +258,7 @@ def folder(tmp_path, monkeypatch, writer):
         {"prompt": f"q{number}", "stdio": [{"stdin": "", "stdout": "8\n"}], "solution": "print(8)"}
         for number in range(64)
     ]
-    Path("tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("tasks.jsonl"), rows)
     Path("programs.yaml").write_text(yaml.safe_dump(CONFIG | {"model": CONFIG["model"] | {"name": str(writer)}}))
     return tmp_path
 

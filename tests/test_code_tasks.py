@@ -10,13 +10,12 @@ from lib.sandbox.pool import Sandbox
 from lib.sandbox.tasks import (
     CodeTask,
     called_names,
-    check,
-    ignorant_programs,
     infer_entry_points,
     read_task,
     read_tasks,
     static_problems,
 )
+from lib.sandbox.trials import check, ignorant_programs
 
 ROOT = Path(__file__).parent.parent
 ADD = {

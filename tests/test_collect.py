@@ -20,6 +20,7 @@ from helpers import forks
 from helpers.faults import INVENTIONS, ON_REQUEST, SPOILINGS, faulty
 from helpers.server import held, notes, serve
 
+from data.builders import write_rows
 from lib.core.config import Collection
 from lib.core.console import Screen
 from lib.core.stats import wilson
@@ -77,7 +78,7 @@ class Task:
         self.folder, self.output = folder, folder / "told.txt"
         folder.mkdir(exist_ok=True)
         rows = rows or [{"question": f"What is {number}?", "answer": "7"} for number in range(count)]
-        (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder / "data.jsonl", rows)
         self.config = {
             "run_name": "run", "seed": 1,
             "endpoint": {"base_url": str(url), "model": "m", "max_concurrency": 32},

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import SCRATCH, TEMPLATE, after, long, part
+from helpers.weights import move
 
 from evaluate import mergeable
 from lib.core.config import (
@@ -94,10 +95,7 @@ def tried(config, backend="plain"):
     policy = Policy(attach(base, config, backend, seed=0), 1.0, backend)
     if not policy.prefix:
         assert (logits(policy) - before).abs().max() < 1e-5
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    move(policy.trainable, 0.1)
     policy(after([5, 6, 7, 8], [9, 10, 11]))[0].sum().backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in policy.trainable)
     assert (logits(policy) - before).abs().max() > 1e-3

@@ -275,11 +275,8 @@ def test_the_bound_loses_less_than_half_of_what_chance_does(changes, monkeypatch
 # -- all together
 
 
-def outcome(choice, pass_rate, first=None, reward=None):
-    key = f"{choice.row} {first}"
-    return PromptOutcome(
-        choice, key, pass_rate, pass_rate if reward is None else reward, float(0 < pass_rate < 1), first
-    )
+def outcome(choice, pass_rate, first=None):
+    return PromptOutcome(choice, f"{choice.row} {first}", pass_rate, pass_rate, float(0 < pass_rate < 1), first)
 
 
 def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():
@@ -287,7 +284,7 @@ def test_without_settings_rows_come_as_from_a_sampler_and_old_states_load():
     for step in range(10):
         assert curriculum.take(6, step) == [Choice(row) for row in sampler.take(6)]
         curriculum.note([outcome(Choice(3), 0.5)])
-    assert curriculum.numbers() == {} and curriculum.epochs == 3.0 and not curriculum.chooses
+    assert curriculum.numbers() == {"epoch": 3.0} and not curriculum.chooses
     older = Curriculum(CurriculumSettings(), ROWS, 7)
     older.load_state_dict(sampler.state_dict())  # of a run before there were curricula
     assert older.take(6, 10) == curriculum.take(6, 10)

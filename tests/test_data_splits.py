@@ -5,6 +5,7 @@ import time
 import pyarrow.parquet
 import pytest
 
+from data.builders import write_rows
 from lib.core.config import ChatPrompts, Dataset, ScoreConfig, SFTDataset
 from lib.core.errors import ConfigError
 from lib.rl.prompts import chat_of
@@ -20,7 +21,7 @@ def rows(first, last):
 
 
 def write(path, content):
-    path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+    write_rows(path, content)
     return path
 
 

@@ -11,7 +11,8 @@ import yaml
 from conftest import SCRATCH, TEMPLATE
 from helpers.leaves import accumulate
 from helpers.server import serve
-from test_selfplay import CONFIG, Says, folder, move, opened, step  # noqa: F401  (folder is a fixture)
+from helpers.weights import move
+from test_selfplay import CONFIG, Says, folder, opened, step  # noqa: F401  (folder is a fixture)
 
 from lib.core.config import Distill, Endpoint, FromScratch, ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import ApiError, ConfigError
@@ -44,18 +45,14 @@ def teacher(tiny, tmp_path):
 def saved_teacher(tiny, place):
     """A base that differs from the policy's in every weight, with the same tokenizer; saved as `teacher`."""
     model = copy.deepcopy(tiny[0])
-    draw = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    move(model.parameters(), 0.1, seed=7)
     for part in (model, tiny[1]):
         part.save_pretrained(place / "teacher")
     return model
 
 
-def log_p(model, before, ids, temperature=1.0):
-    logits = model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1]
-    return (logits.float() / temperature).log_softmax(-1)
+def log_p(model, before, ids):
+    return model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1].float().log_softmax(-1)
 
 
 def kl_of(policy, teacher, own, theirs, ids):
@@ -127,7 +124,7 @@ def test_clip_keeps_the_direction_of_a_token_and_limits_its_size(folder, teacher
 def score_run(*overrides):
     config = load(ScoreConfig, Path("score.yaml"), list(overrides))
     run = ScoreRun(load_task(config, say=lambda text: None))
-    move(run.policy, 0.2)
+    move(run.policy.trainable, 0.2)
     return run
 
 

@@ -17,6 +17,7 @@ from helpers.judges import judge_by
 import evaluate
 import report
 import train
+from data.builders import write_rows
 from lib.core.config import FromScratch, Generation, Prompts, ScoreConfig, load
 from lib.core.errors import ConfigError, run_script
 from lib.core.registry import Judged
@@ -320,7 +321,7 @@ def starts_low(predictions):
 def folder(tmp_path, monkeypatch, tiny_folder):
     monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
     return tmp_path
 

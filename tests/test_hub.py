@@ -19,6 +19,7 @@ import evaluate
 import push
 import sft_train
 import train
+from data.builders import write_rows
 from lib.core.config import HubSettings, ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.core.interrupts import Interrupts
@@ -71,7 +72,7 @@ def config(tiny_folder, hub, monkeypatch):
     Path("hub_reward.py").write_text(REWARD)
     monkeypatch.syspath_prepend(str(Path.cwd()))
     rows = [{"question": f"{a}+{b}=", "answer": str(a + b)} for a in range(5) for b in range(4)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     tree = CONFIG | {"model": CONFIG["model"] | {"name": str(tiny_folder)}}
     Path("task.yaml").write_text(yaml.safe_dump(tree))
     return "task.yaml"
@@ -176,7 +177,7 @@ def test_folders_are_pushed_by_hand_a_whole_model_and_a_run_that_knew_no_hub(hub
         "hub": {"repo_id": "me/whole", "private": False},
     }
     chats = [{"prompt": f"{a}+1=", "completion": str(a + 1)} for a in range(8)]
-    Path("chats.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chats))
+    write_rows(Path("chats.jsonl"), chats)
     Path("sft.yaml").write_text(yaml.safe_dump(sft))
     assert call(monkeypatch, sft_train, "--config", "sft.yaml") == 0
     whole = hub.repos["me/whole"]

@@ -287,7 +287,7 @@ def test_bytes_that_are_no_object_are_no_frame(data):
         wire.unframed(data)
 
 
-def piped(data, read=wire.read_frame, close=True):
+def piped(data, read=wire.read_frame):
     """What `read` makes of a pipe with these bytes in it, written by a thread: a pipe holds 64 kB."""
     reading, writing = os.pipe()
 

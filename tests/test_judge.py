@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import long
 
+from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.sandbox import adapters
 from lib.sandbox.benchmark import _cage, imported, summary, try_programs, try_texts
@@ -156,7 +157,7 @@ def test_lm_eval_measures_by_it(tmp_path):
         loglikelihood_rolling = loglikelihood
 
     rows = [{"prompt": "add", "tests": TESTS}, {"prompt": "add", "tests": [*TESTS, "assert add(1, 1) == 3"]}]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "rows.jsonl", rows)
     settings = {
         "task": "add", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(tmp_path / "rows.jsonl")}},
         "test_split": "test", "output_type": "generate_until", "doc_to_text": "{{prompt}}", "doc_to_target": "",

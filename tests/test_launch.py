@@ -19,6 +19,7 @@ import evaluate
 import rl_train_gspo_selfplay
 import sft_train
 import train
+from data.builders import write_rows
 from lib.core.errors import ConfigError
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +48,7 @@ def task(tiny_folder, tmp_path):
     """A folder with a model, rows and a config, task.yaml."""
     (tmp_path / "base").symlink_to(tiny_folder)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(4) for b in range(4)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "rows.jsonl", rows)
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(CONFIG))
     return tmp_path
 

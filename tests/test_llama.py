@@ -121,10 +121,10 @@ def assert_all_near(mine, theirs, share=1e-5):
         assert_near(one, other, share)
 
 
-def assert_same_scores_and_gradients(policy, inputs, share=1e-5):
+def assert_same_scores_and_gradients(policy, inputs):
     mine, theirs = policy.hidden_states(inputs), own_hidden(policy, inputs)
-    assert_near(mine, theirs, share)
-    assert_all_near(gradients(policy, mine), gradients(policy, theirs), share)
+    assert_near(mine, theirs, 1e-5)
+    assert_all_near(gradients(policy, mine), gradients(policy, theirs), 1e-5)
 
 
 # -- training

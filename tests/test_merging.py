@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
+from helpers.weights import move
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -18,6 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import evaluate
 import sft_train
 import train
+from data.builders import write_rows
 from lib.core.config import FromScratch, Lora, Model, ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.native import Decoding, generate
@@ -73,7 +75,7 @@ def chain(tiny_folder, tmp_path_factory):
     sums = [(a, b) for a in range(6) for b in range(5)]
     (folder / "rows.jsonl").write_text("".join(f'{{"question": "{a}+{b}", "answer": "{a + b}"}}\n' for a, b in sums))
     chats = [[{"role": "user", "content": f"{a}+{b}"}, {"role": "assistant", "content": f"{a + b}"}] for a, b in sums]
-    (folder / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    write_rows(folder / "chats.jsonl", ({"messages": chat} for chat in chats))
     (folder / "few_scores.py").write_text(REWARD)
     (folder / "sft.yaml").write_text(yaml.safe_dump(SFT))
     (folder / "score.yaml").write_text(yaml.safe_dump(SCORE))
@@ -326,13 +328,6 @@ SMOLLM2 = {
 }  # fmt: skip
 
 
-def move(parameters):
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in parameters:
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
-
-
 @pytest.fixture(scope="module")
 def adapted(tmp_path_factory):
     """Models of two families in files, each with an adapter that does much; one in bfloat16."""
@@ -347,7 +342,7 @@ def adapted(tmp_path_factory):
             part.save_pretrained(folder)
         config = Model(name=str(folder))
         policy = Policy(attach_tuner(load_base(config, "plain")[0], Lora(r=4, alpha=8), config, "plain", 0), 1.0)
-        move(policy.trainable)
+        move(policy.trainable, 0.1)
         save_adapter(policy.model, folder / "adapter")
         made[name] = folder, tokenizer, policy
     return made
@@ -388,7 +383,7 @@ def test_an_adapter_on_tied_embeddings_is_not_merged(adapted):
     folder, *_ = adapted["smollm2"]
     base, _ = load_base(Model(name=str(folder)), "plain")
     model = peft.get_peft_model(base, peft.LoraConfig(r=2, target_modules=["embed_tokens"], task_type="CAUSAL_LM"))
-    move(parameter for name, parameter in model.named_parameters() if "lora_" in name)
+    move((parameter for name, parameter in model.named_parameters() if "lora_" in name), 0.1)
     with pytest.raises(ConfigError, match=r"the merged model differs: .* shares its weight"):
         merged(model, "some/adapter")
 

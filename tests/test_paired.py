@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import pytest
 
 import evaluate
 import report
+from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.core.stats import paired_delta_interval
 from lib.report.paired import compare
@@ -34,7 +34,7 @@ def folder(tmp_path):
     def make(name, *rows):
         run = tmp_path / name
         run.mkdir()
-        (run / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(run / "evaluations.jsonl", rows)
         return str(run)
 
     return make

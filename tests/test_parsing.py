@@ -6,14 +6,13 @@ from time import perf_counter, process_time
 import pytest
 
 from lib.generators.protocol import Reply
+from lib.text.calls import last_json_object, native_calls
 from lib.text.parsing import (
     CodeBlock,
     as_number,
     code_blocks,
     last_boxed,
     last_code,
-    last_json_object,
-    native_calls,
     opening_of,
     peel,
     same_answer,

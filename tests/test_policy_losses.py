@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from conftest import inputs_of
+from helpers.weights import move
 from torch import tensor
 
 from lib.model.policy import Policy
@@ -57,13 +58,6 @@ CASES = {  # our loss, how far the weights move, TRL's settings
 }
 
 
-def move(policy, size, seed):
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += size * torch.randn(parameter.shape, generator=draw)
-
-
 def trl_trainer(tiny, folder, is_rloo, settings):
     """GRPOTrainer or RLOOTrainer on a CPU, with an adapter that is away from the reference, and a batch of its own."""
     import trl
@@ -85,7 +79,7 @@ def trl_trainer(tiny, folder, is_rloo, settings):
     )  # fmt: skip
     trainer.current_gradient_accumulation_steps = 2
     policy = Policy(trainer.model.double().train(), TEMPERATURE)  # float32 agrees too, but only just to 1e-5
-    move(policy, 0.1, seed=1)
+    move(policy.trainable, 0.1)
     return trainer, policy, trainer._generate_and_score_completions([{"prompt": p} for p in PROMPTS for _ in range(8)])
 
 
@@ -108,7 +102,7 @@ def test_advantages_loss_and_gradient_are_those_of_trl(name, tiny, tmp_path):
     texts = [list(zip(prompts[step], answers[step], strict=True)) for step in steps]
     inputs = [inputs_of([x + y for x, y in each], [range(len(x), len(x + y)) for x, y in each]) for each in texts]
     old = [policy(each)[0].detach() for each in inputs]
-    move(policy, moved, seed=2)
+    move(policy.trainable, moved, seed=2)
     parts, seen = split_tensor_dict(batch, 4), set()
     for step, tokens, old_logp, own in zip(steps, inputs, old, (parts[:2], parts[2:]), strict=True):
         answer = torch.repeat_interleave(torch.arange(16), lengths[step])

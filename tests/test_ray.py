@@ -3,7 +3,6 @@
 Ray is optional: pip install -r requirements-ray.txt into an environment of this project, and run this file there.
 """
 
-import json
 import os
 import sys
 import threading
@@ -14,6 +13,7 @@ import pytest
 from test_code_rewards import folder, logged, writer  # noqa: F401  (fixtures)
 
 import train
+from data.builders import write_rows
 from lib.core.errors import SandboxError
 from lib.rewards import programs
 from lib.sandbox import cluster, pool
@@ -83,7 +83,7 @@ def test_a_run_is_the_same_although_a_worker_is_killed(nodes, folder, afresh, mo
     rows = [
         {"prompt": f"q{n}", "stdio": [{"stdin": str(n), "stdout": "8\n"}], "solution": "print(8)"} for n in range(64)
     ]
-    (folder / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(folder / "tasks.jsonl", rows)
     judge, asked = cluster.RemoteWorker.judge, []
 
     def killed_at_the_tenth(worker, program):

@@ -9,6 +9,7 @@ import torch
 from accelerate import Accelerator
 from helpers import naive
 from helpers.leaves import accumulate
+from helpers.weights import move
 from test_feedback import folder as folder
 from test_reviews import SELF
 from test_sequential import STOPPING, tree
@@ -159,10 +160,7 @@ def test_the_loss_of_each_recipe_is_the_one_by_hand(folder, name, monkeypatch):
     more = ("train.kl=exact", "generation.temperature=0.8", "train.beta1=0.5", "train.attempts_per_prompt=4")
     config = load(ScoreConfig, Path("tiny.yaml"), [*SETTINGS[name], *more])
     run = ScoreRun(load_task(config, say=lambda text: None))
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in run.policy.trainable:
-            parameter += 0.2 * torch.randn(parameter.shape, generator=draw)
+    move(run.policy.trainable, 0.2)
     stage = run.stages[-1]
     trees = run.sample(stage)
     credit = run.credit(stage, trees)

@@ -11,10 +11,13 @@ import pytest
 import yaml
 
 import report
+from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.report import curves, kinds
+from lib.report.alarms import HEADLINES
 from lib.report.run_folder import read_run
 from lib.report.sections import mean_rows
+from lib.rl.checks import CHECKS, sft_checks
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 
@@ -73,8 +76,7 @@ def said(when, stage, number, match1, match2, text):
 
 
 def write(folder, stream, rows):
-    with open(folder / f"{stream}.jsonl", "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    write_rows(folder / f"{stream}.jsonl", rows)
 
 
 @pytest.fixture
@@ -150,7 +152,7 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
     assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
     assert "Attempt 2 answers 73.8 % of the held-out questions" in text
-    assert "+7.4 points, 95 % interval +6.3 to +8.6" in text
+    assert "+7.4 points, 95 % interval +6.3 to +8.6; after stage I it was +15.2." in text
     assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; in brackets" in text
     assert {"12s, 60%", "6s, 30%", "2s, 10%"} <= set(page.text) and "other" not in page.text  # which takes no time
     assert capsys.readouterr().out == f"report: {run / 'report.html'}\n"
@@ -285,7 +287,7 @@ def test_torn_lines_and_missing_fields_do_not_stop_it(run, monkeypatch):
         file.write(b'{"when": "after_stage2", "stage": 2, "step": 4}\n{"wh')
     text = " ".join(page_of(monkeypatch, run).text)
     assert "4 damaged lines of the logs were skipped" in text
-    assert "stage 2, step 5 of 8 so far" in text and "0.738" in text
+    assert "stage II, step 5 of 8 so far" in text and "0.738" in text
 
 
 def test_a_run_that_has_only_begun(run, monkeypatch):
@@ -330,8 +332,82 @@ def test_an_alarm_leads_to_its_texts(run, monkeypatch):
     }
     write(run, "alarms", [alarm | {"step": 3, "text": "malformed answers are paid", "action": "warn"}])
     page = page_of(monkeypatch, run)
-    assert any("stage 2 step 3 (collapse, warn): malformed answers are paid" in text for text in page.text)
-    assert ("href", "#from=2&to=7&f=train,malformed_paid") in page.attributes
+    alert = "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). Training went on."
+    assert page.text[page.text.index("tiny") :].index(alert) < 5  # under the title
+    link = "#from=2&to=7&f=train,malformed_paid&sort=advantage&by=parts"
+    assert ("href", link) in page.attributes and "No rollout that is kept shows it" in page.text
+
+
+def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, monkeypatch):
+    def paid(step, text, advantage):
+        row = said("train", 2, step, True, True, text) | {"malformed1": "text after </answer>", "reward1": {"match": 1}}
+        return row | {"advantage1": advantage}
+
+    write(run, "generations", [
+        paid(1, "dull", 0.0), paid(2, "<b>\u202eclear", 0.5), paid(3, "nearest, but nothing learned", 0.0),
+        said("train", 2, 3, True, True, "well-formed") | {"advantage1": 2.0},
+    ])  # fmt: skip
+    place, text = {"stage": 2, "severity": "warning"}, "in attempt 1 the share rose from 1 % to 9 %; raise it"
+    write(run, "alarms", [
+        place | {"alarm": "truncated.truncated_attempt1", "event": "begins", "step": 1, "text": text, "action": "warn"},
+        place | {"alarm": "truncated.truncated_attempt1", "event": "ends", "step": 2, "text": "over"},
+        place | {"alarm": "malformed_is_paid.malformed_paid_attempt1", "event": "begins", "severity": "collapse",
+                 "step": 3, "text": text, "action": "restore"},
+    ])  # fmt: skip
+    page = page_of(monkeypatch, run)
+    told = [text.replace("\xa0", " ") for text in page.text]
+    start = told.index(
+        "Reward is being earned by malformed answers: stage II, step 3 (step 7 of 8). "
+        "It went back to its best checkpoint."
+    )
+    assert told[start + 1 : start + 5] == [
+        "In attempt 1 the share rose from 1 % to 9 %. Accuracy counts such answers as right, so it does not show this.",
+        "For example, attempt 1: <b>U+202Eclear one → reward 1", "Fix: raise it.", "Read the 3 rollouts",
+    ]  # fmt: skip
+    assert ("href", "#from=2&to=7&f=train,malformed_paid&sort=advantage&by=parts&r=0.1") in page.attributes
+    assert told[told.index("Alarms") + 1] == (
+        "Truncated: stage II, step 1 (step 5 of 8), until step 6 of the run. In attempt 1 the share rose from 1 % to "
+        "9 %. Fix: raise it."
+    )
+    assert not {"over", "collapse"} & set(told)
+
+
+def test_every_collapse_has_a_headline():
+    names = {check.name for check in (*CHECKS, *sft_checks(4.5)) if check.collapse}
+    assert names | {"held_out_collapsed"} == set(HEADLINES)
+
+
+def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answers(run, monkeypatch):
+    def written(form):
+        reward = {"fn": "exact_match", "format": form, "answer_extractor": "last_number"}
+        (run / "config.yaml").write_text(yaml.safe_dump({"run_name": "tiny", "reward": reward}))
+        more = {"well_formed_attempt1": 1.0, "paid_outside_boxed_attempt1": 1.0}
+        rows = [step(1, n, 4, 0, **more, paid_outside_answer_attempt1=n / 4, malformed_paid_attempt2=0.5)
+                for n in range(1, 5)]  # fmt: skip
+        write(run, "metrics", rows)
+        return page_of(monkeypatch, run)
+
+    write(run, "generations", [said("train", 1, 1, True, True, "") | {"attempt1": "<answer>5</answer>"}])
+    page = written("free")
+    assert "exact_match of last_number, no format declared" in page.text
+    assert "found 1" in page.text and "well-formed 1" not in page.text and "Well-formed" not in page.charts
+    assert "wherever it is found in the text" in page.charts["Answer found"]["note"]
+    paid = page.charts["Paid without the form"]
+    assert [each["label"] for each in paid["series"]] == ["attempt 1"] and "an <answer> block" in paid["note"]
+    assert (paid["x"], paid["series"][0]["y"]) == ([1, 2, 3, 4], [0.25, 0.5, 0.75, 1.0])
+    page = written("answer")
+    assert "exact_match of last_number, format answer" in page.text and "well-formed 1" in page.text
+    paid = page.charts["Paid without the form"]
+    assert [(each["label"], each["y"][0]) for each in paid["series"]] == [("attempt 2", 0.5)]
+
+
+def test_answers_to_one_prompt_are_numbered_as_a_tree(run, monkeypatch):
+    rows = [said("train", 2, 3, True, True, text) | {"attempt2": f"{n}"} for n, text in enumerate("abaab")]
+    write(run, "generations", rows)
+    page_of(monkeypatch, run)
+    index, _, _ = rollouts_in(run)
+    assert index["rows"]["number"] == ["1.1", "2.1", "1.2", "1.3", "2.2"]
+    assert index["moments"][0]["label"] == "stage II, step 3 (7)"  # in its stage, and in the run, as the filter counts
 
 
 def test_several_runs_stand_side_by_side_with_their_mean(run, monkeypatch, capsys):

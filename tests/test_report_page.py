@@ -157,34 +157,53 @@ def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):
         try:
             clean.look(width=1280, height=800)
             opened(clean, address)
-            lead = clean.until("document.querySelector('.lead')?.textContent")
-            assert lead.startswith(
-                "The watch saw a collapse at stage II, step 30: read its alarm before these numbers. "
-            )
-            alarm = "document.querySelector('.warning')"
-            assert (
-                "share without the form 'answer', which most had, among the paid answers of attempt 1: 0.0511 -> 0.215"
-                in (clean.run(f"{alarm}.textContent"))
-            )
-            assert clean.run(f"{alarm}.getBoundingClientRect().bottom") < 800  # on the first screen
-            clean.run(f"{alarm}.querySelector('a').click()")
+            lines = clean.until("[...document.querySelectorAll('.alert p')].map((each) => each.innerText)")
+            assert [line.replace("\xa0", " ") for line in lines] == [
+                "Reward is being earned without the <answer> block: stage II, step 30 (step 100 of 170). "
+                "Training went on.",
+                "In attempt 1 the share of paid answers that lack an <answer> block, which most had at first, rose "
+                "from 5.1 % to 21.5 % since step 29. Accuracy counts such answers as right, so it does not show this.",
+                "For example, attempt 1: <think>06 14 19 22 25 25</answer> → reward 1",
+                "Fix: set reward.format: answer, so that nothing is paid without it, and start again: the policy has "
+                "learned to leave it out. Read the 14 rollouts",
+            ]
+            above = "document.querySelector('.alert').nextElementSibling.getBoundingClientRect().bottom"
+            assert clean.run(above) < 600  # on the first screen, and above the accuracies
+            clean.run("document.querySelector('.alert a').click()")
             clean.until("document.querySelector('.detail .prompt')")
             shown, every = clean.run(COUNT).split()[0::2]
             lists = [row for row in runs[0].generations if row["stage"] == 2 and 25 <= row["step"] <= 30]
             paid = [row for row in lists if row["match1"] and "<answer>" not in row["attempt1"]]
-            assert int(shown) == len(paid) > 5 and int(every) == len(runs[0].generations)
-            heads = "[...document.querySelectorAll('.column h3')].map((each) => each.textContent)"
-            assert clean.run(heads)[0] == "attempt 1 ✓ right"
-            assert (
-                clean.run("document.querySelector('.numbers .odd').textContent")
-                == "malformed: no closed <answer> block"
-            )
+            assert int(shown) == len(paid) == 14 and int(every) == len(runs[0].generations)
+            assert clean.run("document.querySelector('.detail header a').textContent") == "stage II, step 29 (99)"
+            told = "document.querySelector('.column').innerText"
+            assert "attempt 1 ✓ right" in clean.run(told) and "advantage 1.00" in clean.run(told)
+            assert "malformed: <answer> is never opened" in clean.run(told)
             assert clean.run("document.querySelector('.fault').textContent") == "</answer>"
-            clean.run("document.querySelectorAll('.line')[1].click()")  # and a second click, to another such text
+            changes = "document.querySelectorAll('.gone, .new').length"
+            assert clean.run(changes) == 0  # which would hide what is missing
+            assert clean.run("[document.querySelector('[name=from]'), document.querySelector('[name=to]')]"
+                             ".map((each) => each.value).join()") == "95,100"  # fmt: skip
+            clean.press("c", "c", "c", "c", "c")  # on through the ways to colour
+            clean.until(f"document.querySelector('[name=by]').value === '' && {changes} > 0")
+            tree = "[...document.querySelectorAll('.tree > li')].map((each) => each.textContent)"
+            assert clean.run(tree)[1] == "attempt 1 #2 ✓attempt 2 #2.1 ✓attempt 2 #2.2 ✓"
+            clean.run("document.querySelectorAll('.line')[0].click()")  # and a second click, to another such text
+            clean.until("document.querySelectorAll('.line')[0].ariaSelected === 'true'")
+            assert clean.run("document.querySelector('.line .number').textContent") == "#2.1"
+            nothing = "document.querySelector('.rows .note')?.textContent"
+            clean.run("location.hash = '#from=165&to=170&f=train,malformed_paid'")
             clean.until(
-                "document.querySelector('.detail .fault') && document.querySelectorAll('.line')[1].ariaSelected"
+                f"{nothing} === 'No rollouts of these steps are kept: they are of steps 90 to 101 of the whole run.'"
             )
-            assert clean.run("document.querySelector('.numbers').textContent").startswith("exact_match 1")
+            clean.run("location.hash = '#from=90&to=95&f=c_to_i,copied'")
+            clean.until(f"{nothing} === 'No rollout of these steps is like that.'")
+            for dark in (False, True):
+                clean.look(width=1280, height=800, dark=dark)
+                for fragment in ("", "#r=0.57"):
+                    opened(clean, address + fragment)
+                    clean.until("document.querySelector(location.hash ? '.detail .prompt' : '.alert')")
+                    assert clean.run(CONTRAST.read_text()) == []
         finally:
             clean.call("Page.navigate", url="about:blank")
             server.shutdown()
@@ -245,7 +264,7 @@ def test_attempts_stand_side_by_side_with_what_changed(clean, run):
     told = clean.run("[...document.querySelectorAll('.column .numbers li')].map((each) => each.textContent)")
     assert told == ["match 0.5", "7 tokens", "match 1", "tags 0.25"]
     tree = clean.run("[...document.querySelectorAll('.tree > li')].map((each) => each.textContent)")
-    assert tree == ["attempt 1 #1 ✗attempt 2 ✓attempt 2 ✗"]  # one first attempt, revised twice
+    assert tree == ["attempt 1 #1 ✗attempt 2 #1.1 ✓attempt 2 #1.2 ✗"]  # one first attempt, revised twice
 
 
 def test_a_keyboard_is_enough(clean, run):
@@ -320,7 +339,7 @@ def test_a_live_page_shows_a_new_step_within_three_seconds(clean, run):
         try:
             address = f"http://127.0.0.1:{server.server_port}/"
             opened(clean, address)
-            clean.until("document.querySelector('.live').textContent === 'live · stage 2, step 5 of 9 so far'")
+            clean.until("document.querySelector('.live').textContent === 'live · stage II, step 5 of 9 so far'")
             write(run, "metrics", [step(6)], mode="a")
             start = time.monotonic()
             clean.until("document.querySelector('.live').textContent.includes('step 6 of 9')")
@@ -349,5 +368,10 @@ def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
         clean.until("document.querySelector(location.hash ? '.detail .prompt' : 'canvas')")
         assert clean.run("document.documentElement.scrollWidth") <= 390
         assert clean.run(CONTRAST.read_text()) == []
+    opened(clean, page(run, "#f=alarm"))
+    clean.until("document.querySelector('.detail .prompt')")
+    chips = "[document.querySelector('.chips'), document.querySelector('.chip[value=alarm]')]"
+    inside, right = clean.run(f"{chips}.map((each) => each.getBoundingClientRect().right)")
+    assert right <= inside <= 390  # the filter that is on is seen, although the last of them
     names = "[...document.querySelectorAll('input, select, button')].filter((each) => !(each.labels?.length || "
     assert clean.run(f"{names}each.getAttribute('aria-label') || each.textContent)).length") == 0

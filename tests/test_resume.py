@@ -23,6 +23,7 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from data.builders import write_rows
 from lib.core.config import FromScratch
 from lib.model.scratch import build
 from lib.rl.recipes.choice import NAMES
@@ -87,7 +88,7 @@ def template(tmp_path_factory) -> Path:
         for a in range(6)
         for b in range(5)
     ]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(folder / "rows.jsonl", rows)
     (folder / "my_reward.py").write_text(REWARD)
     return folder
 
@@ -282,7 +283,7 @@ def test_a_mixture_of_tasks_is_resumed(template, tmp_path):
     whole, killed = (moments.Run("train", template, tmp_path / name, config) for name in ("whole", "killed"))
     for run in (whole, killed):
         rows = [{"question": f"{a}{b}", "answer": str(b), "kind": "hard"} for a in range(6) for b in range(5)]
-        (run.folder / "digits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(run.folder / "digits.jsonl", rows)
     whole.start(journal="journal.json", synced="synced.json")
     saved, _ = whole.journal()
     killed.start(code=-signal.SIGKILL, kill_at=saved["stage1/step_2"] + 5)

@@ -1,12 +1,12 @@
 """Rewards chosen row by row, and mixtures of data sets."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import reward_function  # noqa: F401
+from data.builders import write_rows
 from lib.core.config import Reward, SelfPlayConfig, load
 from lib.core.errors import ConfigError
 from lib.core.registry import register_reward
@@ -129,7 +129,7 @@ def test_config_mistakes_have_their_place(tmp_path):
 
 
 def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     return path
 
 

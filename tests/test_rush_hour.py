@@ -237,8 +237,8 @@ def test_every_gold_is_legal_and_no_other_solver_is_shorter(rows, size):
         assert all(verdict.match and verdict.reward == pytest.approx(1) for verdict in verdicts)
 
 
-def all_optimal(board, moves, limit=50):
-    """Optimal solutions, found by trying every move at every step; at most `limit`."""
+def all_optimal(board, moves):
+    """Optimal solutions, found by trying every move at every step; about 50 at most."""
     if moves == 0:
         return
     cars, size = sorted(set(board) - {"o", "x"}), int(len(board) ** 0.5)
@@ -254,7 +254,7 @@ def all_optimal(board, moves, limit=50):
                     for rest in all_optimal(end.board, moves - 1):
                         found += 1
                         yield [str(move), *rest]
-                        if found >= limit:
+                        if found >= 50:
                             return
 
 

@@ -15,9 +15,11 @@ import yaml
 from conftest import after
 from helpers import naive
 from helpers.leaves import accumulate, by_rollout, changed, rollouts_of
+from helpers.weights import move
 
 import report
 import train
+from data.builders import write_rows
 from lib.core.config import Optimizer, ScoreConfig, load
 from lib.core.errors import ConfigError, NumericError, OutOfMemory, run_script
 from lib.model.logits import Around
@@ -79,7 +81,7 @@ def one_too_few(predictions):
 def folder(tmp_path, monkeypatch, tiny_folder):
     monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     config = {**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}
     Path("tiny.yaml").write_text(yaml.safe_dump(config))
     return tmp_path
@@ -88,10 +90,7 @@ def folder(tmp_path, monkeypatch, tiny_folder):
 def make_run(*overrides, moved=0.0, **options):
     """A run that has not been opened; `moved` takes the adapter away from its start."""
     run = ScoreRun(load_task(load(ScoreConfig, Path("tiny.yaml"), list(overrides)), say=lambda text: None), **options)
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in run.policy.trainable:
-            parameter += moved * torch.randn(parameter.shape, generator=draw)
+    move(run.policy.trainable, moved)
     return run
 
 
@@ -324,7 +323,7 @@ def test_control_tokens_and_unknown_characters_of_the_data_are_told(folder):
     for row in rows[3:5]:
         row["question"] += "<|im_end|><|assistant|>"
     rows[9]["question"] = "1\xd72"
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     task = load_task(load(ScoreConfig, Path("tiny.yaml")), say=lambda text: None)
     rows = task.splits.train
     assert "'<|assistant|>', '<|im_end|>' (2 rows, first line " in task.notes[-2]

@@ -26,6 +26,7 @@ import evaluate
 import profile_run
 import rl_train_gspo_selfplay
 import train
+from data.builders import write_rows
 from lib.core.clock import PHASES
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
@@ -128,7 +129,7 @@ def read(path):
 
 def write_answers(folder, answers):
     rows = [{"question": f"q{number}", "answer": answer} for number, answer in enumerate(answers)]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(folder / "rows.jsonl", rows)
 
 
 def local(sevens, **more):
@@ -555,7 +556,7 @@ def sums(tmp_path_factory):
     held_out = [(0, 7), (7, 0), (-2, 9), *((10, b) for b in range(17))]
     for name, numbers in (("train", pairs), ("test", held_out)):
         rows = [{"question": f"What is {a} plus {b}?", "answer": str(a + b)} for a, b in numbers]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder / f"{name}.jsonl", rows)
     return folder
 
 

@@ -16,8 +16,10 @@ import torch
 import yaml
 from conftest import after
 from helpers.leaves import accumulate
+from helpers.weights import move
 from scipy.stats import binomtest
 
+from data.builders import write_rows
 from lib.core.config import Endpoint, Opponent, SelfPlayConfig, Thinking, Weighting, dump, load
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, register_reward
@@ -40,8 +42,8 @@ from lib.rewards.judge import Verdict
 from lib.rl.batching import micro_batches, sequences
 from lib.rl.credit import group_advantages
 from lib.rl.curriculum import Sampler, WeightedSampler
-from lib.rl.evaluation import Answers, selected, summarise_single
-from lib.rl.ledger import brief
+from lib.rl.evaluation import Answers, selected, summarise
+from lib.rl.log_rows import brief
 from lib.rl.losses import _corrections
 from lib.rl.prompts import ChatRenderer, Prompt, question_of
 from lib.rl.step import TokenLogps
@@ -99,16 +101,9 @@ def nothing(predictions):
 def folder(tmp_path, monkeypatch, tiny_folder):
     monkeypatch.chdir(tmp_path)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     Path("tiny.yaml").write_text(yaml.safe_dump({**CONFIG, "model": {**CONFIG["model"], "name": str(tiny_folder)}}))
     return tmp_path
-
-
-def move(policy, size, seed=1):
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += size * torch.randn(parameter.shape, generator=draw)
 
 
 @contextlib.contextmanager
@@ -116,7 +111,7 @@ def opened(*overrides, moved=0.0):
     """A run in a directory of its own; `moved` takes the adapter away from its start."""
     config = load(SelfPlayConfig, Path("tiny.yaml"), [f"run_name=run{next(numbers)}", *overrides])
     run = GspoRun(load_task(config, say=lambda text: None))
-    move(run.policy, moved)
+    move(run.policy.trainable, moved)
     with run.open():
         yield run
 
@@ -308,13 +303,13 @@ def single(group, match, well_formed=None, unscored=None):
 def test_an_evaluation_by_hand():
     answers = single([0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1], unscored=[0, 0, 1, 0, 0, 0])
     games = [(True, False), (None, True), (True, True)]
-    row = summarise_single(answers, 0.5, 2, games)
+    row = summarise(answers, 0.5, 2, games)
     assert (row["n"], row["prompts"], row["acc"], row["unscored"]) == (6, 3, 0.5, pytest.approx(1 / 6))
     assert [(each["k"], each["pass"]) for each in row["pass_at_k"]] == [(1, 0.5), (2, pytest.approx(2 / 3))]
     assert (row["games"], row["wins"], row["losses"], row["missing_games"], row["opponent_acc"]) == (2, 1, 0, 1, 0.5)
     assert row["win_rate"] == 1 and row["acc_ci95"][0] < 0.5 < row["acc_ci95"][1]
     assert row["per_question"] == {"n": [2, 2, 2], "acc": [1, 0, 2]}
-    assert "games" not in summarise_single(answers, 0.5, 2)
+    assert "games" not in summarise(answers, 0.5, 2)
     choice = selected(answers)
     assert choice == {"n": 6, "prompts": 3, "acc": 0.5, "acc_ci95": row["acc_ci95"], "per_prompt": [0.5, 0, 1]}
     assert row["opponent_acc_ci95"] == pytest.approx(wilson(1, 2)) and row["win_rate_ci95"] == pytest.approx(
@@ -327,8 +322,8 @@ def test_rows_that_ask_the_same_are_one_witness():
     right = [number % 3 > 0 for number in range(20)]
     question, alone = np.arange(20).repeat(2), np.repeat(right, 2)
     games = [(one, number % 5 > 2) for number, one in enumerate(right)]
-    once = summarise_single(single(question, alone, alone), 0.5, 2, games)
-    often = summarise_single(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
+    once = summarise(single(question, alone, alone), 0.5, 2, games)
+    often = summarise(single(np.tile(question, 4), np.tile(alone, 4), np.tile(alone, 4)), 0.5, 2, games * 4)
     assert (once["prompts"], often["prompts"], often["n"]) == (20, 20, 160)
     keys = ["acc_ci95", "win_rate_ci95", "opponent_acc_ci95", "well_formed_ci95"]
     pairs = [(once[key], often[key]) for key in keys]
@@ -367,7 +362,7 @@ def test_the_past_answers_as_it_was(folder):
         assert len(opponent.said[0]) == 6 and all(before)
         opponent.said[0] = dict.fromkeys(opponent.said[0], "kept")
         assert texts(opponent.end(0, asked[5:8]))[:1] == ["kept"] and len(opponent.said[0]) == 8  # asked once, each
-        move(run.policy, 0.3, seed=2)
+        move(run.policy.trainable, 0.3, seed=2)
         opponent.refresh(1)
         opponent.said[0] = {}
         assert texts(opponent.end(0, asked[:6])) == before != texts(opponent.end(1, asked[:6]))
@@ -377,7 +372,7 @@ def test_the_past_answers_as_it_was(folder):
         sampling = run.task.sampling(0.0, 1)
         again = SnapshotOpponent(run.config, run.policy, run.task.prompts, sampling, run.task.judge)
         again.load_state_dict(state)
-        move(run.policy, 0.3, seed=3)
+        move(run.policy.trainable, 0.3, seed=3)
         for number in (0, 1):
             assert texts(again.end(number, asked)) == texts(opponent.end(number, asked))
         assert again.said == opponent.said
@@ -393,14 +388,14 @@ def test_a_snapshot_has_the_adapters_of_its_own_time(folder, family):
         policy.shelf.blend(0.5)
         opponent.refresh(1)
         then, scores = texts(opponent.end(1, asked)), policy(text)[0].detach()
-        move(policy, 1.0, seed=2)
+        move(policy.trainable, 1.0, seed=2)
         policy.shelf.blend(1.0)
         opponent.refresh(2)
         mine, now = weights(run), policy(text)[0].detach()
         opponent.said[1] = {}
         assert texts(opponent.end(1, asked)) == then != texts(opponent.end(2, asked))
         assert torch.equal(weights(run), mine) and policy.alpha == 1.0 and torch.equal(policy(text)[0], now)
-        with policy.wearing(opponent.pool[1], opponent.alphas[1]):
+        with policy.with_adapter(opponent.pool[1], opponent.alphas[1]):
             assert torch.equal(policy(text)[0], scores) and not torch.equal(scores, now)
             with policy.reference_mode():
                 assert policy.prefix == []
@@ -425,15 +420,15 @@ def test_the_pool_keeps_the_start_and_the_last_ones(folder):
         assert (list(run.opponent.pool), run.opponent.begin([], 9)) == ([0], 0)
 
 
-def test_wearing_gives_every_weight_back(make_policy):
+def test_another_adapter_is_exchanged_and_every_weight_given_back(make_policy):
     policy, other = make_policy(moved=0.1), make_policy(moved=0.3)
     before, text = policy.snapshot(), after([5, 6, 7], [8, 9, 10])
     own, theirs = policy(text)[0].detach(), other(text)[0].detach()
-    with pytest.raises(RuntimeError), policy.wearing(other.snapshot()):
+    with pytest.raises(RuntimeError), policy.with_adapter(other.snapshot()):
         assert torch.equal(policy(text)[0], theirs) and not torch.allclose(own, theirs, atol=1e-3)
         raise RuntimeError
     assert all(map(torch.equal, policy.snapshot(), before)) and torch.equal(policy(text)[0], own)
-    with pytest.raises(ValueError), policy.wearing(before[:-1]):
+    with pytest.raises(ValueError), policy.with_adapter(before[:-1]):
         pass
     assert all(map(torch.equal, policy.snapshot(), before))
 
@@ -808,7 +803,7 @@ def test_thinking_is_switched_or_refused(tokenizer, monkeypatch):
 def test_a_system_prompt_stands_before_chats_without_one(folder):
     own = {"role": "system", "content": "a"}
     rows = [{"chat": [*([own] if i % 4 == 0 else []), {"role": "user", "content": f"{i}"}]} for i in range(20)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     chosen = ["prompts.messages_field=chat", "prompts.system=b", "generation.max_prompt_length=20"]
     task = load_task(load(SelfPlayConfig, Path("tiny.yaml"), chosen), say=lambda text: None)
     for number, row in enumerate(task.train):

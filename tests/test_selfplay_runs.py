@@ -24,6 +24,7 @@ from conftest import long, part
 from helpers import forks, moments
 from helpers.server import CLIENT_LEFT, held, notes, serve
 
+from data.builders import write_rows
 from lib.core.config import Endpoint, Thinking
 from lib.generators.protocol import Reply, ReplyError, Request
 from lib.generators.remote import Remote
@@ -70,7 +71,7 @@ def template(tiny_folder, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     (folder / "base").symlink_to(tiny_folder)
     rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(20, 26) for b in range(10, 15)]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(folder / "rows.jsonl", rows)
     (folder / "my_reward.py").write_text(REWARD)
     return folder
 

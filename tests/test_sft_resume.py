@@ -24,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from test_sft import CONFIG, chat
 
 import sft_train
+from data.builders import write_rows
 from lib.core.config import FromScratch
 from lib.core.errors import run_script
 from lib.model.scratch import build
@@ -66,7 +67,7 @@ class Run(moments.Run):
 def template(tmp_path_factory) -> Path:
     """A folder with chats and a base for adapters."""
     folder = tmp_path_factory.mktemp("template")
-    (folder / "chats.jsonl").write_text("".join(json.dumps(chat(number)) + "\n" for number in range(20)))
+    write_rows(folder / "chats.jsonl", (chat(number) for number in range(20)))
     scratch = FromScratch(**CONFIG["model"]["from_scratch"])
     for each in build(scratch, CONFIG["model"]["chat_template"], seed=0):
         each.save_pretrained(folder / "base")

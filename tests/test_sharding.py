@@ -7,6 +7,7 @@ import socket
 import pytest
 import torch
 from helpers import forks
+from helpers.weights import move
 
 from lib.core.config import FromScratch, Lora, TrainedModel
 from lib.core.errors import ConfigError
@@ -40,10 +41,7 @@ def policy_of(kind, checkpointing, sharded):
     if sharded:
         shard(model, base)
     policy = Policy(model, 1.0)
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += 0.1 * torch.randn(parameter.shape, generator=draw)
+    move(policy.trainable, 0.1)
     return policy
 
 
@@ -69,7 +67,7 @@ def computed(policy, accelerator, rank, evenly):
     written = generate(policy, turns, DECODING)
     everyones = collect([sorted((path, each.ids) for path, each in written.items())], accelerator)
     snapshot = policy.snapshot()
-    with torch.no_grad(), policy.wearing([0 * weight for weight in snapshot]):
+    with torch.no_grad(), policy.with_adapter([0 * weight for weight in snapshot]):
         worn = policy(next(batches_of(3, accelerator, False)).inputs)[0]
     gradients = torch.cat([parameter.grad.flatten() for parameter in policy.trainable])
     sampled = [logp for path in sorted(written) for logp in written[path].logps]

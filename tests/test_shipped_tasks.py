@@ -10,7 +10,8 @@ import pytest
 from conftest import fewer, long, part
 
 from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import CodeTask, check
+from lib.sandbox.tasks import CodeTask
+from lib.sandbox.trials import check
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "data/code_tasks.jsonl"

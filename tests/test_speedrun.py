@@ -14,6 +14,7 @@ from conftest import long
 from safetensors.torch import load_file, save_file
 
 from benchmarks import leaderboard, speedrun
+from data.builders import write_rows
 from lib.core.config import ScoreConfig, load
 from lib.core.errors import ConfigError
 from lib.run.manifest import MANIFEST, manifest_of, seal
@@ -97,7 +98,7 @@ def sealed(folder, **facts):
 def edited(path, change):
     """Changes every row of a file of JSON lines."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows if change(row) is not False))
+    write_rows(path, (row for row in rows if change(row) is not False))
 
 
 def configured(run, **sections):

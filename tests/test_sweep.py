@@ -13,6 +13,7 @@ from conftest import long
 from helpers import forks
 
 import sweep
+from data.builders import write_rows
 from lib.core.conditions import Figure, read_condition
 from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
@@ -451,7 +452,7 @@ def test_the_best_checkpoint_is_a_moment_where_it_is_not_the_last(folder, link, 
     evaluations = [{"when": when, "stage": stage, "step": step, "acc": acc + at / 100, "temperature": at}
                    for when, stage, step, acc in moments for at in (1.0, 0.0)]  # fmt: skip
     (job.folder / "stage2").mkdir(parents=True)
-    (job.folder / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in evaluations))
+    write_rows(job.folder / "evaluations.jsonl", evaluations)
     (job.folder / "stage2/best").symlink_to(link)
     (job.folder / "best").symlink_to("stage2/best")
     (job.folder / "stage1/step_4").mkdir(parents=True)

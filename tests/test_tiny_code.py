@@ -10,7 +10,8 @@ import pytest
 from lib.rewards.programs import check_public, first_failures
 from lib.sandbox import pool
 from lib.sandbox.pool import Sandbox
-from lib.sandbox.tasks import ignorant_programs, read_task, static_problems
+from lib.sandbox.tasks import read_task, static_problems
+from lib.sandbox.trials import ignorant_programs
 
 ROOT = Path(__file__).parent.parent
 SPLITS = ("sft", "train", "test")

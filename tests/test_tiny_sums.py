@@ -97,6 +97,23 @@ def test_clean_rows_have_the_true_sum(files):
         assert int(row["answer"]) == sum(map(int, row["question"].split("+")))
 
 
+def test_a_verdict_is_true_and_heeded_no_more_than_its_absence(files, tmp_path):
+    told = built(tmp_path, "--verdicts", "0.5")
+    assert all(told[name] == files[name] for name in ("train", "test"))
+    heeded = {"Right.": [], "Wrong.": [], "": []}
+    for row in told["chats"]:
+        question, first, request, second = (message["content"] for message in row["messages"])
+        verdict = request.removesuffix("Correct any error.").strip()
+        is_right = sum(map(int, question.split("+"))) == int(CHAT.fullmatch(first)[2])
+        assert not verdict or (verdict == "Right.") == is_right
+        heeded[verdict].append((REPAIR.fullmatch(second)[1] == "0") == is_right)
+    assert 0.45 < 1 - len(heeded[""]) / len(told["chats"]) < 0.55
+    shares = [
+        sum(each) / len(each) for each in heeded.values()
+    ]  # .15 look; else right ones are left alone .65, wrong ones repaired .35
+    assert 0.66 < shares[0] < 0.75 and 0.40 < shares[1] < 0.50 and 0.52 < shares[2] < 0.63
+
+
 def test_a_check_says_what_the_attempt_behind_it_believes(files, tmp_path):
     checked = built(tmp_path, "--checks", "0.5")
     assert all(checked[name] == files[name] for name in ("train", "test"))

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 import yaml
 
+from data.builders import write_rows
 from lib.core.config import ScoreConfig, SelfPlayConfig, load
 from lib.core.errors import ConfigError
 from lib.rl.task import load_data
@@ -32,7 +33,7 @@ def to_verl(tmp_path, monkeypatch):
     """The file, loaded as verl loads a reward function; the current folder has data and a config."""
     monkeypatch.chdir(tmp_path)
     rows = [{"sum": f"{a}+{a}", "solution": f"so {2 * a}", "level": a} for a in range(9)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("rows.jsonl"), rows)
     Path("c.yaml").write_text(yaml.safe_dump(CONFIG))
     spec = importlib.util.spec_from_file_location("custom_module", ROOT / "data/to_verl.py")
     module = importlib.util.module_from_spec(spec)
@@ -79,7 +80,7 @@ def test_a_text_is_judged_as_here(to_verl, text):
 
 
 def test_tasks_of_a_mixture_keep_their_own_rewards(to_verl):
-    Path("words.jsonl").write_text("".join(json.dumps({"sum": f"w{n}", "solution": f"x{n}"}) + "\n" for n in range(8)))
+    write_rows(Path("words.jsonl"), ({"sum": f"w{n}", "solution": f"x{n}"} for n in range(8)))
     tree = {key: value for key, value in CONFIG.items() if key not in ("dataset", "generation", "train", "prompts")}
     tree |= {
         "dataset": {"mixture": {"sums": {"name": "rows.jsonl"}, "words": {"name": "words.jsonl"}},

@@ -25,9 +25,10 @@ from lib.generators.local import LocalModel, load_local
 from lib.generators.protocol import Call, Reply, ReplyError, Request, Usage
 from lib.model.scratch import build
 from lib.sandbox import pool
+from lib.text.calls import native_calls
 from lib.text.chats import as_chat
 from lib.text.labels import UNTRAINED, Labeller
-from lib.text.parsing import native_calls, split_reasoning
+from lib.text.parsing import split_reasoning
 from lib.tools.loop import ToolLoop
 from lib.tools.toolbox import Toolbox
 

@@ -16,6 +16,7 @@ import collect_rollouts
 import rl_train_gspo_selfplay
 import sft_train
 import train
+from data.builders import write_rows
 from lib.core.config import CollectConfig, load
 from lib.run.runlog import read_jsonl
 from lib.run.tracking import Tracker, _mode
@@ -85,7 +86,7 @@ def task(tiny_folder, tmp_path):
         rows = [{"question": f"{a}+{b}", "answer": str(a + b)} for a in range(5) for b in range(5)]
         chats = [{"prompt": row["question"], "completion": row["answer"]} for row in rows]
         for name, lines in (("rows", rows), ("chats", chats)):
-            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            write_rows(tmp_path / f"{name}.jsonl", lines)
         model = {"name": str(tiny_folder), "backend": "plain", "max_seq_length": 128}
         if script is not collect_rollouts:
             model |= {"adapters": {"lora": {"r": 2, "alpha": 4}}}

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import long
+from helpers.weights import move
+
+from data.builders import write_rows
 
 pytestmark = [
     long,
@@ -49,7 +52,7 @@ def write_task(folder):
     chats = [{"messages": [{"role": role, "content": text} for role, text in own]} for own in turns]
     (folder / "share_of_a.py").write_text(reward)
     for name, lines in (("rows", rows), ("chats", chats)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_rows(folder / f"{name}.jsonl", lines)
 
 
 def play(backend, commands):
@@ -66,7 +69,6 @@ def play(backend, commands):
 
 def sampled(kind):
     """What a tiny model samples through Unsloth in its own way and batch by batch, and what scoring makes of it."""
-    import torch
     from conftest import SCRATCH, TEMPLATE, after
 
     from lib.core.config import FromScratch, Lora, Model
@@ -83,10 +85,7 @@ def sampled(kind):
     config = Model(name=kind, backend="unsloth", dtype="float32", max_seq_length=128)
     base, _ = load_base(config, "unsloth")
     policy = Policy(attach_tuner(base, Lora(r=4, alpha=8), config, "unsloth", 0), 0.7, "unsloth")
-    draw = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += 0.3 * torch.randn(parameter.shape, generator=draw)
+    move(policy.trainable, 0.3)
     seen = {"takes": [policy.takes_slab, policy.llama is not None], "shares": policy.sharing_pays(20, [5, 5, 5])}
     prompts = [[5, 6, 7, 8, 9, 10, 11, 12, 13], [14, 15, 16]]
     turns = {(i,): Turn(ids, 12, 3) for i, ids in enumerate(prompts)}

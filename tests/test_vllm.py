@@ -16,6 +16,7 @@ import pytest
 import torch
 import yaml
 from conftest import SCRATCH, TEMPLATE
+from helpers.weights import move
 
 import rl_train_gspo_selfplay
 import train
@@ -54,20 +55,13 @@ def folder(tmp_path_factory):
     return folder
 
 
-def policy_of(folder, rank=8, moved=0.0, seed=0):
+def policy_of(folder, rank=8, moved=0.0):
     from transformers import AutoModelForCausalLM
 
     base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     policy = Policy(attach_tuner(base, Lora(r=rank, alpha=16), TrainedModel(name="tiny"), "plain", seed=0), 0.8)
-    move(policy, moved, seed)
+    move(policy.trainable, moved, seed=0)
     return policy
-
-
-def move(policy, by, seed=0):
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in policy.trainable:
-            parameter += by * torch.randn(parameter.shape, generator=draw)
 
 
 def engine_for(folder, policy, said, **settings):
@@ -122,7 +116,7 @@ def test_what_it_samples_is_scored_the_same_whatever_the_policy_wears(opened):
     with policy.reference_mode():
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     other = [weight + 0.1 for weight in policy.snapshot()]
-    with policy.wearing(other):
+    with policy.with_adapter(other):
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
 
@@ -131,7 +125,7 @@ def test_what_it_samples_is_scored_the_same_whatever_the_policy_wears(opened):
 def test_versions_come_and_go_and_leave_nothing(opened):
     engine, policy, _ = opened
     for step in range(2 * vllm.KEPT):
-        move(policy, 0.02, seed=step)
+        move(policy.trainable, 0.02, seed=step)
         check(policy, PROMPTS, engine.generate(policy, PROMPTS, DECODING))
     kept = sorted(path.name for path in engine.folder.iterdir())
     assert kept == sorted(engine._versions.values()) and len(kept) == vllm.KEPT
@@ -159,7 +153,7 @@ def test_the_comparison_of_log_probs_finds_what_is_wrong(opened, folder, tmp_pat
             policy.language_model.model.embed_tokens.weight[5:8] += 0.5
     before = policy.snapshot()
     try:
-        move(policy, 0.05, seed=99)
+        move(policy.trainable, 0.05, seed=99)
         what = "base" if fault == "base" else "adapter"
         with pytest.raises(ApiError, match=rf"log-probs of the {what} differ by .* nats per token"):
             engine.generate(policy, PROMPTS, DECODING)

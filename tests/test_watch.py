@@ -3,6 +3,8 @@
 import json
 import math
 import random
+import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -173,7 +175,8 @@ def test_each_warning_begins_once_ends_once_and_says_what_it_saw(name, values):
     begin, *more = alarms_of(one, rows)
     assert (begin.alarm, begin.event, begin.severity, more) == (name, "begins", "warning", [])
     (key,) = values
-    assert f"{HEALTHY[key]:.3g} -> " in begin.text and "; " in begin.text
+    before = HEALTHY[key] * (100 if begin.text.partition(" since ")[0].endswith(" %") else 1)
+    assert re.search(rf"(rose|fell) from {before:.3g}( %)? to [\d.]+( %)? since ", begin.text) and "; " in begin.text
     assert name == "equal_rewards.idle" or "since step 31" in begin.text
     end, *more = alarms_of(one, [row(step) for step in range(52, 100)])
     assert (end.alarm, end.event, more) == (name, "ends", [])
@@ -352,6 +355,19 @@ def test_a_healthy_run_on_record_is_quiet(name):
     rows = series()[name]
     checks = sft_checks(math.log(88)) if "sft" in name else (*CHECKS, equal_rewards(20))
     assert len(rows) > 50 and alarms_of(Watch(checks), rows) == []
+
+
+def test_the_gamed_run_on_record_is_told_as_in_its_folder():
+    """32 prompts a step, as its config has it; the excerpt's metrics leave that column out."""
+    folder = Path(__file__).with_name("collapsed")
+    rows = [json.loads(line) | {"prompts": 32} for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    (alarm,) = alarms_of(Watch(), rows)
+    recorded = json.loads((folder / "alarms.jsonl").read_text())
+    assert recorded == asdict(alarm) | {name: recorded[name] for name in ("schema", "time", "action")}
+    assert alarm.text.startswith(
+        "in attempt 1 the share of paid answers that lack an <answer> block, which most had at first, rose from 5.1 % "
+        "to 21.5 % since step 29; set reward.format: answer"
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in series() if name.startswith("diverged")])

@@ -13,8 +13,9 @@ from lib.model.loading import load_base, load_skeleton, start_backend
 from lib.model.merging import put_on
 from lib.model.policy import Policy, stop_ids
 from lib.run.hub import local_adapter
+from lib.text.calls import native_calls
 from lib.text.chats import as_message
-from lib.text.parsing import native_calls, opening_of, split_reasoning
+from lib.text.parsing import opening_of, split_reasoning
 from lib.text.templates import PLAIN, Outside, switch_thinking
 
 GATHER_SECONDS = 0.01  # until callers whose replies came together have sent their next requests

@@ -30,7 +30,6 @@ class ReplyCache:
     def __init__(self, path: Path):
         self._places: dict[str, tuple[int, int]] = {}  # key -> where its line begins, and its length
         self._pending: dict[str, asyncio.Task] = {}
-        self.reused = 0  # answers taken from the file
         try:
             self._lines = Lines(path)
             for line in read_lines(path):
@@ -52,7 +51,6 @@ class ReplyCache:
         Exceptions of `make` are not stored: the next call runs it again.
         """
         if key in self._places:
-            self.reused += 1
             return self._read(key)
         if key not in self._pending:
             self._pending[key] = asyncio.ensure_future(self._make(key, make))

@@ -262,7 +262,7 @@ class Policy(nn.Module):
         return self.shelf.alpha if self.shelf else 1.0
 
     @contextlib.contextmanager
-    def wearing(self, weights: list[torch.Tensor], alpha: float | None = None) -> Iterator[None]:
+    def with_adapter(self, weights: list[torch.Tensor], alpha: float | None = None) -> Iterator[None]:
         """Replaces the adapter's weights with a snapshot, and restores them untouched; `alpha`, if given, likewise.
 
         This is a second adapter on the same base, without a name that saving and merging would have to know.

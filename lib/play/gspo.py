@@ -34,9 +34,10 @@ from lib.rl.checks import form_of
 from lib.rl.credit import Credit, advantages_of, compared, credit_of, is_whole, overlong_penalty
 from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
-from lib.rl.evaluation import answers_of, in_parts, selected, summarise_single
-from lib.rl.ledger import means_of, numbers_of, texts_of, updates_in_one
+from lib.rl.evaluation import answers_of, in_parts, selected, summarise
+from lib.rl.log_rows import means_of, numbers_of, texts_of, updates_in_one
 from lib.rl.losses import Objective, kl_in_reward
+from lib.rl.measures import totals
 from lib.rl.plan import stage_of, work_of_selfplay
 from lib.rl.prompts import Choice, Prompt
 from lib.rl.session import Session
@@ -44,7 +45,7 @@ from lib.rl.step import learning_rate
 from lib.rl.task import Task
 from lib.rl.tokens import token_rows
 from lib.rl.tree import Group, Sampling, nodes, sample
-from lib.run.distributed import anywhere, before_mine, collect
+from lib.run.distributed import before_mine, collect
 from lib.run.runlog import STREAMS
 
 FILES = (*STREAMS, "sft", *(f"frontier/{outcome}" for outcome in FRONTIER))
@@ -251,7 +252,7 @@ class GspoRun:
         self._log_texts(when, self._texts(games, opponent), temperature=settings.temperature, **part)
         answers = answers_of([game.group for game in games], self.accelerator)
         results = collect([game.result for game in games if opponent], self.accelerator)
-        return selected(answers) if part else summarise_single(answers, settings.temperature, samples, results)
+        return selected(answers) if part else summarise(answers, settings.temperature, samples, results)
 
     def finish(self) -> None:
         """Ends the run: evaluates, saves the adapter in `stage1/`, and the last checkpoint."""
@@ -360,17 +361,9 @@ class GspoRun:
         answers = collect(answers, self.accelerator)
         groups = collect([group_numbers(game, trained_rewards(game, self.config)) for game in games], self.accelerator)
         return {
-            "stage": 1,
-            "step": self.progress.step,
-            "steps": self.steps,
-            "global_step": self.progress.step,
             **means_of(answers),
             **means_of(groups),
-            "prompts": len(groups),
-            "tokens": int(sum(each["length"] for each in answers)),
-            "learned": sum(collect(credit.learned, self.accelerator)),
-            "epoch": self.curriculum.epochs,
-            "idle": float(not anywhere(credit.is_taught.any(), self.accelerator)),
+            **totals([game.group for game in games], [each["length"] for each in answers], credit, self.accelerator),
             "total/missing_games": self.scoreboard.missing_games,
             **{f"total/{name}": count for name, count in sorted(self.scoreboard.assisted.items())},
         }

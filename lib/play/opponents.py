@@ -174,7 +174,7 @@ class SnapshotOpponent:
             decoding = self.sampling.decoding(list(new.values()), self.renderer, seed)
             paths: dict[str, tuple[int, ...]] = {key: (int(key[:8], 16), int(key[8:16], 16)) for key in new}
             turns = {paths[key]: Turn(each.ids, self.sampling.max_new_tokens[0]) for key, each in new.items()}
-            with self.policy.wearing(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
+            with self.policy.with_adapter(self.pool[begun], self.alphas[begun]), memory_explained(decoding):
                 written = self.sampling.engine.generate(self.policy, turns, decoding)
             said.update({key: self.renderer.text(written[(*paths[key], 0)]) for key in new})
         return _opponent_answers([said[key] for key in keys], prompts, self.judge)

@@ -7,8 +7,9 @@ run_folder      reads a run directory, finished or not, and follows it
 curves          charts as data
 facts           settings, machine, and time by phase of a run
 rollouts        every sampled text, indexed and in compressed parts
+alarms          what happened and when, a text that shows it, what to change
 flow            from attempt 1 to the last: right, wrong, malformed
-sections        alarms, tables, differences, games, curves
+sections        tables, differences, games, curves
 page            sections by templates, in one file (static/, templates/)
 terminal, live  the same in a terminal; served, and what is new as it trains
 sweep_tables    the figures of a sweep: over seeds, between variants, and which conditions hold

@@ -41,7 +41,10 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A sentence; `look` is "", "warning" or "note". With `link` it leads to rollouts, under the words `link_text`."""
+    """A sentence; `look` is "", "warning", "example" or "note".
+
+    With `link` it leads to rollouts, under the words `link_text`.
+    """
 
     text: str
     look: str = ""
@@ -109,6 +112,12 @@ def rate_cell(row: dict, key: str) -> Cell:
     ends = row.get(f"{key}_ci95") or ()
     interval = " ".join(f"{end:{sign}.3f}".replace("0.", ".", 1) for end in ends if is_number(end))
     return Cell(f"{row[key]:{sign}.3f}", f"[{interval}]" if interval else "")
+
+
+def seen(text: str, most: int) -> str:
+    """Returns a text that does nothing where it is shown: unseen characters are written out, the middle is left out."""
+    text = text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+    return "".join(c if c.isprintable() or c in "\n\t" else f"U+{ord(c):04X}" for c in text)
 
 
 def line_of(label: str, texts: Sequence[str], look: str = "") -> TableLine:

@@ -35,8 +35,7 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
         "title": chart.title, "note": note if len(runs) > 1 else chart.note, "log": chart.log, "floor": chart.floor,
         "percent": chart.percent, "hero": chart.hero, "x": steps, "series": series,
         "marks": [{"x": step, "text": text, "kind": "stage"} for step, text in marks.items()]
-        + [{"x": begin, "text": alarm["alarm"], "kind": "alarm"} for run in runs for alarm, begin, _ in
-           run.alarm_spans()],
+        + [{"x": begin, "text": "alarm", "kind": "alarm"} for run in runs for _, begin, _ in run.alarm_spans()],
     }  # fmt: skip
 
 

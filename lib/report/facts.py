@@ -25,7 +25,8 @@ def facts_of(run: RunFolder) -> Facts:
     items = {
         "model": (config.get("model") or {}).get("name") or ("from random weights" if config else None),
         "data": dataset.get("name") or ", ".join(part["name"] for part in (dataset.get("mixture") or {}).values()),
-        "reward": {task: own["fn"] for task, own in (reward.get("by_task") or {}).items()} or reward.get("fn"),
+        "reward": "; ".join(f"{task}: {reward_in_words(own)}" for task, own in (reward.get("by_task") or {}).items())
+        or reward_in_words(reward),
         "loss": (config.get("train") or {}).get("loss"),
         "opponent": opponent or ("the policy's past" if config.get("opponent") else None),
         "teacher": teacher,
@@ -35,6 +36,15 @@ def facts_of(run: RunFolder) -> Facts:
         "time in steps": duration(seconds) if seconds else None,
     }
     return Facts({name: str(value) for name, value in items.items() if value not in (None, "")})
+
+
+def reward_in_words(reward: dict) -> str:
+    """Tells what is paid: the function, what it reads of a text, and the form that the text must have."""
+    if not reward.get("fn"):
+        return ""
+    form = {None: "", "free": ", no format declared"}.get(reward.get("format"), f", format {reward.get('format')}")
+    extractor = reward.get("answer_extractor") or "identity"
+    return f"{reward['fn']}{f' of {extractor}' if extractor != 'identity' else ''}{form}"
 
 
 def machine_of(run: RunFolder) -> Facts:

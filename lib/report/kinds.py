@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lib.core.console import attempts_of
+from lib.core.console import WHEN, attempts_of
 from lib.report.blocks import percent
 from lib.run.runlog import is_number
 
@@ -35,6 +35,7 @@ class PageKind:
     is_staged: bool = True
 
 
+WELL_FORMED = "Well-formed"
 BANDS = "the bands are 95 % intervals"
 SPREAD = "standard deviation, mean over the step"
 # runs have two attempts, seldom more; series and columns that no row has are left out
@@ -80,7 +81,7 @@ TRAINING = (
               of_attempts("length"), floor=0),
     LineChart("Truncation", "Answers that ran out of tokens before they ended.",
               of_attempts("truncated"), floor=0, percent=True),
-    LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+    LineChart(WELL_FORMED, "Answers that have the declared format, with the answer in its place.",
               of_attempts("well_formed"), percent=True),
     *DISTILLATION,
 )  # fmt: skip
@@ -111,7 +112,7 @@ PLAY_TRAINING = (
               {"length": ("answer", "two"), "thinking_tokens": ("thinking", "one")}, floor=0),
     LineChart("Truncation", "Answers that ran out of tokens before they ended.",
               {"truncated": ("cut off", "two")}, floor=0, percent=True),
-    LineChart("Well-formed", "Answers that have the declared format, with the answer in its place.",
+    LineChart(WELL_FORMED, "Answers that have the declared format, with the answer in its place.",
               {"well_formed": ("well-formed", "two")}, percent=True),
     *DISTILLATION,
 )  # fmt: skip
@@ -137,6 +138,9 @@ def corrects(rows: list[dict], is_mean: bool = False) -> str:
         sign = "helps" if low > 0 else "hurts" if high < 0 else "neither helps nor hurts measurably"
         text += f". A second look {sign}: {100 * now['delta']:+.1f} points, "
         text += f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
+        earlier = rows[-2] if len(rows) > 2 else {}
+        if is_number(earlier.get("delta")):
+            text += f"; {WHEN.get(earlier['when'], 'before')} it was {100 * earlier['delta']:+.1f}"
     return text + "."
 
 

@@ -11,15 +11,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from lib.report.alarms import alarms, alert
 from lib.report.blocks import Facts, PageSection
 from lib.report.facts import changed_settings, clock, differing_settings, facts_of
 from lib.report.flow import flow
 from lib.report.rollouts import Rollouts
 from lib.report.run_folder import RunFolder, kind_of
 from lib.report.sections import (
-    alarms,
     as_one_kind,
-    collapse_of,
     counterfactuals,
     curves,
     drifts,
@@ -66,6 +65,7 @@ def render_sections(title: str, lead: str, sections: Sequence[PageSection]) -> s
     return render(
         title=title,
         lead=lead,
+        alert=[],
         notes=[],
         facts=Facts({}),
         sections=sections,
@@ -92,7 +92,7 @@ def render(**context: Any) -> str:
 
 
 def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
-    """Returns title, headline, notes and sections of a page."""
+    """Returns title, alert, headline, notes and sections of a page."""
     damaged = sum(run.damaged for run in runs)
     notes = [note if len(runs) == 1 else f"{run.name}: {note}" for run in runs for note in run.notes]
     if damaged:
@@ -101,10 +101,11 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
         return several_runs(runs, rollouts) | {"notes": notes}
     run = runs[0]
     kind = run.kind
-    told = collapse_of(run) + (kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}.")
-    tables = [held_out(kind, [(None, run.table)])] if run.milestones else []
-    sections = [*alarms(runs), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
-    return {"title": run.name, "lead": told, "facts": facts_of(run), "notes": notes, "sections": sections}
+    told = kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}."
+    tables = [held_out(kind, [(None, run.table)], run.is_free)] if run.milestones else []
+    sections = [*alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
+    page = {"title": run.name, "alert": alert(run, rollouts), "lead": told, "facts": facts_of(run)}
+    return page | {"notes": notes, "sections": sections}
 
 
 def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
@@ -115,13 +116,13 @@ def several_runs(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any
     lead = ", ".join(run.name for run in runs)
     if len(rows) > 1:
         lead += f". In the mean, {kind.summary([row for row in rows if not row['is_greedy']], is_mean=True)}"
-    sections = alarms(runs)
+    sections = alarms(runs, rollouts)
     if rows:
         groups = [(f"mean of {len(runs)} runs, with the interval over runs", rows)]
         groups += [(f"{run.name}, seed {run.config.get('seed', '?')}", run.table) for run in runs]
-        sections.append(held_out(kind, groups))
+        sections.append(held_out(kind, groups, all(run.is_free for run in runs)))
     sections += [*flow(runs, rollouts), *rest(runs), differing_settings(runs)]
-    return {"title": f"{len(runs)} runs", "lead": lead, "facts": Facts({}), "sections": sections}
+    return {"title": f"{len(runs)} runs", "alert": [], "lead": lead, "facts": Facts({}), "sections": sections}
 
 
 def rest(runs: Sequence[RunFolder]) -> list[PageSection]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from lib.core.console import WHEN, answered
 from lib.report.run_folder import RunFolder
+from lib.rl.checks import FORMS
 from lib.run.runlog import encode, is_number
 from lib.text.formats import format_problem
 
@@ -26,7 +27,6 @@ FLAGS = (
 STATES = ("right", "wrong", "malformed")
 REVIEWS = ("check", "reflection")  # of an attempt, by the policy
 ROLES = ("attempt", *REVIEWS)  # of a text in a chat, in their order
-FORMS = ("answer", "boxed")  # looked for where a run declares no format
 MOST = 0.75  # of the first texts of a run that have a form: then it is the run's
 
 
@@ -43,7 +43,7 @@ class Rollouts:
     @property
     def index(self) -> dict[str, Any]:
         """Returns everything but texts, a column per property."""
-        columns = ("id", "moment", "prompt", "group", "flags", "flow", "reward", "advantage")
+        columns = ("id", "moment", "prompt", "group", "number", "flags", "flow", "reward", "advantage")
         return {
             "part": PART, "total": self.total, "runs": self.runs, "flags": FLAGS, "moments": self.moments,
             "rows": {name: [unit[name] for unit in self.units] for name in columns},
@@ -98,6 +98,7 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
     found = Rollouts([run.name for run in runs])
     prompts: dict[str, int] = {}
     groups: dict[tuple, int] = {}
+    branches: dict[int, dict] = {}  # group -> first attempt -> its number, and how often it was continued
     for number, run in enumerate(runs):
         moments: dict[tuple, int] = {}
         spans = [(begin, end) for _, begin, end in run.alarm_spans()]
@@ -113,6 +114,11 @@ def rollouts_of(runs: Sequence[RunFolder]) -> Rollouts:
                 "prompt": prompts.setdefault(prompt, len(prompts)),
             }
             unit["group"] = groups.setdefault((number, key, prompt), len(groups))
+            branch = branches.setdefault(unit["group"], {})
+            first = texts[0]["text"] if "attempt1" in row else place
+            twigs = branch.setdefault(first, [len(branch) + 1, 0])
+            twigs[1] += 1
+            unit["number"] = f"{twigs[0]}.{twigs[1]}" if "attempt1" in row else f"{twigs[0]}"
             flags = flags_of(row, texts, found.moments[unit["moment"]])
             unit["flags"] = sum(1 << bit for bit, flag in enumerate(FLAGS) if flag in flags)
             states = [STATES.index(state_of(text)) for text in texts if text["who"].startswith("attempt")]
@@ -197,7 +203,7 @@ def form_of_run(run: RunFolder) -> str | None:
 
     An alarm may name it, in a run whose first texts are no longer there.
     """
-    if ((run.config.get("reward") or {}).get("format") or "free") != "free":
+    if "format" in (run.config.get("reward") or {}) and not run.is_free:
         return None
     named = [form for form in FORMS for row in run.alarms if str(row["alarm"]).startswith(f"left_form_{form}")]
     if named:
@@ -210,7 +216,7 @@ def form_of_run(run: RunFolder) -> str | None:
 
 def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
     """Returns what a rollout can be found by."""
-    own = [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))]
+    own = own_texts(texts)
     first, last = own[0], own[-1]
     known = {True: "right", False: "wrong"}
     flags = {"train" if moment["train"] else "evaluation", known.get(last.get("match"), "")}
@@ -230,6 +236,11 @@ def flags_of(row: dict, texts: list[dict], moment: dict) -> set[str]:
     return flags
 
 
+def own_texts(texts: list[dict]) -> list[dict]:
+    """Returns the answers of a rollout that are the policy's or its teacher's."""
+    return [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))]
+
+
 def state_of(text: dict) -> str:
     """Returns what became of an attempt: right, wrong, or malformed whatever its answer."""
     return "malformed" if "malformed" in text else "right" if text.get("match") else "wrong"
@@ -237,8 +248,7 @@ def state_of(text: dict) -> str:
 
 def total_of(texts: list[dict]) -> float | None:
     """Returns the reward of the policy's last text; None if it was not judged."""
-    own = [text for text in texts if not text["who"].startswith(("opponent", *REVIEWS))][-1]
-    parts = own.get("reward")
+    parts = own_texts(texts)[-1].get("reward")
     values = [value for value in parts.values() if is_number(value)] if isinstance(parts, dict) else []
     return float(f"{sum(values):.5g}") if values else None
 
@@ -246,8 +256,9 @@ def total_of(texts: list[dict]) -> float | None:
 def moment_of(run: RunFolder, row: dict, alarm_spans: list[tuple[int, int | None]]) -> dict[str, Any]:
     """Returns when a rollout was sampled, in words and as the step over all stages."""
     step, is_training = run.global_step(row), row.get("when") == "train"
-    stage = f"stage {'I' * row['stage']}, " if run.kind.is_staged and row.get("stage") in (1, 2) else ""
-    label = WHEN.get(row.get("when")) or f"{stage}step {row['step']}{'' if is_training else ', held out'}"
+    of_run = f" ({step})" if step != row["step"] else ""
+    told = f"{run.stage_of(row)}step {row['step']}{of_run}{'' if is_training else ', held out'}"
+    label = WHEN.get(row.get("when")) or told
     if isinstance(row.get("temperature"), int | float):
         label += f", {answered(row)}"
     label += f", {row['part']}" if row.get("part") else ""

@@ -40,6 +40,12 @@ class RunFolder:
         return self.folder.resolve().name
 
     @property
+    def is_free(self) -> bool:
+        """Tells whether the config declares no format, so that whatever has an answer counts as well-formed."""
+        reward = self.config.get("reward") or {}
+        return {each.get("format") for each in (reward.get("by_task") or {"": reward}).values()} == {"free"}
+
+    @property
     def milestones(self) -> list[dict]:
         """Returns the evaluations of the table: before training and after each stage, or the last one."""
         needed, is_staged = self.kind.accuracies, self.kind.is_staged
@@ -82,8 +88,7 @@ class RunFolder:
             return "nothing trained yet"
         last = self.metrics[-1]
         if last["step"] < (last.get("steps") or 0):
-            stage = f"stage {last['stage']}, " if self.kind.is_staged and "stage" in last else ""
-            return f"{stage}step {last['step']} of {last['steps']} so far"
+            return f"{self.stage_of(last)}step {last['step']} of {last['steps']} so far"
         return f"{last['global_step']} steps"
 
     def alarm_spans(self) -> Iterator[tuple[dict, int, int | None]]:
@@ -94,6 +99,20 @@ class RunFolder:
                         if later["event"] == "ends" and later["alarm"] == row["alarm"])  # fmt: skip
                 end = next(ends, None)
                 yield row, self.global_step(row), None if end is None else self.global_step(end)
+
+    def stage_of(self, row: dict) -> str:
+        """Returns `stage II, ` for a row of it; "" where a run has no stages."""
+        is_staged = self.kind.is_staged and self.kind.accuracies and row.get("stage") in (1, 2)
+        return f"stage {'I' * row['stage']}, " if is_staged else ""
+
+    def place(self, row: dict) -> str:
+        """Tells the step of a row, in its stage and in the run: `stage II, step 30 (step 100 of 170)`."""
+        step, own = self.global_step(row), f"{self.stage_of(row)}step {row['step']}"
+        if step == row["step"]:
+            return own
+        last = self.metrics[-1]
+        end = last["global_step"] - last["step"] + (last.get("steps") or last["step"])
+        return f"{own} (step {step} of {end})"
 
     def global_step(self, row: dict) -> int:
         """Returns the step of a row over all stages."""

@@ -1,4 +1,4 @@
-"""The sections of a page about one run or several: alarms, tables, differences, games, curves."""
+"""The sections of a page about one run or several: tables, differences, games, curves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,52 +23,21 @@ from lib.report.blocks import (
     rate_cell,
 )
 from lib.report.curves import chart_data, keyed_chart, repeats_accuracy
-from lib.report.kinds import LineChart, PageKind
+from lib.report.kinds import WELL_FORMED, LineChart, PageKind, of_attempts
+from lib.report.rollouts import form_of_run
 from lib.report.run_folder import RunFolder, moment
+from lib.rl.checks import FORMS
 from lib.run.runlog import is_number
 
 FEWEST_STEPS = 10  # of which a correlation is told
-AROUND = 5  # steps before an alarm whose texts are shown with it
+FREE = "No format is declared (reward.format: free), so an answer counts wherever it is found in the text."
 
 
-def alarms(runs: Sequence[RunFolder]) -> list[PageSection]:
-    """Returns the section of the watch's alarms (lib/rl/watch.py), in order of time; empty without any."""
-    told = []
-    for number, run in enumerate(runs):
-        label = f"{run.name}, " if len(runs) > 1 else ""
-        own = f"&run={number}" if len(runs) > 1 else ""
-        for row in run.alarms:
-            stage = f"stage {row['stage']} " if run.kind.is_staged and run.kind.accuracies else ""
-            begins = row["event"] == "begins"
-            word = f" ({row['severity']}, {row.get('action')}): " if begins else ": "
-            text = f"{label}{stage}step {row['step']}{word}{row['text']}"
-            step = run.global_step(row)
-            link = f"from={max(0, step - AROUND)}&to={step}&f=train{texts_behind(row)}{own}" if begins else ""
-            told.append(Paragraph(text, "warning" if begins else "", link, "read these texts" if begins else ""))
-    note = "Alarms raised in training, with the config key to change; in brackets the severity, and what was done."
-    return [PageSection("Alarms", told, note)] if told else []
+def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]], is_free: bool = False) -> PageSection:
+    """Returns the table of evaluations: every rate above its 95 % interval. Groups may have a title.
 
-
-def collapse_of(run: RunFolder) -> str:
-    """Returns a sentence on the first collapse of a run, since its accuracies may look well; "" without one."""
-    first = next((row for row in run.alarms if row["event"] == "begins" and row["severity"] == "collapse"), None)
-    if first is None:
-        return ""
-    stage = f"stage {'I' * first['stage']}, " if run.kind.is_staged and first["stage"] in (1, 2) else ""
-    return f"The watch saw a collapse at {stage}step {first['step']}: read its alarm before these numbers. "
-
-
-def texts_behind(alarm: dict) -> str:
-    """Returns the filter of rollouts that shows what an alarm is about, with a comma before it; "" for all."""
-    name = alarm["alarm"].partition(".")[0]
-    if name == "malformed_is_paid" or name.startswith("left_form"):
-        return ",malformed_paid"
-    flag = {"malformed": "malformed", "truncated": "truncated", "copies": "copied", "accuracy_died": "wrong"}.get(name)
-    return f",{flag}" if flag else ""
-
-
-def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]]) -> PageSection:
-    """Returns the table of evaluations: every rate above its 95 % interval. Groups may have a title."""
+    `is_free`: no format is declared, so that a text cannot lack it.
+    """
     every = [row for _, rows in groups for row in rows]
     columns, last = kind.columns(every), groups[-1][1][-1]
     lines = []
@@ -79,7 +48,11 @@ def held_out(kind: PageKind, groups: list[tuple[str | None, list[dict]]]) -> Pag
             label = label_of({"label": f"step {row.get('global_step')}", **row}, every)
             lines.append(TableLine(label, [*(rate_cell(row, key) for key in columns), Cell(str(row.get("n", "")))]))
     note = f"Exact match {samples_of(groups[-1][1])}; in brackets 95 % intervals. {kind.legend(last)}"
-    return PageSection("Held-out answers", [TextTable([*columns.values(), ("n", "muted")], lines)], note)
+    heads = [*columns.values(), ("n", "muted")]
+    if is_free:
+        heads = [(name.replace("well-formed", "found"), look) for name, look in heads]
+        note += f" Found: {FREE[0].lower()}{FREE[1:]}"
+    return PageSection("Held-out answers", [TextTable(heads, lines)], note)
 
 
 def mean_rows(runs: Sequence[RunFolder]) -> list[dict]:
@@ -239,12 +212,26 @@ def curves(runs: Sequence[RunFolder]) -> list[PageSection]:
     sections = []
     for title, charts in runs[0].kind.charts.items():
         kept = [chart for chart in charts if not repeats_accuracy(chart, runs)]
+        if all(run.is_free for run in runs):
+            kept = [replace(chart, title="Answer found", note=FREE) if chart.title == WELL_FORMED else chart
+                    for chart in kept]  # fmt: skip
         if title == "Training":
-            kept += more_charts(runs)
+            kept = [*paid_without_form(runs), *kept, *more_charts(runs)]
         drawn = [data for chart in kept if (data := chart_data(chart, runs))]
         if drawn:
             sections.append(PageSection(title, [Charts(drawn)]))
     return sections
+
+
+def paid_without_form(runs: Sequence[RunFolder]) -> list[LineChart]:
+    """Returns the chart of what is paid although it lacks its form, which the watch looks at; empty where that is 0."""
+    form = form_of_run(runs[0])
+    key, lacks = (f"paid_outside_{form}", FORMS[form]) if form else ("malformed_paid", "the declared format")
+    series = of_attempts(key) | {key: ("answers", "two")}
+    if not any(row.get(each) for run in runs for row in run.metrics for each in series):
+        return []
+    note = f"Share of the answers paid as right that lack {lacks}; bold is a moving mean."
+    return [LineChart("Paid without the form", note, series, floor=0, percent=True)]
 
 
 def more_charts(runs: Sequence[RunFolder]) -> list[LineChart]:

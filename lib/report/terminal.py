@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lib.report.blocks import Facts, Paragraph, Shares, TextTable
+from lib.report.blocks import Facts, Paragraph, Shares, TextTable, seen
 from lib.report.page import overview
 from lib.report.rollouts import FLAGS, Rollouts
 from lib.report.run_folder import RunFolder
@@ -22,6 +22,8 @@ def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
     console = Console(highlight=False)
     page = overview(runs, rollouts)
     console.print(Text(page["title"], style="bold"))
+    for line in page["alert"]:
+        console.print(rendered(line))
     console.print(Text(page["lead"]))
     for note in page["notes"]:
         console.print(Text(note, style="dim"))
@@ -34,13 +36,13 @@ def show(runs: Sequence[RunFolder], rollouts: Rollouts) -> None:
     for unit, flag in chosen(rollouts):
         moment = rollouts.moments[unit["moment"]]
         console.print(Text(f"\n{flag.replace('_to_', '→')}, {rollouts.runs[moment['run']]}, {moment['label']}", "bold"))
-        console.print(Text(seen(rollouts.prompts[unit["prompt"]])))
+        console.print(Text(seen(rollouts.prompts[unit["prompt"]], LONGEST)))
         for text in unit["body"]["texts"]:
             mark = {True: "right", False: "wrong"}.get(text.get("match"), "not judged")
             style = {"right": "green", "wrong": "red"}.get(mark, "dim")
             why = f", malformed: {text['malformed']}" if "malformed" in text else ""
             console.print(Text(f"{text['who']}, {mark}{why}", style=style))
-            console.print(Text(seen(text["text"])))
+            console.print(Text(seen(text["text"], LONGEST)))
 
 
 def rendered(block: object) -> Table | Text | None:
@@ -71,9 +73,3 @@ def chosen(rollouts: Rollouts) -> list[tuple[dict, str]]:
         taken |= {unit["group"] for unit in own}
         found += [(unit, flag) for unit in own]
     return found
-
-
-def seen(text: str) -> str:
-    """Returns a text that does nothing to a terminal: unseen characters are written out, the middle is left out."""
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-    return "".join(c if c.isprintable() or c in "\n\t" else f"U+{ord(c):04X}" for c in text)

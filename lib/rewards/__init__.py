@@ -40,6 +40,7 @@ config that declares a format.
 The modules, in reading order:
 
 crossword, formula, generated, programs, rush_hour, tags   the shelf: mates do not know each other
+function                                                   one reward, called, and checked in what it takes and returns
 judge                                                      rewards, a format, extractors and an equality, called as one
 routing                                                    the judge of a data set, whose rows may be of several tasks
 """

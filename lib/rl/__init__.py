@@ -18,7 +18,7 @@ sequential    attempts one after another against attempts side by side
 swaps         attempt 2 after first attempts that are not its own
 replay        a buffer of prompts worth another look, drawn by an upper confidence bound
 curriculum    draws the prompts of a step, and learns from their outcomes
-ledger        groups as rows of the logs: texts, numbers
+log_rows      groups as rows of the logs: texts, numbers
 tokens        log-probs, ratios and weights of single tokens, for the logs
 checks        what a colleague would notice in a run's numbers: rules, and the setting to change
 watch         alarms when a check begins to fire and when it ends; held-out accuracy against its best

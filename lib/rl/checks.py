@@ -251,52 +251,59 @@ class Check:
     name: str
     keys: tuple[str, ...]  # quantities, without the attempt
     rule: Rule
-    what: str  # followed by " of attempt 1" where there are two, and by the values seen
+    what: str  # after "in attempt 1 " where there are two, and before "rose from ... to ..."
     turn: str  # the remedy
     collapse: bool = False
 
 
-FORMS = ("answer", "boxed")  # looked for in runs that declare no format; `answer` covers `think_answer` too
+# looked for in runs that declare no format; `answer` covers `think_answer` too
+FORMS = {"answer": "an <answer> block", "boxed": r"a \boxed{}"}
+# quantities that are told in percent, by how they begin
+SHARES = ("malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "mean_token_accuracy")
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
-          "share of malformed texts among the paid answers",
-          "set reward.format, and a reward.answer_extractor that reads the declared place alone", collapse=True),
-    Check("malformed", ("well_formed",), share_moved(-0.05), "share of well-formed answers",
+          "the share of paid answers that are malformed",
+          "set reward.format, and a reward.answer_extractor that reads the declared place alone, and start again: the "
+          "policy has learned to leave the format", collapse=True),
+    Check("malformed", ("well_formed",), share_moved(-0.05), "the share of well-formed answers",
           "read the texts in generations.jsonl; set reward.format, or raise the KL weight (train.beta1, train.beta)"),
     *(
         Check(f"left_form_{name}", (f"paid_outside_{name}",), share_moved(+0.05, from_most=True),
-              f"share without the form '{name}', which most had, among the paid answers",
-              "declare reward.format, or raise the KL weight (train.beta1, train.beta)", collapse=True)
-        for name in FORMS
+              f"the share of paid answers that lack {form}, which most had at first,",
+              f"set reward.format: {name}, so that nothing is paid without it, and start again: the policy has learned "
+              "to leave it out", collapse=True)
+        for name, form in FORMS.items()
     ),
-    Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "accuracy in training",
+    Check("accuracy_died", ("acc",), died(0.25, over=(2, 3, RECENT)), "the accuracy in training",
           f"{LOWER_RATE} and go back to a checkpoint from before", collapse=True),
-    Check("accuracy_fell", ("acc",), died(0.5), "accuracy in training",
+    Check("accuracy_fell", ("acc",), died(0.5), "the accuracy in training",
           "read the texts in generations.jsonl; lower optimizer.learning_rate, or raise the KL weight"),
-    Check("kl_exploded", ("kl",), above(2.0), "KL to the base model in nats per token",
+    Check("kl_exploded", ("kl",), above(2.0), "the KL to the base model in nats per token",
           f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta2, train.beta)", collapse=True),
-    Check("kl_jumped", ("kl",), grew(4.0, least=0.4), "KL to the base model in nats per token",
+    Check("kl_jumped", ("kl",), grew(4.0, least=0.4), "the KL to the base model in nats per token",
           "read the texts in generations.jsonl; raise the KL weight (train.beta1, train.beta), or lower "
           "optimizer.learning_rate"),
-    Check("length_jumped", ("length",), grew(2.0, least=8), "tokens per answer",
+    Check("length_jumped", ("length",), grew(2.0, least=8), "the number of tokens per answer",
           "read the texts in generations.jsonl; raise the KL weight, or set train.length_norm: constant"),
-    Check("length_shrank", ("length",), shorter, "tokens per answer",
+    Check("length_shrank", ("length",), shorter, "the number of tokens per answer",
           "read the texts in generations.jsonl: something is left out; set reward.format, or raise the KL weight"),
-    Check("truncated", ("truncated",), share_moved(+0.15), "share of answers that ran out of tokens",
+    Check("truncated", ("truncated",), share_moved(+0.15), "the share of answers that ran out of tokens",
           "raise generation.max_new_tokens, or read in generations.jsonl how the answers continue"),
-    Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "entropy in nats per token",
+    Check("entropy_exploded", ("entropy",), exploded(3.0, least=1.5), "the entropy in nats per token",
           LOWER_RATE, collapse=True),
-    Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "entropy in nats per token",
+    Check("entropy_grew", ("entropy",), grew(2.5, least=0.2), "the entropy in nats per token",
           f"{LOWER_RATE}, or raise the KL weight (train.beta1, train.beta)"),
-    Check("entropy_vanished", ("entropy",), certain_too_early, "entropy in nats per token, with much still wrong",
+    Check("entropy_vanished", ("entropy",), certain_too_early, "the entropy in nats per token, with much still wrong,",
           f"raise generation.temperature or the KL weight, or {LOWER_RATE}"),
-    Check("no_gradient", ("zero_gradient",), some, "steps whose gradient was exactly zero although rewards differ",
+    Check("no_gradient", ("zero_gradient",), some,
+          "the number of steps whose gradient was exactly zero although rewards differ",
           f"{LOWER_RATE} and go back to a checkpoint from before: the policy is saturated", collapse=True),
-    Check("gradient_exploded", ("grad_norm",), exploded(20.0, least=10), "norm of the gradient",
+    Check("gradient_exploded", ("grad_norm",), exploded(20.0, least=10), "the norm of the gradient",
           f"{LOWER_RATE} or optimizer.max_grad_norm"),
-    Check("loss_exploded", ("loss",), exploded(20.0, least=10), "loss", LOWER_RATE),
-    Check("copies", ("answer_changed",), copies, "answers that attempt 2 changed, next to all wrong ones kept",
+    Check("loss_exploded", ("loss",), exploded(20.0, least=10), "the loss", LOWER_RATE),
+    Check("copies", ("answer_changed",), copies,
+          "the share of answers that attempt 2 changed, next to all wrong ones kept,",
           "raise train.alpha, or train.beta2 in stage I"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"
@@ -307,20 +314,20 @@ def equal_rewards(steps: int) -> Check:
     """Returns the check whose threshold is in the config (`train.identical_rewards_warning`)."""
     return Check(
         EQUAL_REWARDS, ("idle",), always(steps),
-        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned; "
-        "share of such steps", "check the reward, the extractor and the token budgets",
+        f"{steps} steps in a row in which all completions of every prompt earned the same, so nothing is learned: "
+        "the share of such steps", "check the reward, the extractor and the token budgets",
     )  # fmt: skip
 
 
 def sft_checks(most: float) -> tuple[Check, ...]:
     """Returns the checks of sft_train.py; `most`: the loss of a uniform model, ln(vocabulary size)."""
     return (
-        Check("loss_exploded", ("loss",), _beyond_start(most), "loss", LOWER_RATE, collapse=True),
-        Check("tokens_died", ("mean_token_accuracy",), _tokens_died, "share of tokens right", LOWER_RATE,
+        Check("loss_exploded", ("loss",), _beyond_start(most), "the loss", LOWER_RATE, collapse=True),
+        Check("tokens_died", ("mean_token_accuracy",), _tokens_died, "the share of tokens right", LOWER_RATE,
               collapse=True),
-        Check("no_gradient", ("grad_norm",), _vanished, "norm of the gradient, with a loss still to be lowered",
+        Check("no_gradient", ("grad_norm",), _vanished, "the norm of the gradient, with a loss still to be lowered,",
               f"{LOWER_RATE}, or check lora and model.gradient_checkpointing", collapse=True),
-        Check("gradient_exploded", ("grad_norm",), exploded(100.0, least=100), "norm of the gradient",
+        Check("gradient_exploded", ("grad_norm",), exploded(100.0, least=100), "the norm of the gradient",
               f"{LOWER_RATE} or optimizer.max_grad_norm"),
     )  # fmt: skip
 

@@ -286,7 +286,7 @@ class Curriculum:
 
     def numbers(self) -> dict[str, float]:
         """Returns the metrics of a step: shares of prompts by source, and how many of each had something to teach."""
-        found: dict[str, float] = {}
+        found: dict[str, float] = {"epoch": self.epochs}
         prompts = [each for each in self._last if each.first is None or each.choice.first]
         replay = self.settings.replay
         units = [each for each in self._last if (each.first is not None) == bool(replay and replay.contexts)]

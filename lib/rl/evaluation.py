@@ -39,9 +39,8 @@ from lib.run.distributed import collect, highest, part_of, share
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
-
-
 COLUMNS = ("match", "reward", "length", "truncated", "well_formed", "changed", "unscored", "repeated")  # of `Answers`
+MEANS = ("reward", "length", "truncated")  # of each attempt, without an interval
 
 
 @dataclass(frozen=True)
@@ -170,29 +169,40 @@ def answers_of(trees: list[Group], accelerator: Accelerator, attempts: int = 1) 
     return Answers(group=group_of(questions), components=list(components), task=task, reviews=reviews, **arrays)
 
 
-def summarise(answers: Answers, temperature: float) -> dict:
-    """Returns the row of evaluations.jsonl for several attempts, without `when` and `step`."""
-    right = _right(answers)
-    one, *_, two = right.values()  # the first attempt and the last one
+def summarise(
+    answers: Answers, temperature: float, samples: int = 1, games: Sequence[tuple[bool | None, bool | None]] = ()
+) -> dict:
+    """Returns the row of evaluations.jsonl, without `when` and `step`.
+
+    Single answers, `samples` to each row, have pass@k. `games`, if any, tells of each row whether the policy's first
+    answer and the opponent's are right, None where that is unknown. An answer that could not be judged counts as wrong.
+    """
     row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
-    row["delta"] = float((two - one).mean())
+    row["per_question"] = _per_question(answers.group, **_right(answers))
+    for number, end in enumerate(_ends(answers)):
+        row |= {f"{name}{end}": float(getattr(answers, name)[number].mean()) for name in MEANS}
+        row |= rate(f"well_formed{end}", answers.well_formed[number].astype(float), answers.group)
+    row["unscored"] = float(answers.unscored.mean())
+    row |= _by_task(answers)
+    if len(answers.match) > 1:
+        return row | _corrections(answers, row["per_question"], temperature)
+    row["pass_at_k"] = pass_at_k(answers, samples)
+    return row | (_games(list(games), answers.group[::samples]) if games else {})
+
+
+def _corrections(answers: Answers, per_question: dict[str, list[int]], temperature: float) -> dict:
+    """Compares the last of several attempts with the first one."""
+    right = _right(answers)
+    one, *_, two = right.values()
+    row: dict[str, Any] = {"delta": float((two - one).mean())}
     row["delta_ci95"] = list(stats.paired_delta_interval(one.tolist(), two.tolist(), answers.group.tolist()))
     row |= rate("i_to_c", (1 - one) * two, answers.group) | rate("c_to_i", one * (1 - two), answers.group)
     row |= _fresh_draws(one, two, answers.group) if temperature else {}  # greedy first attempts are all the same
-    row["per_question"] = _per_question(answers.group, **right)
-    before, *_, after = (row["per_question"][name] for name in right)
+    before, *_, after = (per_question[name] for name in right)
     row["mcnemar_p"] = stats.sign_flip_p([now - then for then, now in zip(before, after, strict=True)])
-    for name in ("reward", "length", "truncated", "well_formed"):
-        for number, values in enumerate(getattr(answers, name), start=1):
-            row[f"{name}_attempt{number}"] = float(values.mean())
-    for number, values in enumerate(answers.well_formed, start=1):
-        interval = stats.rate_interval(values.astype(float).tolist(), answers.group.tolist())
-        row[f"well_formed_attempt{number}_ci95"] = list(interval)
     row["answer_changed"] = float(answers.changed.mean())
     row |= _repeats(answers) if len(answers.repeated) else {}
     row |= _reviews(answers)
-    row["unscored"] = float(answers.unscored.mean())
-    row |= _by_task(answers)
     for name in sorted({name for parts in answers.components for name in parts}):
         values = [parts.get(name, 0.0) for parts in answers.components]
         row[f"reward/{name}_attempt{len(right)}"] = float(np.mean(values))
@@ -255,31 +265,21 @@ def rate(name: str, values: np.ndarray, group: np.ndarray) -> dict[str, Any]:
     return {name: float(values.mean()), f"{name}_ci95": list(stats.rate_interval(values.tolist(), group.tolist()))}
 
 
-def summarise_single(
-    answers: Answers, temperature: float, samples: int, games: Sequence[tuple[bool | None, bool | None]] = ()
-) -> dict:
-    """Returns the row of evaluations.jsonl for single answers, `samples` to each row, without `when` and `step`.
-
-    `games`, if any, tells of each row whether the policy's first answer and the opponent's are right, None where that
-    is unknown. An answer that could not be judged counts as wrong.
-    """
-    row = _counts(answers) | {"temperature": temperature} | _accuracies(answers)
-    row |= {"per_question": _per_question(answers.group, **_right(answers)), "pass_at_k": pass_at_k(answers, samples)}
-    row |= {name: float(getattr(answers, name).mean()) for name in ("reward", "length", "truncated", "unscored")}
-    row |= rate("well_formed", answers.well_formed[0].astype(float), answers.group) | _by_task(answers)
-    return row | (_games(list(games), answers.group[::samples]) if games else {})
-
-
 def selected(answers: Answers) -> dict:
     """Returns what training selects by: accuracies, and `per_prompt`, the last attempt's accuracy on each question."""
     per_prompt = np.bincount(answers.group, answers.match[-1]) / np.bincount(answers.group)
     return _counts(answers) | _accuracies(answers) | {"per_prompt": per_prompt.tolist()}
 
 
+def _ends(answers: Answers) -> list[str]:
+    """Returns the suffix of each attempt's keys; "" if there is only one."""
+    attempts = len(answers.match)
+    return [f"_attempt{number}" for number in range(1, attempts + 1)] if attempts > 1 else [""]
+
+
 def _right(answers: Answers) -> dict[str, np.ndarray]:
-    """Returns what is right of each attempt, (n,), by the name of its accuracy; `acc` where there is one attempt."""
-    ends = [f"_attempt{number}" for number in range(1, 1 + len(answers.match))] if len(answers.match) > 1 else [""]
-    return {f"acc{end}": values.astype(float) for end, values in zip(ends, answers.match, strict=True)}
+    """Returns what is right of each attempt, (n,), by the name of its accuracy."""
+    return {f"acc{end}": values.astype(float) for end, values in zip(_ends(answers), answers.match, strict=True)}
 
 
 def _counts(answers: Answers) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 from lib.core.clock import phase
 from lib.rewards.judge import Judge
 from lib.rl.prompts import Prompt
-from lib.text.parsing import last_json_object, quantity, split_reasoning, without_special_tokens, without_thinking
+from lib.text.calls import last_json_object
+from lib.text.parsing import quantity, split_reasoning, without_special_tokens, without_thinking
 from lib.text.quantities import numerals
 
 LONGEST_READ = 20_000  # characters: the rest is ignored

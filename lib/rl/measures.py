@@ -1,5 +1,6 @@
 """The numbers that a step of several attempts tells of its answers, averaged over all processes."""
 
+from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 
 from accelerate import Accelerator
@@ -8,7 +9,7 @@ from lib.core.config import ATTEMPT, ScoreConfig
 from lib.rewards.judge import Judge
 from lib.rl.checks import form_of
 from lib.rl.credit import Credit, compared
-from lib.rl.ledger import means_of, numbers_of
+from lib.rl.log_rows import means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import anywhere, collect
 
@@ -68,7 +69,7 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         gap = fmean(gains) if gains else 0.0
     last = means[turns[-1]]
     return {
-        "prompts": sum(collect([len(trees)], accelerator)),
+        **totals(trees, [own["length"] for _, own in rows], credit, accelerator),
         **{f"{name}_{turn}": value for turn, each in means.items()
            for name, value in each.items() if name not in NOT_BY_TURN},
         "answer_changed": last.get("changed", 0.0),
@@ -77,10 +78,17 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
         **{name: fmean(each[name] for each in means.values() if name in each) for name in ("truncated", "unscored")},
         **means_of({"repeat_rate": own.get("repeats")} for _, own in rows),
         "gap": gap,
-        "learned": sum(collect(credit.learned, accelerator)),
-        "tokens": int(sum(own["length"] for _, own in rows)),
-        "idle": float(not anywhere(credit.is_taught.any(), accelerator)),
     }  # fmt: skip
+
+
+def totals(groups: Sequence[Group], lengths: Iterable[float], credit: Credit, accelerator: Accelerator) -> dict:
+    """Returns what is counted over a whole step; `lengths` are those of all processes' answers."""
+    return {
+        "prompts": sum(collect([len(groups)], accelerator)),
+        "tokens": int(sum(lengths)),
+        "learned": sum(collect(credit.learned, accelerator)),
+        "idle": float(not anywhere(credit.is_taught.any(), accelerator)),
+    }
 
 
 def _gains(trees: list[Group]) -> list[float]:

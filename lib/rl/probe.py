@@ -76,7 +76,7 @@ def probe(policy: Policy, prompt: list[int], pad_id: int, name: str) -> Gaps:
     """
     prompts = [prompt, prompt[: max(1, len(prompt) // 2)]]
     devices = [policy.device] if policy.device.type == "cuda" else []
-    with torch.random.fork_rng(devices), policy.wearing(_moved(policy)), readable(policy.language_model, name):
+    with torch.random.fork_rng(devices), policy.with_adapter(_moved(policy)), readable(policy.language_model, name):
         answers = _sampled(policy, prompts, pad_id)
         own = [[_own_logps(policy, prompt + y.ids, len(y.ids)) for y in group]
                for prompt, group in zip(prompts, answers, strict=True)]  # fmt: skip

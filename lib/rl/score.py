@@ -14,7 +14,7 @@ from lib.rl.curriculum import Curriculum, outcomes_of
 from lib.rl.distill import Distiller
 from lib.rl.evaluation import evaluate, selected, summarise
 from lib.rl.feedback.contract import Surroundings
-from lib.rl.ledger import rows_of, updates_in_one
+from lib.rl.log_rows import rows_of, updates_in_one
 from lib.rl.losses import POLICY_LOSSES, Objective, adapted_beta, kl_in_reward
 from lib.rl.measures import distributions_of, metrics_of
 from lib.rl.plan import Stage, stages_of, work_of_score
@@ -137,9 +137,7 @@ class ScoreRun:
             self.progress.beta2 = adapted_beta(
                 self.progress.beta2, numbers["kl_attempt1"], adaptive.target, adaptive.rate, adaptive.max_error
             )
-        row: dict[str, Any] = {"stage": stage.number, "step": self.progress.step, "steps": stage.steps}
-        row |= {"global_step": self.session.global_step, "epoch": self.curriculum.epochs}
-        row |= metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
+        row = metrics_of(trees, credit, self.task.judge, self.config, self.accelerator)
         row |= numbers | self.curriculum.numbers()
         row |= {f"beta_{turn}": beta for turn, beta in zip(self.config.turns, betas, strict=True)}
         if self.distiller:

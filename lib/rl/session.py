@@ -18,7 +18,7 @@ from lib.core.errors import Left, NumericError, RewardError
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.rl.checks import CHECKS, EQUAL_REWARDS, equal_rewards
 from lib.rl.curriculum import temperature_at
-from lib.rl.ledger import brief
+from lib.rl.log_rows import brief
 from lib.rl.plan import Ahead, Held, Stage, Work, ahead, answers, told
 from lib.rl.step import OptimizerStep, Progress
 from lib.rl.task import Task
@@ -331,14 +331,16 @@ class Session:
         self._written = [{key: value for key, value in row.items() if not key.startswith("tokens")} for row in rows]
 
     def log_step(self, row: dict, completions: int, distributions: Callable[[], dict[str, list[float]]]) -> dict:
-        """Writes, prints and returns a row of metrics.jsonl, with the seconds per phase; passes it to the watch.
+        """Writes, prints and returns a row of metrics.jsonl, with its moment and seconds; passes it to the watch.
 
         `completions`: those that the step sampled; `distributions`: this process's lists of values, for the dashboard.
         """
-        seconds = self.clock.lap()
+        progress, seconds = self.progress, self.clock.lap()
+        steps = next(each.steps for each in self.stages if each.number == progress.stage)
+        where = {"stage": progress.stage, "step": progress.step, "steps": steps, "global_step": self.global_step}
         sampling = sum(seconds[f"seconds_{name}"] for name in ("generate", "reward", "waiting"))
-        self.pace.step(self.progress.stage, completions, sampling)
-        row |= seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
+        self.pace.step(progress.stage, completions, sampling)
+        row = where | row | seconds | {"tokens_per_second": row["tokens"] / sum(seconds.values())}
         row["parameters"] = sum(parameter.numel() for parameter in self.policy.trainable)
         drifts = self.policy.shelf.drifts() if self.policy.shelf else {}
         row |= {f"drift/{name}": float(values.square().mean().sqrt()) for name, values in drifts.items()}

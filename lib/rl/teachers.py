@@ -41,7 +41,7 @@ class PastTeacher:
 
     def reads(self, inputs: Inputs) -> WholeTeacher:
         """Returns its next-token distributions at the scored places, at the policy's temperature."""
-        with self.policy.wearing(self.weights, self.alpha):
+        with self.policy.with_adapter(self.weights, self.alpha):
             return WholeTeacher(self.policy.hidden_states(inputs), self.policy.head)
 
     def refresh(self, step: int) -> None:

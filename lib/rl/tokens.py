@@ -6,7 +6,7 @@ import torch
 from accelerate import Accelerator
 
 from lib.rl.credit import Credit
-from lib.rl.ledger import LONGEST_TEXT
+from lib.rl.log_rows import LONGEST_TEXT
 from lib.rl.losses import PolicyLoss, policy_loss
 from lib.rl.step import TokenLogps
 from lib.rl.tree import Answer

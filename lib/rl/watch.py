@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from lib.core.stats import paired_delta_interval
-from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, Check, History, Seen, quantity_of
+from lib.rl.checks import BESIDE, CHECKS, LEVEL, RECENT, SHARES, Check, History, Seen, quantity_of
 
 COLLAPSE = "collapse"
 
@@ -138,8 +138,9 @@ class Watch:
         worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
         seen = None if worse & self._on.keys() else check.rule(self.history, key)
         if seen:
-            what = check.what + _attempt(key)
-            text = f"{what}: {_short(seen.before)} -> {_short(seen.now)} since step {self.history.since(key, seen)}"
+            what, verb = _attempt(key) + check.what, "rose" if seen.now > seen.before else "fell"
+            say, since = _percent if key.startswith(SHARES) else _short, self.history.since(key, seen)
+            text = f"{what} {verb} from {say(seen.before)} to {say(seen.now)} since step {since}"
             yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, f"{text}; {check.turn}")
 
     def _on_in_steps(self) -> list[str]:
@@ -229,7 +230,7 @@ def _keys_of(check: Check, row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _attempt(key: str) -> str:
-    return f" of attempt {key.rpartition('_attempt')[2]}" if "_attempt" in key else ""
+    return f"in attempt {key.rpartition('_attempt')[2]} " if "_attempt" in key else ""
 
 
 def _place(place: Mapping[str, int]) -> str:
@@ -243,3 +244,7 @@ def _half(interval: tuple[float, float]) -> float:
 
 def _short(value: float) -> str:
     return f"{value:.3g}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"

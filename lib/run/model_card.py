@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 import yaml
+from jinja2 import StrictUndefined, Template
 from safetensors import safe_open
 
 from lib.core.config import read_tree
@@ -63,17 +64,31 @@ def trained_in_folder(adapter: Path) -> Trained:
         return Trained(sum(prod(file.get_slice(name).get_shape()) for name in file.keys()), {}, {})  # noqa: SIM118
 
 
-def write_card(folder: Path, place: Path, run: Path, tree: dict[str, Any], trained: Trained) -> None:
+def write_card(
+    folder: Path, place: Path, run: Path | None, tree: dict[str, Any], trained: Trained, merged: str = ""
+) -> None:
     """Writes the card of the weights in `folder`, which will be known as `place`, of the run with the config `tree`.
 
-    Raises OSError.
+    `merged` tells of an adapter in `place` that is merged into the model in `folder`. Raises OSError.
     """
-    parts = [_metadata(tree, folder), *_description(tree, place, trained), *_results(run, place)]
-    if (folder / "config.json").is_file():
-        parts += ["## Use", _code(_whole(place))]
-    else:
-        parts += _use(tree, folder, place, trained)
-    (folder / CARD).write_text("\n\n".join([*parts, _config(tree)]) + "\n", encoding="utf-8")
+    files = {path.name for path in folder.iterdir()}
+    text = _template().render(
+        {"folder": folder, "place": place, "run": run, "tree": tree, "files": files, "merged": merged},
+        is_whole="config.json" in files,
+        metadata=yaml.safe_dump(_metadata(tree, "config.json" in files), sort_keys=False),
+        method=_method(tree)[1],
+        when=_when(place),
+        licence=licence_of(tree["model"].get("name")).get("license", "unknown"),
+        sources=_sources(tree),
+        rewards=list(_rewards(tree)),
+        families=list(_families(tree, trained)),
+        unknown_to_peft=_unknown_to_peft(tree, files, trained),
+        obstacles="; ".join(f"{name}: {reason}" for name, reason in trained.obstacles.items()),
+        run_config=Path(tree["output_dir"], tree["run_name"], "config.yaml") if "reward" in tree else None,
+        config=_as_yaml(json.dumps(without_secrets(tree))),
+        **(_evaluation(run, place) if run else {}),
+    )
+    (folder / CARD).write_text(text, encoding="utf-8")
 
 
 def write_merged_card(out: Path, adapter: Path, tree: dict[str, Any], trained: Trained, found: str) -> None:
@@ -84,9 +99,13 @@ def write_merged_card(out: Path, adapter: Path, tree: dict[str, Any], trained: T
     place = Path(os.path.relpath(adapter.resolve()))  # `best` is a link to a checkpoint, whose name tells its step
     run, tree = _run_of(place) or (None, tree)
     merged = f"A plain model: the adapter `{place}` is merged into its base. {found[:1].upper()}{found[1:]}."
-    parts = [_metadata(tree, out), *_description(tree, place, trained), merged]
-    parts += _results(run, place) if run else []
-    (out / CARD).write_text("\n\n".join([*parts, "## Use", _code(_whole(out)), _config(tree)]) + "\n", encoding="utf-8")
+    write_card(out, place, run, tree, trained, merged)
+
+
+@functools.cache
+def _template() -> Template:
+    text = Path(__file__).with_suffix(".md.jinja").read_text(encoding="utf-8")
+    return Template(text, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
 
 
 def _run_of(place: Path) -> tuple[Path, dict[str, Any]] | None:
@@ -119,16 +138,14 @@ def _largest_k(row: dict) -> dict[str, Any]:
     return {"k": last["k"], "pass": last["pass"], "pass_ci95": last["pass_ci95"]} if last["k"] > 1 else {}
 
 
-def _metadata(tree: dict[str, Any], folder: Path) -> str:
+def _metadata(tree: dict[str, Any], is_whole: bool) -> dict[str, Any]:
     """Returns the metadata, without what the Hub would refuse: the name of a local folder is no base_model there."""
-    model, is_whole = tree["model"], (folder / "config.json").is_file()
-    data = {"base_model": model["name"]} if _is_hub_id(model.get("name")) else {}
-    data |= licence_of(model.get("name"))
+    base = tree["model"].get("name")
+    data = ({"base_model": base} if _is_hub_id(base) else {}) | licence_of(base)
     data |= {"library_name": "transformers" if is_whole else "peft", "pipeline_tag": "text-generation"}
     data["tags"] = ["rematch", _method(tree)[0], *([] if is_whole else _settings(tree))]
     datasets = [source["name"] for source in _sources(tree) if _is_hub_id(source["name"])]
-    data |= {"datasets": datasets} if datasets else {}
-    return f"---\n{yaml.safe_dump(data, sort_keys=False)}---"
+    return data | ({"datasets": datasets} if datasets else {})
 
 
 def _is_hub_id(name: str | None) -> bool:
@@ -172,34 +189,11 @@ def _settings(tree: dict[str, Any]) -> dict[str, dict]:
     return {name: settings for name, settings in tree["model"]["adapters"].items() if isinstance(settings, dict)}
 
 
-def _description(tree: dict[str, Any], place: Path, trained: Trained) -> Iterator[str]:
-    model, reward = tree["model"], tree.get("reward")
-    found = FOLDERS.search(place.as_posix())
-    when = f"after step {found[2]} of stage {found[1]}" if found and found[2] else "at the end of training"
-    when = f"at the end of stage {found[1]}" if found and not found[2] else when
-    yield f"# {tree['run_name']}"
-    yield f"Trained with Rematch {_method(tree)[1]}. These are the weights {when}."
-    base = f"`{model['name']}`" if model.get("name") else "none, all weights are trained from random ones"
-    base += f", revision `{model['revision']}`" if model.get("revision") else ""
-    base += f", with the adapter `{model['adapter']}` merged into it" if model.get("adapter") else ""
-    licence = licence_of(model.get("name"))
-    lines = [f"**Base:** {base}", f"**Licence of the base:** {licence.get('license', 'unknown')}"]
-    lines += [f"**Data:** {_source_in_words(source)}" for source in _sources(tree)]
-    for task, own in (reward.get("by_task") or {"": reward}).items() if reward else ():
-        of = f" for {task}" if task else ""
-        fn = own["fn"] if isinstance(own["fn"], dict) else {own["fn"]: 1}
-        weighed = " + ".join(f"`{name}`" if weight == 1 else f"{weight:g} `{name}`" for name, weight in fn.items())
-        lines += [
-            f"**Reward{of}:** {weighed}",
-            f"**Format of an answer{of}:** {own['format']}, compared by {own['match']}",
-        ]
-    for name in ("opponent", "teacher"):
-        if settings := tree.get(name):
-            who = (settings.get("endpoint") or {}).get("model")
-            lines.append(f"**{name.capitalize()}:** {f'`{who}`' if who else 'earlier weights of the policy'}")
-    yield "\n".join(f"- {line}" for line in lines)
-    yield "## Trained numbers"
-    yield _table(["family", "numbers", "settings"], _families(tree, trained))
+def _when(place: Path) -> str:
+    """Returns the moment of training at which weights were saved, in words."""
+    if not (found := FOLDERS.search(place.as_posix())):
+        return "at the end of training"
+    return f"after step {found[2]} of stage {found[1]}" if found[2] else f"at the end of stage {found[1]}"
 
 
 def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
@@ -207,15 +201,17 @@ def _sources(tree: dict[str, Any]) -> list[dict[str, Any]]:
     return list((tree["dataset"].get("mixture") or {"": tree["dataset"]}).values())
 
 
-def _source_in_words(source: dict[str, Any]) -> str:
-    text = f"`{source['name']}`"
-    text += f", configuration `{source['config_name']}`" if source.get("config_name") else ""
-    text += f", split `{source['split']}`" if source.get("split") else ""
-    return text + (f", weight {source['weight']:g}" if "weight" in source else "")
+def _rewards(tree: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yields each task in words ("" if there is but one), its reward, and the reward's weighted sum in words."""
+    if reward := tree.get("reward"):
+        for task, own in (reward.get("by_task") or {"": reward}).items():
+            fn = own["fn"] if isinstance(own["fn"], dict) else {own["fn"]: 1}
+            words = (f"`{name}`" if weight == 1 else f"{weight:g} `{name}`" for name, weight in fn.items())
+            yield f" for {task}" if task else "", own, " + ".join(words)
 
 
 def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:
-    """Yields a row for each family; what no family of our own has, PEFT's one has, or it is all weights."""
+    """Yields a row for each family. Numbers of none of our own families are PEFT's; without families, all weights."""
     for name, settings in _settings(tree).items():
         count = trained.families.get(name, trained.count - sum(trained.families.values()))
         told = (f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
@@ -225,28 +221,28 @@ def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:
         yield ["all weights", f"{trained.count:,}", ""]
 
 
-def _results(run: Path, place: Path) -> Iterator[str]:
-    """Yields the table of the first evaluation, those after stages and the last one, and the training loss of SFT."""
-    yield "## Evaluation"
+def _evaluation(run: Path, place: Path) -> dict[str, Any]:
+    """Returns the table of the first evaluation, those after stages and the last one, and notes on it and on SFT."""
     rows = [row for row in _rows_until(run, place, "evaluations") if "went_back" not in row]
     shown = {_moment(row) for row in (*rows[:1], *rows[-1:], *(row for row in rows if row["when"] in WHEN))}
     rows = [row | _largest_k(row) for row in rows if _moment(row) in shown]
-    if not rows:
-        yield "Not evaluated on held-out rows."
-    else:
-        columns = [key for key in COLUMNS if any(is_number(row.get(key)) for row in rows)]
-        heads = [COLUMNS[key].replace("pass@k", f"pass@{max(row.get('k', 1) for row in rows)}") for key in columns]
-        lines = [[_label(row, rows), *(_cell(row, key) for key in columns)] for row in rows]
-        yield _table(["", *heads], lines)
-        if "loss" not in columns:
-            told = f"Exact match {samples_of(rows)}; in brackets 95 % intervals."
-            yield " ".join([told, *(text for key, text in LEGEND.items() if key in columns)])
-        if _moment(rows[-1])[1] < _moment_of(place)[1] < inf:
-            yield "These weights were saved after the last of these evaluations."
+    columns = [key for key in COLUMNS if any(is_number(row.get(key)) for row in rows)]
+    largest = f"pass@{max((row.get('k', 1) for row in rows), default=1)}"
+    notes = [] if rows else ["Not evaluated on held-out rows."]
+    if rows and "loss" not in columns:
+        told = f"Exact match {samples_of(rows)}; in brackets 95 % intervals."
+        notes.append(" ".join([told, *(text for key, text in LEGEND.items() if key in columns)]))
+    if rows and _moment(rows[-1])[1] < _moment_of(place)[1] < inf:
+        notes.append("These weights were saved after the last of these evaluations.")
     losses = [row["loss"] for row in _rows_until(run, place, "metrics") if "stage" not in row]  # of SFT
     if losses:
         ends = f"{losses[0]:.4f} in the first step, {losses[-1]:.4f} in the last"
-        yield f"Loss on what was trained, in nats per token: {ends}."
+        notes.append(f"Loss on what was trained, in nats per token: {ends}.")
+    return {
+        "heads": ["", *(COLUMNS[key].replace("pass@k", largest) for key in columns)],
+        "rows": [[_label(row, rows), *(_cell(row, key) for key in columns)] for row in rows],
+        "notes": notes,
+    }
 
 
 def _label(row: dict, rows: list[dict]) -> str:
@@ -262,76 +258,11 @@ def _cell(row: dict, key: str) -> str:
     return f"{row[key]:{sign}.3f}" + (f" [{', '.join(ends)}]" if ends else "")
 
 
-def _table(heads: list[str], rows: Any) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _use(tree: dict[str, Any], folder: Path, place: Path, trained: Trained) -> Iterator[str]:
-    """Yields how to load an adapter, or why PEFT alone cannot, and how to merge it, or why that is impossible."""
-    model, alone = tree["model"], ""
-    if model.get("adapter"):
-        alone = f"it stands on a base with `{model['adapter']}` merged into it"
-    elif (folder / EXTRA).exists():
-        alone = f"it does not know {', '.join(trained.families)}, and would leave them out"
-    yield "## Use"
-    if alone:
-        yield f"PEFT alone cannot load it: {alone}. `evaluate.py --adapter {place}` of Rematch can."
-    else:
-        yield _code(_adapted(tree, folder, place))
-    if trained.obstacles:
-        told = "; ".join(f"{name}: {reason}" for name, reason in trained.obstacles.items())
-        yield f"It cannot be merged into its base ({told})."
-        return
-    if "reward" in tree:
-        command = f"--config {Path(tree['output_dir']) / tree['run_name'] / 'config.yaml'} --adapter {place}"
-    elif alone:
-        command = f"--config CONFIG --adapter {place}"
-    else:
-        command = f"--config CONFIG model.name={model['name']} model.adapter={place}"
-    yield "Merged by Rematch into a model of plain transformers, which vLLM and others read:"
-    yield _code(f"python evaluate.py {command} --merge MERGED", "sh")
-    if "reward" not in tree:
-        yield f"CONFIG is any config of `train.py`{' with the model section of the one below' if alone else ''}."
-
-
-def _adapted(tree: dict[str, Any], folder: Path, place: Path) -> str:
-    model = tree["model"]
-    more = f', revision="{model["revision"]}"' if model.get("revision") else ""
-    more += ", trust_remote_code=True" if model.get("trust_remote_code") else ""
-    has_tokenizer = (folder / "tokenizer_config.json").is_file()
-    lines = [
-        "from peft import PeftModel",
-        "from transformers import AutoModelForCausalLM, AutoTokenizer",
-        "",
-        f'tokenizer = AutoTokenizer.from_pretrained("{place if has_tokenizer else model["name"]}"'
-        f"{'' if has_tokenizer else more})",
-        f'base = AutoModelForCausalLM.from_pretrained("{model["name"]}", dtype="auto"{more})',
-        f'model = PeftModel.from_pretrained(base, "{place}")',
-    ]
-    if model.get("chat_template") and not has_tokenizer:
-        lines.insert(4, "tokenizer.chat_template = ...  # model.chat_template of the config below")
-    if (folder / "generation_config.json").is_file():
-        lines[1] = f"{lines[1]}, GenerationConfig"
-        lines.append(f'model.generation_config = GenerationConfig.from_pretrained("{place}")')
-    return "\n".join(lines)
-
-
-def _whole(place: Path) -> str:
-    return (
-        "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
-        f'tokenizer = AutoTokenizer.from_pretrained("{place}")\n'
-        f'model = AutoModelForCausalLM.from_pretrained("{place}", dtype="auto")'
-    )
-
-
-def _code(text: str, language: str = "python") -> str:
-    return f"````{language}\n{text}\n````"  # four: a prompt in the config may have three
-
-
-def _config(tree: dict[str, Any]) -> str:
-    text = _as_yaml(json.dumps(without_secrets(tree)))
-    return f"## Config\n\n<details><summary>config.yaml of the run</summary>\n\n{_code(text, 'yaml')}\n\n</details>"
+def _unknown_to_peft(tree: dict[str, Any], files: set[str], trained: Trained) -> str:
+    """Returns the reason why PEFT alone cannot load an adapter, "" if it can."""
+    if below := tree["model"].get("adapter"):
+        return f"it stands on a base with `{below}` merged into it"
+    return f"it does not know {', '.join(trained.families)}, and would leave them out" if EXTRA in files else ""
 
 
 @functools.lru_cache(maxsize=1)

@@ -187,9 +187,9 @@ class Right:
         return self.refused or "pass"
 
 
-def right_programs(folder: Path = RIGHT) -> list[Right]:
+def right_programs() -> list[Right]:
     """Returns the right programs of all files."""
-    return [each for path in sorted(folder.glob("*.py")) for each in _right_of(path)]
+    return [each for path in sorted(RIGHT.glob("*.py")) for each in _right_of(path)]
 
 
 def _right_of(path: Path) -> Iterator[Right]:

@@ -3,9 +3,7 @@
     {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
     {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
 
-`CodeTask` lists the other keys. Static checks read, before training too; dynamic ones run programs in a sandbox: the
-row's solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such as
-one that returns None, or one that only raises what the tests name.
+`CodeTask` lists the other keys. The checks here only read, before training too; those of trials.py run programs.
 """
 
 import ast
@@ -14,30 +12,31 @@ import difflib
 import keyword
 import re
 import reprlib
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lib.core.errors import ConfigError
 from lib.run.runlog import read_lines
-from lib.sandbox.pool import Sandbox
-from lib.sandbox.worker import Program, ProgramVerdict
+from lib.sandbox.syntax import (
+    DEFINITIONS,
+    asserts_in,
+    bound_in,
+    calls_by_name_in,
+    defined_in,
+    loaded_in,
+    nodes_in,
+    parse,
+    tree_of,
+)
+from lib.sandbox.worker import Program
 
-LONGEST_TEST = 100_000  # bytes
 _BUILTINS = frozenset(dir(builtins))
 _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_NAMING = (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # nodes whose `name` they bind
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
-_BATCH = 64  # rows whose programs go to the sandbox together
-_CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]")
-_EMPTIES = "[arg.clear() for arg in args if hasattr(arg, 'clear')]"
-_FIRST = "args[0] if args else next(iter(kwargs.values()), None)"
 _CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
@@ -154,10 +153,10 @@ def called_names(tests: Sequence[str], setup_code: str = "") -> set[str]:
 
     A test that does not parse calls nothing. Tests do not see each other's names.
     """
-    trees = [tree for tree in map(_tree, tests) if tree]
-    called = set().union(*({call.func.id for call in _calls_by_name(tree)} - _bound(tree) for tree in trees))
-    setup = _tree(setup_code)
-    return called - _BUILTINS - (_bound(setup) if setup else set())
+    trees = [tree for tree in map(tree_of, tests) if tree]
+    called = set().union(*({call.func.id for call in calls_by_name_in(tree)} - bound_in(tree) for tree in trees))
+    setup = tree_of(setup_code)
+    return called - _BUILTINS - (bound_in(setup) if setup else set())
 
 
 def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str = "") -> tuple[str, ...]:
@@ -174,8 +173,8 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
 
 def statements(task: CodeTask) -> set[str]:
     """Returns what the tests of a task ask, spelled alike: the assert statements, or the inputs of whole programs."""
-    trees = [tree for tree in map(_tree, task.tests) if tree]
-    return {ast.unparse(each) for tree in trees for each in _asserts(tree)} | {
+    trees = [tree for tree in map(tree_of, task.tests) if tree]
+    return {ast.unparse(each) for tree in trees for each in asserts_in(tree)} | {
         case.stdin.strip() for case in task.stdio
     }
 
@@ -194,15 +193,15 @@ def static_problems(task: CodeTask) -> list[str]:
     if not task.prompt.strip():
         found.append("prompt: got only whitespace, expected a task; write one")
     code = [where for where in texts if where.startswith("tests") or where in ("setup_code", "solution")]
-    broken = [f"{where}: {why}; fix it" for where in code if (why := _parse(texts[where])[1])]
+    broken = [f"{where}: {why}; fix it" for where in code if (why := parse(texts[where])[1])]
     if broken or not task.tests:
         return found + broken  # further checks would report errors that follow from the broken code
     return found + list(_problems_of_tests(task))
 
 
 def _problems_of_tests(task: CodeTask) -> Iterator[str]:
-    setup, trees = _tree(task.setup_code), [_tree(test) for test in task.tests]
-    bound = [_bound(tree) | _bound(setup) for tree in trees]  # per test: tests share only the setup
+    setup, trees = tree_of(task.setup_code), [tree_of(test) for test in task.tests]
+    bound = [bound_in(tree) | bound_in(setup) for tree in trees]  # per test: tests share only the setup
     names = set(task.callables)
     if not names:
         called = ", ".join(sorted(called_names(task.tests, task.setup_code))) or "nothing that a candidate could define"
@@ -220,26 +219,26 @@ def _problems_of_tests(task: CodeTask) -> Iterator[str]:
             f"tests: nothing defines {', '.join(sorted(unknown))}; define it in setup_code, or add it to entry_points "
             "if the candidate is to supply it"
         )
-    helpers = {node.name: node for node in _nodes(setup) if isinstance(node, _DEFINITIONS)}
+    helpers = {node.name: node for node in nodes_in(setup) if isinstance(node, DEFINITIONS)}
     for index, tree in enumerate(trees):
         where = f"tests[{index}]"
-        asserts = _asserts(tree)
-        helped = [helpers[name] for name in _loaded(tree) & helpers.keys()]
-        if not asserts and not any(map(_asserts, helped)):
+        asserts = asserts_in(tree)
+        helped = [helpers[name] for name in loaded_in(tree) & helpers.keys()]
+        if not asserts and not any(map(asserts_in, helped)):
             yield f"{where}: has no assert statement; add one"
-        if names and not any(names & _loaded(part) for part in (tree, *helped)):
+        if names and not any(names & loaded_in(part) for part in (tree, *helped)):
             yield f"{where}: never calls {' or '.join(sorted(names))}; fix or remove it"
         for line in _caught_asserts(tree):
             yield f"{where}: line {line} is an assert whose failure is caught, and fails the test all the same; use if"
         # `assert False` counts: it stands after a line that must raise
-        says_something = any(_loaded(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
+        says_something = any(loaded_in(test) - _BUILTINS or ast.unparse(test) == "False" for test in asserts)
         for test in asserts:
             if isinstance(test, ast.Tuple) and test.elts:
                 yield f"{where}: line {test.lineno} asserts a tuple, which is always true; remove the parentheses"
             elif not says_something:
                 yield f"{where}: line {test.lineno} asserts something about constants only; compare the result of a "
                 "call"
-        functions = names | _defined(tree) | _defined(setup) | (_BUILTIN_CALLABLES - bound[index])
+        functions = names | defined_in(tree) | defined_in(setup) | (_BUILTIN_CALLABLES - bound[index])
         for line, sentence in _crossings(tree, names, bound[index], functions):
             yield f"{where}: line {line} {sentence}"
         for line, sentence in _only_there(tree, names, bound[index]):
@@ -248,7 +247,7 @@ def _problems_of_tests(task: CodeTask) -> Iterator[str]:
 
 def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[str]) -> Iterator[tuple[int, str]]:
     """Yields (line, sentence) for values that cannot cross between the test's process and the candidate's."""
-    for call in _calls_by_name(tree):
+    for call in calls_by_name_in(tree):
         if call.func.id in names:
             for value in _passed(call):
                 if isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions):
@@ -258,7 +257,7 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
                         f"passes {what} to {call.func.id}; functions cannot cross the process boundary, so pass data",
                     )
         elif call.func.id == "isinstance" and len(call.args) == 2:
-            for name in sorted(_loaded(call.args[1])):
+            for name in sorted(loaded_in(call.args[1])):
                 if name in names or not ({name, "*"} & bound or name in _BUILTINS):
                     yield (
                         call.lineno,
@@ -270,8 +269,8 @@ def _crossings(tree: ast.AST, names: set[str], bound: set[str], functions: set[s
 def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tuple[int, str]]:
     """Yields (line, sentence) for operations that only the candidate's own process could perform."""
     made = {name for name in names if name.lstrip("_")[:1].isupper()}
-    for node in _nodes(tree):
-        if isinstance(node, ast.ExceptHandler) and node.type and (caught := names & _loaded(node.type)):
+    for node in nodes_in(tree):
+        if isinstance(node, ast.ExceptHandler) and node.type and (caught := names & loaded_in(node.type)):
             yield node.lineno, f"catches the candidate's '{caught.pop()}'; catch Exception and look at its name or text"
         elif isinstance(node, ast.With) and (caught := names & _expected(node)):
             yield node.lineno, f"expects the candidate's '{caught.pop()}' to be raised; expect Exception"
@@ -279,7 +278,7 @@ def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tup
             yield node.lineno, f"asks {node.value.id} for '{node.attr}'; call {node.value.id}, and use what it returns"
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.Lt | ast.Gt):
             sides = node.left, node.comparators[0]
-            if any(_makes(side, made) for side in sides) and all(made & _loaded(side) for side in sides):
+            if any(_makes(side, made) for side in sides) and all(made & loaded_in(side) for side in sides):
                 yield node.lineno, "compares two objects of the candidate, which only it could do; compare with data"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             for endless in (value for value in _passed(node) if _is_endless(value, bound)):
@@ -289,7 +288,7 @@ def _only_there(tree: ast.AST, names: set[str], bound: set[str]) -> Iterator[tup
 def _expected(node: ast.With) -> set[str]:
     """Returns the names in the calls of a `with` that expects an error, such as `with assertRaises(...)`."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return set().union(*(_loaded(call) for call in calls if "raises" in ast.unparse(call.func).lower()))
+    return set().union(*(loaded_in(call) for call in calls if "raises" in ast.unparse(call.func).lower()))
 
 
 def _makes(node: ast.AST, made: set[str]) -> bool:
@@ -316,239 +315,21 @@ def _passed(call: ast.Call) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-@lru_cache(maxsize=256)  # the checks of one row parse the same code repeatedly
-def _parse(code: str) -> tuple[ast.Module | None, str]:
-    """Returns the syntax tree and "", or None and the reason. The tree is cached: callers must not change it."""
-    if len(code) > LONGEST_TEST or len(code.encode("utf-8", "surrogatepass")) > LONGEST_TEST:
-        return None, f"got more than {LONGEST_TEST:,} bytes"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in a test is not reported
-            tree = ast.parse(code)
-            compile(tree, "<test>", "exec", dont_inherit=True)  # also finds a return outside a function
-    except SyntaxError as error:
-        return None, f"does not parse (line {error.lineno}: {error.msg})"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return None, f"does not parse ({error or type(error).__name__})"
-    return tree, ""
-
-
-def _tree(code: str) -> ast.Module | None:
-    return _parse(code)[0]
-
-
-@lru_cache(maxsize=512)  # holds whole trees and parts of them
-def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(tree))
-
-
 def _caught_asserts(tree: ast.AST) -> list[int]:
     """Returns the lines of asserts inside code that catches AssertionError.
 
     `assert False`, which follows a call that must raise, is not counted.
     """
     caught = []
-    for node in _nodes(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Try):
-            kinds = [_loaded(handler.type) if handler.type else {"BaseException"} for handler in node.handlers]
+            kinds = [loaded_in(handler.type) if handler.type else {"BaseException"} for handler in node.handlers]
         elif isinstance(node, ast.With):
             calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-            kinds = [_loaded(call) for call in calls if _CATCHES.search(ast.unparse(call.func))]
+            kinds = [loaded_in(call) for call in calls if _CATCHES.search(ast.unparse(call.func))]
         else:
             continue
         if any({"AssertionError", "Exception", "BaseException"} & kind for kind in kinds):
             tried = [inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.Assert)]
             caught += [inner.lineno for inner in tried if ast.unparse(inner.test) != "False"]
     return caught
-
-
-def _asserts(tree: ast.AST) -> list[ast.expr]:
-    return [node.test for node in _nodes(tree) if isinstance(node, ast.Assert)]
-
-
-def _defined(tree: ast.AST) -> set[str]:
-    return {node.name for node in _nodes(tree) if isinstance(node, _DEFINITIONS)}
-
-
-def _calls_by_name(tree: ast.AST) -> list[Any]:
-    return [node for node in _nodes(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-
-
-def _loaded(tree: ast.AST) -> set[str]:
-    return {node.id for node in _nodes(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-
-
-def _bound(tree: ast.AST) -> set[str]:
-    """Returns the names that the code binds anywhere, parameters and imports included; "*" for `from x import *`."""
-    names = set()
-    for node in _nodes(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, _NAMING):
-            names.add(node.name)
-    return names - {None}
-
-
-@dataclass
-class Report:
-    """Collects the counts over a file and the problems of its lines."""
-
-    path: Path
-    rows: list[tuple[int, dict]]  # line number and row, sound or not
-    problems: dict[int, list[str]] = field(default_factory=dict)  # by line number; a line without one is sound
-    tests: int = 0  # stdio cases count too
-    asserts: int = 0
-    inferred: int = 0  # rows whose entry point is inferred
-    solutions: int = 0
-    verified: int = 0  # of the solutions, those that passed
-    wrong: int = 0  # programs that must fail: those of the rows and the general ones
-    refused: int = 0  # of the wrong programs
-    ran: bool = False
-
-    def add(self, line: int, sentences: Iterable[str]) -> None:
-        """Adds problems of a line. Unprintable characters, which rows and programs may contain, become blanks."""
-        for sentence in sentences:
-            safe = "".join(char if char.isprintable() else " " for char in sentence)
-            self.problems.setdefault(line, []).append(safe)
-
-    @property
-    def clean(self) -> list[dict]:
-        """Returns the rows without problems."""
-        return [row for line, row in self.rows if line not in self.problems]
-
-    @property
-    def quarantine(self) -> list[dict]:
-        """Returns the lines with problems: number, problems, and the row (None where the line is no JSON object)."""
-        rows = dict(self.rows)
-        return [
-            {"line": line, "problems": sentences, "row": rows.get(line)}
-            for line, sentences in sorted(self.problems.items())
-        ]
-
-    def text(self, shown: int = 20) -> str:
-        """Returns a table of the counts, then `file:line: sentence` for the first `shown` problems."""
-        unsound = len(self.problems)
-        table = {
-            "rows": f"{len(self.rows)}, {len(self.clean)} of them without problems",
-            "tests": self.tests,
-            "asserts": self.asserts,
-            "inferred entry points": self.inferred,
-            "solutions verified": f"{self.verified} of {self.solutions}",
-            "not verified (no solution)": len(self.rows) - self.solutions,
-            "wrong programs refused": f"{self.refused} of {self.wrong}",
-        }
-        if not self.ran:
-            table["solutions verified"] = table["wrong programs refused"] = "no program was run"
-        lines = [f"{name:<28}{value}" for name, value in table.items()]
-        found = [f"{self.path}:{line}: {text}" for line, texts in sorted(self.problems.items()) for text in texts]
-        if found:
-            lines += ["", f"{len(found)} problems in {unsound} lines:", *found[:shown]]
-        if len(found) > shown:
-            lines.append(f"... and {len(found) - shown} more")
-        return "\n".join(lines)
-
-
-class _Trial(NamedTuple):
-    """Pairs a program with the row at `line` and the problem to report if it passes; "" for a solution, which must."""
-
-    line: int
-    program: Program
-    if_passed: str
-
-
-def check(
-    path: Path, sandbox: Sandbox | None, progress: Callable[[int, int], None] = lambda done, rows: None
-) -> Report:
-    """Runs all checks on a file; without a sandbox, only the static ones.
-
-    Programs run only for rows without static problems. `progress` is called with the number of rows whose programs have
-    run and the number of rows to run.
-    """
-    rows, bad_lines = read_tasks(path)
-    report = Report(path, rows, ran=sandbox is not None)
-    for line, sentence in bad_lines:
-        report.add(line, [sentence])
-    sound, first_line = [], {}
-    for line, row in rows:
-        task, sentences = read_task(row)
-        if task is not None:
-            sentences += static_problems(task)
-            first = first_line.setdefault(task.prompt.strip(), line)
-            if first != line:
-                sentences.append(f"prompt: the same as in line {first}; remove one of the rows")
-            report.tests += len(task.tests) + len(task.stdio)
-            report.asserts += sum(len(_asserts(tree)) for tree in map(_tree, task.tests) if tree)
-            report.inferred += bool(not task.entry_points and task.callables)
-            report.solutions += bool(task.solution)
-        report.add(line, sentences)
-        if not sentences:
-            sound.append((line, task))
-    for start in range(0, len(sound) if sandbox else 0, _BATCH):
-        trials = [trial for line, task in sound[start : start + _BATCH] for trial in _trials(line, task)]
-        for trial, verdict in zip(trials, sandbox.judge([trial.program for trial in trials]), strict=True):
-            _record(report, trial, verdict)
-        progress(min(start + _BATCH, len(sound)), len(sound))
-    return report
-
-
-def _trials(line: int, task: CodeTask) -> Iterator[_Trial]:
-    if task.solution:
-        yield _Trial(line, task.program(task.solution), "")
-    for index, source in enumerate(task.wrong):
-        yield _Trial(line, task.program(source), f"wrong[{index}] passes all tests; add a test that it fails")
-    for what, source in ignorant_programs(task):
-        yield _Trial(line, task.program(source), f"all tests pass for a program that always {what}; add a test")
-
-
-def ignorant_programs(task: CodeTask) -> list[tuple[str, str]]:
-    """Returns programs that know nothing of a task, as (what they always do, source).
-
-    If one of them passes, the tests are weak.
-    """
-    if task.stdio:
-        return [
-            ("prints nothing", ""),
-            ("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n"),
-        ]
-    bodies = {f"returns {value}": f"return {value}" for value in _CONSTANTS}
-    bodies["returns its first argument"] = f"return {_FIRST}"
-    bodies |= {f"raises {kind}": f"raise {kind}('refused')" for kind in _errors_named(task)}
-    # passes where a test computes the expected value afterwards, from the same arguments
-    bodies |= {f"empties its arguments and returns {value}": f"{_EMPTIES}; return {value}" for value in ("[]", "0")}
-    return [
-        (what, "".join(f"def {name}(*args, **kwargs):\n    {body}\n" for name in task.callables))
-        for what, body in bodies.items()
-    ]
-
-
-def _errors_named(task: CodeTask) -> list[str]:
-    """Returns Exception and the builtin exceptions named by the tests or the setup code.
-
-    Such tests may accept a program that does nothing but raise one of them.
-    """
-    named = set().union(*(_loaded(tree) for tree in map(_tree, (*task.tests, task.setup_code)) if tree))
-    kinds = {name: getattr(builtins, name, None) for name in named | {"Exception"}}
-    return sorted(name for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Exception))
-
-
-def _record(report: Report, trial: _Trial, verdict: ProgramVerdict) -> None:
-    failed = next(((index, test) for index, test in enumerate(verdict.tests) if test.verdict != "pass"), None)
-    why = ""
-    if failed is not None:
-        index, test = failed
-        why = f"{'stdio' if trial.program.stdio else 'tests'}[{index}] ({test.verdict}: {test.detail[:300]})"
-    if not verdict.scored:
-        report.add(trial.line, [f"the sandbox failed at {why}; check this row again"])
-    elif not trial.if_passed:
-        report.verified += verdict.passed
-        if not verdict.passed:
-            report.add(trial.line, [f"the solution fails {why}; fix one or the other"])
-    else:
-        report.wrong += 1
-        report.refused += not verdict.passed
-        if verdict.passed:
-            report.add(trial.line, [trial.if_passed])

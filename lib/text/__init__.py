@@ -1,7 +1,8 @@
 """Strings in, strings out: reading answers from texts, and loading texts.
 
 quantities    the number that a text states, and its unit
-parsing       tags, boxed answers, numbers, tool calls
+parsing       tags, boxed answers, numbers, code blocks
+calls         tool calls, and JSON that is broken
 formats       the declared format of a text, and the one place in it where its answer may stand
 rush_hour     boards and moves of the puzzle, read and replayed
 templates     chats as a model reads them, and no control token in text from outside

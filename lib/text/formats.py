@@ -111,7 +111,7 @@ def _block_problem(text: str, tag: str) -> str:
     if opening < 0 and closing < 0:
         return f"no <{tag}> block"
     if opening < 0 or closing < 0:
-        return f"no closed <{tag}> block"
+        return f"<{tag}> is never {'opened' if opening < 0 else 'closed'}"
     if text.count(f"<{tag}>") > 1 or text.count(f"</{tag}>") > 1:
         return f"several <{tag}> or </{tag}>"
     return "" if opening < closing else f"</{tag}> before <{tag}>"
@@ -124,7 +124,7 @@ def _thinking_problem(text: str) -> str:
         closes = closes[1:]
     if any(closes[::2]) or not all(closes[1::2]):
         return "crossed <think> tags"
-    return "no closed <think> block" if len(closes) % 2 else ""
+    return "<think> is never closed" if len(closes) % 2 else ""
 
 
 PLACES = {"answer": _answer, "think_answer": _think_answer, "boxed": _boxed}  # finds the place; a free text has none

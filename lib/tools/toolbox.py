@@ -17,7 +17,7 @@ from lib.core.errors import ConfigError, UserError
 from lib.core.killable import in_daemon_thread
 from lib.core.registry import did_you_mean
 from lib.generators.reply_cache import ReplyCache
-from lib.text.parsing import read_json
+from lib.text.calls import read_json
 from lib.tools import python  # noqa: F401  (it registers itself)
 
 

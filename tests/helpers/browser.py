@@ -29,12 +29,12 @@ os.execv(sys.argv[3], sys.argv[3:])
 class Browser:
     """One page, its problems and its requests."""
 
-    def __init__(self, folder, width=1280, height=900):
+    def __init__(self, folder):
         read_here, write_there = os.pipe()
         read_there, write_here = os.pipe()
         options = (
             "--headless --no-sandbox --disable-gpu --remote-debugging-pipe --no-first-run --disable-dev-shm-usage "
-            f"--disable-background-networking --user-data-dir={folder} --window-size={width},{height} about:blank"
+            f"--disable-background-networking --user-data-dir={folder} --window-size=1280,900 about:blank"
         )
         start = [sys.executable, "-ISc", AS_3_AND_4, str(read_there), str(write_there)]
         self._process = subprocess.Popen(
@@ -101,13 +101,13 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def until(self, script, seconds=SECONDS):
+    def until(self, script):
         """Waits until an expression is true in the page; returns its value."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + SECONDS
         known = "found instanceof Node ? true : found"  # a node has no value
         asked = f"(() => {{ try {{ const found = {script}; return {known} }} catch {{ return false }} }})()"
         while not (found := self.run(asked)):
-            assert time.monotonic() < end, f"not within {seconds} s: {script}"
+            assert time.monotonic() < end, f"not within {SECONDS} s: {script}"
             time.sleep(0.02)
         return found
 

@@ -49,7 +49,7 @@ def changed(trees, change):
     return [group(tree) for tree in trees]
 
 
-def accumulate(run, credit, part=0, logps=None, is_first=True):
+def accumulate(run, credit, logps=None, is_first=True):
     """The gradients of a step, as the first optimizer step on these answers has them; and its numbers."""
     logps = logps or run.step.logps_before(credit)
-    return run.step.gradients(credit, credit.parts[part], run.objective, logps, is_first, run.distiller)
+    return run.step.gradients(credit, credit.parts[0], run.objective, logps, is_first, run.distiller)

@@ -110,5 +110,5 @@ const Answer = (() => {
     return side;
   }
 
-  return { column, legend, ways: ["", ...Object.keys(WAYS)] };
+  return { column, legend, ways: ["", "parts", ...Object.keys(WAYS)] };
 })();

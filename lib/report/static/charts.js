@@ -24,7 +24,7 @@ const Charts = (() => {
       for (const [i, run] of (each.runs ?? []).entries()) {
         add(run, { stroke: faint(each.colour, 0.45), width: 1, dash: each.dashes?.[i] });
       }
-      if (each.smooth) add(each.y, { stroke: faint(each.colour, 0.35), width: 0.8 });
+      if (each.smooth) add(each.y, { stroke: faint(each.colour, 0.5), width: 1 });
       const points = { show: (chart.x.length < 40), size: 5, fill: colour(each.colour), stroke: colour(each.colour) };
       add(each.smooth ?? each.y, { stroke: colour(each.colour), width: 2, points });
     }
@@ -37,27 +37,29 @@ const Charts = (() => {
       range: (plot, low, high) => {
         if (low === null) return [0, 1];
         const bottom = chart.floor ?? low, room = 0.06 * (high - bottom || Math.abs(high) || 1);
-        return [chart.floor ?? bottom - room, Math.max(high + room, chart.floor === null ? -Infinity : 0.02)];
+        const top = Math.max(high + room, chart.floor === null ? -Infinity : 0.02);
+        return [chart.floor ?? bottom - room, chart.percent && high <= 1 ? Math.min(top, 1 + room / 10) : top];
       },
     };
   }
 
-  // Where stages and alarms begin.
+  // Where stages and alarms begin: their names stand above the plot, those of alarms in a line of their own.
   function marks(chart) {
     return (plot) => {
-      const { ctx, bbox } = plot;
+      const { ctx, bbox } = plot, unit = devicePixelRatio, named = { stage: -Infinity, alarm: -Infinity };
       ctx.save();
-      ctx.lineWidth = devicePixelRatio;
-      ctx.textAlign = "left";
-      ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+      ctx.lineWidth = unit;
+      ctx.setLineDash([3 * unit, 3 * unit]);
       for (const mark of chart.marks) {
-        const x = Math.round(plot.valToPos(mark.x, "x", true));
+        const x = Math.round(plot.valToPos(mark.x, "x", true)), y = bbox.top - (mark.kind === "alarm" ? 17 : 6) * unit;
+        const isLeft = x > bbox.left + 0.85 * bbox.width;
+        ctx.textAlign = isLeft ? "right" : "left";
         ctx.strokeStyle = ctx.fillStyle = colour(mark.kind === "alarm" ? "bad" : "muted");
         ctx.beginPath();
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        if (mark.kind === "stage") ctx.fillText(` ${mark.text}`, x, bbox.top + 8 * devicePixelRatio);
+        if (x > named[mark.kind] + 40 * unit) ctx.fillText(mark.text, x + (isLeft ? -4 : 4) * unit, y), named[mark.kind] = x;
       }
       ctx.restore();
     };
@@ -124,7 +126,7 @@ const Charts = (() => {
       ? `${Number((100 * value).toPrecision(4))} %` : `${Number(value.toPrecision(4))}`));
     const plot = new uPlot({
       width: place.clientWidth, height: chart.hero ? 290 : 200, series, bands,
-      padding: [12, 14, 0, 0],
+      padding: [chart.marks.length ? 26 : 12, 14, 0, 0],
       scales: { x: { time: false }, y: { distr: chart.log ? 3 : 1, ...range(chart) } },
       axes: [{ ...axis, size: 34, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] },
         { ...axis, size: 58, values }],

@@ -94,16 +94,16 @@ const Rollouts = (() => {
     history.replaceState(null, "", hash ? `#${hash}` : "#rollouts");
   }
 
-  function filtered() {
-    const { rows: { flags, moment, flow }, moments } = index;
-    const mask = [...state.f].reduce((all, flag) => all | index.bit[flag], 0), places = [];
-    const from = state.from === "" ? -Infinity : Number(state.from), to = state.to === "" ? Infinity : Number(state.to);
+  function filtered({ f, from, to, at, flow, run } = state) {
+    const { rows, moments } = index, places = [];
+    const mask = [...f].reduce((all, flag) => all | index.bit[flag], 0);
+    const first = from === "" ? -Infinity : Number(from), last = to === "" ? Infinity : Number(to);
     for (let place = 0; place < index.size; place++) {
-      const { step, run } = moments[moment[place]];
-      if ((flags[place] & mask) !== mask || step < from || step > to) continue;
-      if (state.at !== "" && moment[place] !== Number(state.at)) continue;
-      if (state.flow !== "" && flow[place] !== Number(state.flow)) continue;
-      if (state.run !== "" && run !== Number(state.run)) continue;
+      const moment = moments[rows.moment[place]];
+      if ((rows.flags[place] & mask) !== mask || moment.step < first || moment.step > last) continue;
+      if (at !== "" && rows.moment[place] !== Number(at)) continue;
+      if (flow !== "" && rows.flow[place] !== Number(flow)) continue;
+      if (run !== "" && moment.run !== Number(run)) continue;
       places.push(place);
     }
     const { reward, advantage } = index.rows;
@@ -113,6 +113,15 @@ const Rollouts = (() => {
       low: (a, b) => (reward[a] ?? Infinity) - (reward[b] ?? Infinity) || a - b,
     }[state.sort];
     return by ? places.sort(by) : places;
+  }
+
+  // Says whether no rollout is like that, or none of these steps was kept.
+  function nothing() {
+    if (state.from === "" && state.to === "") return "No rollout is like that.";
+    const f = new Set(["train"].filter((flag) => state.f.has(flag))), all = { f, from: "", to: "", at: "", flow: "", run: state.run };
+    if (filtered({ ...all, from: state.from, to: state.to }).length) return "No rollout of these steps is like that.";
+    const steps = filtered(all).map((place) => momentOf(place).step).sort((a, b) => a - b);
+    return `No rollouts of these steps are kept${steps.length ? `: they are of steps ${steps[0]} to ${steps.at(-1)} of the whole run` : ""}.`;
   }
 
   async function search() {
@@ -164,10 +173,10 @@ const Rollouts = (() => {
       const reward = index.rows.reward[place], advantage = index.rows.advantage[place];
       const told = make("small", "", run + momentOf(place).label + (reward === null ? "" : ` · reward ${reward}`)
         + (advantage === null ? "" : ` · advantage ${advantage.toPrecision(3)}`));
-      line.append(mark, title, told);
+      line.append(mark, title, make("span", "number", `#${index.rows.number[place]}`), told);
       return line;
     }));
-    if (!found.length) rows.replaceChildren(make("p", "note", "No rollout is like that."));
+    if (!found.length) rows.replaceChildren(make("p", "note", nothing()));
     list.setAttribute("aria-activedescendant", `line-${chosen}`);
   }
 
@@ -217,7 +226,7 @@ const Rollouts = (() => {
     const own = rollout.texts.filter((each) => each.who.startsWith("attempt"));
     const marks = new Map(rollout.texts.map((each) => [each, []]));
     let isLong = false;
-    for (let i = 1; i < own.length; i++) {
+    for (let i = 1; i < own.length && state.by !== "parts"; i++) {
       const found = Texts.changes(own[i - 1].text, own[i].text);
       isLong ||= !found;
       marks.get(own[i - 1]).push(...(found?.gone ?? []));
@@ -257,7 +266,7 @@ const Rollouts = (() => {
         if (texts[0].who === "attempt 1") {
           twigs.append(...paths.map(([each, own]) => {
             const twig = make("li");
-            twig.append(button(each, own.slice(1).map((text) => `${text.who} ${sign(text)}`).join(", ")));
+            twig.append(button(each, `${own.slice(1).map((text) => text.who).join(", ")} #${index.rows.number[each]} ${own.slice(1).map(sign).join(" ")}`));
             return twig;
           }));
           branch.append(twigs);
