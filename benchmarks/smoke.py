@@ -109,7 +109,6 @@ def prepared(name: str, model: str) -> tuple[str, list[str], list[str]]:
         rows = HUB.get(source["name"], PROGRAMS if source["name"].endswith("selected.jsonl") else None)
         if rows:
             path = BUILT / "smoke" / f"{name}{key.replace('.', '-')}.jsonl"
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_rows(path, rows)
             overrides.append(f"{key}.name={path}")
             overrides += [f"{key}.{at}=null" for at in ("config_name", "split") if at in source]
