@@ -9,7 +9,7 @@ It has /v1/chat/completions, /v1/responses, /v1/models and /health, and the firs
 /v1/completions, which writes nothing but scores a prompt of token ids, as vLLM does (`prompt_logprobs`, `echo`).
 Requests that wait are answered together, and the `seed` of each decides what it gets, whoever was answered with it.
 `--log` appends a line as soon as an answer was given to the socket, with status 499 where the client had left before.
-SIGUSR1 holds all answers back until SIGUSR2.
+POST /v1/hold?answers=N lets N more completions leave and holds the rest back until POST /v1/release.
 """
 
 import argparse
@@ -18,10 +18,9 @@ import contextlib
 import hashlib
 import http
 import json
-import os
+import math
 import re
 import secrets
-import signal
 import sys
 import tempfile
 import time
@@ -32,6 +31,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import httpx
+
 from helpers import forks
 
 OF_ONE_CONNECTION = ("connection", "transfer-encoding")  # headers that are not passed on
@@ -39,6 +40,7 @@ GATHERING = 0.002  # seconds in which requests join the one that came first
 CLIENT_LEFT = 499  # the status in a log where nobody was there to be answered
 NEUTRAL = {"n": 1, "top_p": 1, "stream": False, "stop": None}  # fields that ask for nothing; other values are refused
 THINKING = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
+HOLD = re.compile(r" /v1/(hold\?answers=(?P<answers>\d+)|release) ")
 TOOL_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
@@ -70,13 +72,13 @@ def serve(model_dir: Path, *options: object) -> contextlib.AbstractContextManage
 
 
 @contextlib.contextmanager
-def held(url: Address) -> Iterator[None]:
-    """A quiet moment: no answer leaves the server at `url`, but for one that is leaving already."""
-    os.kill(url.pid, signal.SIGUSR1)
+def held(url: str, answers: int = 0) -> Iterator[None]:
+    """A quiet moment: after so many more completions none leaves the server at `url`."""
+    httpx.post(f"{url}/hold", params={"answers": answers}).raise_for_status()
     try:
         yield
     finally:
-        os.kill(url.pid, signal.SIGUSR2)
+        httpx.post(f"{url}/release").raise_for_status()
 
 
 # HTTP/1.1, as far as both servers of this folder need it
@@ -378,11 +380,15 @@ class Api:
     def __init__(self, speaker: Speaker, options: argparse.Namespace):
         self.speaker, self.options = speaker, options
         self.name = options.name or options.model_dir.resolve().name
-        self.open = asyncio.Event()
-        self.open.set()
+        self.may_leave = math.inf  # completions, until /release
+        self.released = asyncio.Event()
 
     async def respond(self, request: Message, writer: asyncio.StreamWriter) -> None:
-        """Answers one request, and logs it."""
+        """Answers one request, and logs it, unless it is about holding others back."""
+        if told := HOLD.search(request.start):
+            self._hold(float(told["answers"] or "inf"))
+            writer.write(answer(200, "{}").packed())
+            return
         status, asked = CLIENT_LEFT, {}
         digest = fingerprint(request.body)
         try:
@@ -391,11 +397,23 @@ class Api:
             except Refused as refusal:
                 reply = refusal.answer()
             await asyncio.sleep(self.options.delay)
-            await self.open.wait()
+            if asked:
+                await self._leave()
             writer.write(reply.packed())
             status = reply.status
         finally:
             note(self.options.log, time=time.time(), seed=asked.get("seed"), hash=digest, status=status)
+
+    def _hold(self, answers: float) -> None:
+        self.may_leave = answers
+        self.released.set()  # who waits looks again
+        self.released = asyncio.Event()
+
+    async def _leave(self) -> None:
+        """Waits until one more completion may leave."""
+        while self.may_leave <= 0:
+            await self.released.wait()
+        self.may_leave -= 1
 
     async def _answer(self, request: Message, asked: dict, digest: str) -> Message:
         """The right answer, or Refused; `asked` is filled with what was understood on the way."""
@@ -580,9 +598,6 @@ async def main() -> None:
     options = options.parse_args()
     speaker = Speaker(options.model_dir, options.adapter, options.reasoning_parser)
     api = Api(speaker, options)
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGUSR1, api.open.clear)
-    loop.add_signal_handler(signal.SIGUSR2, api.open.set)
     await listen(api.respond, options.port, "/v1")
     await speaker.work()
 
