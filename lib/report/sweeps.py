@@ -307,7 +307,8 @@ def read_run(job: Job, config: SweepConfig) -> dict:
 
     Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; and `pass_at_2`, how
     often one of two first attempts is right, where they have several. That of the run's best checkpoint appears twice,
-    first as the moment `best`. `parameters` and `seconds_per_step` are left out where the run does not write them.
+    first as the moment `best`. `parameters`, `seconds_per_step` and `sampler_gap`, the largest of all steps, are left
+    out where the run does not write them.
     """
     streams = {}
     for name in ("metrics", "evaluations", "alarms"):
@@ -335,6 +336,9 @@ def read_run(job: Job, config: SweepConfig) -> dict:
         found["parameters"] = steps_taken[-1]["parameters"]
         # the median, because an evaluation counts towards the step after it
         found["seconds_per_step"] = round(median(map(seconds_of, steps_taken)), 3)
+    gaps = [row["sampler_gap"] for row in steps_taken if row.get("sampler_gap") is not None]
+    if gaps:
+        found["sampler_gap"] = max(gaps)
     return found
 
 
