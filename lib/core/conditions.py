@@ -3,8 +3,9 @@
 A figure is `moment.key`, with `@temperature` where a moment has several rows (`after_stage2@0.acc_attempt2` is the
 greedy one) and `[0]` or `[1]` for an end of an interval. Of the whole run are `accuracy`, of the last attempt at the
 end; `gained`, how much higher that is than before training; `parameters`, those trained; `tokens`, those sampled in
-training, and `tokens_to_level`, those before an evaluation first reached the sweep's `level`; `sampler_gap`, the largest
-of all steps; `seconds_per_step`, `seconds` and `alarms`. Figures and numbers are joined by + - * /, abs, min and max, and two sides are compared once.
+training, and `tokens_to_level`, those before an evaluation first reached the sweep's `level`; `sampler_gap`, the
+largest of all steps; `seconds_per_step`, `seconds` and `alarms`. Figures and numbers are joined by + - * /, abs, min
+and max, and two sides are compared once.
 """
 
 import ast
