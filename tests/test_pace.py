@@ -94,16 +94,6 @@ def test_before_the_first_evaluation_its_pace_is_that_of_sampling_in_a_step(time
     assert pace.left({1: 1}, completions=8) == 4 + 8
 
 
-def test_an_evaluation_before_training_is_no_pace_where_sampling_has_become_quicker(time, pace):
-    time.evaluation(pace, 40, completions=10)
-    time.step(pace, 4, 4, 4, completions=10, sampling=2.5)
-    assert pace.left({1: 1}, completions=8) == 4 + 8 * 0.25
-    time.step(pace, 4, completions=0.5)  # or slower
-    assert pace.left({1: 1}, completions=8) == 4 + 8 * 4
-    time.evaluation(pace, 8, completions=10)
-    assert pace.left({1: 1}, completions=8) == 4 + 8 * 0.8
-
-
 def test_steps_whose_sizes_are_known_count_by_them(time, pace):
     for size in (100, 100, 100, 200):
         time.step(pace, size / 50, size=size)

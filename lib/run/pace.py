@@ -17,9 +17,8 @@ class Pace:
         self._now = now
         self._since = now()
         self._steps: dict[int, deque[float]] = defaultdict(lambda: deque(maxlen=RECENT))
-        self._per_completion = 0.0  # seconds, from the last step; used until evaluations have shown their own
+        self._per_completion = 0.0  # seconds, from the last step; used until there has been an evaluation
         self._evaluations: deque[float] = deque(maxlen=ENOUGH)  # seconds per completion
-        self._warms_up = False  # the only evaluation so far came before all steps
 
     def start(self) -> None:
         """Starts the clock, once everything is loaded."""
@@ -37,7 +36,6 @@ class Pace:
 
     def evaluated(self, completions: int) -> None:
         """Records the time since the last call as an evaluation of `completions` completions."""
-        self._warms_up = not self._evaluations and not self._steps
         self._evaluations.append(self._lap() / max(1, completions))
 
     def left(self, steps: Mapping[int, float], completions: float = 0) -> float | None:
@@ -47,15 +45,8 @@ class Pace:
         """
         if max(map(len, self._steps.values()), default=0) < ENOUGH:
             return None
-        seconds = completions * self._seconds_per_completion()
+        seconds = completions * (median_low(self._evaluations) if self._evaluations else self._per_completion)
         return seconds + sum(count * self._seconds_of(stage) for stage, count in steps.items())
-
-    def _seconds_per_completion(self) -> float:
-        """Returns the pace of evaluations. One before training warms up, and judges programs that are all new."""
-        if not self._evaluations:
-            return self._per_completion
-        seconds = median_low(self._evaluations)
-        return min(seconds, self._per_completion or seconds) if self._warms_up else seconds
 
     def _seconds_of(self, stage: int) -> float:
         """Returns the mean seconds of a step of a stage, or of the stage before until ENOUGH steps have been seen.
