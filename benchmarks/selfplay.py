@@ -39,6 +39,8 @@ VARIANTS = {  # name: what it changes in configs/tiny_code.yaml
     "hints-collect": ("opponent=null", "teacher.hint.train=collect"),
     "hints-on-policy": ("opponent=null", "teacher.hint.train=on_policy"),
     "hints-off-policy": ("opponent=null", "teacher.hint.train=off_policy"),
+    "hints-distill": ("opponent=null", "teacher.hint.train=distill", "distill.itself={}"),
+    "hints-distill-10": ("opponent=null", "teacher.hint.train=distill", "distill.itself={}", "distill.weight=10"),
 }
 AGAIN = "hints-then-sft"  # the base learns from the rows of hints-collect, and the run is repeated
 TEACHER = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "teacher.hint.hint_request='{question}'",
@@ -144,7 +146,8 @@ def retries(args: argparse.Namespace, name: str) -> str:
             half, last = rows[len(rows) // 2 - 1], rows[-1]
             early = half["total/retries_right"], half["total/retries"]
             late = last["total/retries_right"] - early[0], last["total/retries"] - early[1]
-            shares.append((early[0] / early[1], late[0] / late[1]))
+            if early[1] and late[1]:
+                shares.append((early[0] / early[1], late[0] / late[1]))
     return " -> ".join(f"{fmean(side):.2f}" for side in zip(*shares, strict=True)) if shares else ""
 
 
