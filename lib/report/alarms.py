@@ -17,7 +17,7 @@ HEADLINES = {
     "left_form_boxed": r"Reward is being earned without the \boxed{}",
     "accuracy_died": "Accuracy in training died",
     "held_out_collapsed": "Held-out accuracy collapsed",
-    "kl_exploded": "The policy speaks another language than its base",
+    "kl_exploded": "The policy has moved far from its base",
     "entropy_exploded": "The policy became random",
     "no_gradient": "The gradient is exactly zero",
     "loss_exploded": "The loss exploded",
