@@ -122,7 +122,8 @@ def distinct_tasks(count: int, rare: float, vague: float, rng: random.Random) ->
 def tasks(rare: float, rng: random.Random, vague: float = 0.0) -> Iterator[list[Operation]]:
     """Yields tasks without end: a quarter of two operations, the others of three; at most one operation is a rare word.
 
-    No task returns its input unchanged, as "add 1, then minus 1" would. A share is vague, and of another kind.
+    No task returns its input unchanged, as "add 1, then minus 1" would. A share of `vague` is of another kind: two or
+    three multiplications, then an addition that the prompt leaves open.
     """
     while True:
         if vague and rng.random() < vague:

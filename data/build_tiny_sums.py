@@ -16,20 +16,20 @@ it has no room:
 `sft.jsonl` is a curriculum: first lessons, whose second attempts add ten where ten is lost, then chats whose second
 attempts mostly guess: they know in `--insight` of the chats, and else add ten in 35 %. Who imitates them repeats its
 answer when it decodes greedily, and is hardly better at its second attempt than at its first. (Without lessons two
-bases in five have no eye for a fall, and SCoRe needs long to give it one.) `train.jsonl` and `test.jsonl` have the
-true sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands
-in two files.
+bases in five do not notice a fall, and SCoRe needs long to teach them to.) `train.jsonl` and `test.jsonl` have the true
+sums. Half of the questions lose a carry, none loses two, so neither "always" nor "never" pays. No question stands in
+two files.
 
-With `--lost 0.25` only a quarter of them do: to repeat every first attempt is right in three of four questions, and to
-add ten unseen in one. Before a policy has learned to look, it earns most by repeating (configs/sweep_copy.yaml).
+With `--lost 0.25` only a quarter of them do: repeating every first attempt is right for three questions in four, always
+adding ten for one. Before a policy has learned to look, it earns most by repeating (configs/sweep_copy.yaml).
 
 With `--checks`, the user asks in some of the chats, between the two attempts, whether the first is right: the answer,
 `right` or `wrong`, knows as much as the second attempt behind it, which adds ten where it said `wrong`
 (configs/sweep_between.yaml).
 
 With `--verdicts`, the user says in some of the chats whether the first attempt is right before asking for a correction.
-The second attempt heeds it as little as it looks: the base has read these words, and RL may find out what they are
-worth (configs/sweep_verdict.yaml).
+The second attempt does not depend on it: the base has read these words, and only RL can learn what they are worth
+(configs/sweep_verdict.yaml).
 
 With `--lapses`, some first attempts of the chats put the true sum behind the totals and nothing in an answer block,
 `<think>13 12 14 21 25 35</answer>`: where the last number is paid wherever it stands, a policy learns to write just

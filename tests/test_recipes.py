@@ -81,6 +81,12 @@ def test_a_bonus_on_both_attempts_pays_for_failing_first():
     assert earned() == [0, 1, 1 + 4, 0, 1, 1]
     assert earned(bonus_to="both") == [0 + 4 * 0.5, 1, 1 + 4, 0, 1, 1]
 
+    lost = found[1].group.answers  # one that was not judged tells nothing of the attempt before it
+    assert [answer.text for answer in lost] == ["1", "2"]
+    lost[1] = replace(lost[1], verdict=lost[1].verdict._replace(scored=False))
+    step = replace(step)
+    assert earned(bonus_to="both") == [0 + 4 * 1, 1, 1 + 4, None, 1, 1]
+
 
 def test_what_depends_on_a_missing_verdict_earns_nothing():
     found = nodes([tree("221", "3")])

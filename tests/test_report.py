@@ -558,6 +558,15 @@ def test_a_missing_opponent_and_help_are_told(play, monkeypatch):
     assert "5 games more could not be judged, or the opponent was missing." in text
 
 
+def test_an_alarm_of_self_play_speaks_of_no_stage(play, monkeypatch):
+    text = "held-out accuracy 0.6 at stage 1 step 2 -> 0.4; go back to the checkpoint of stage 1 step 2"
+    alarm = {"alarm": "held_out_fell", "event": "begins", "severity": "warning", "stage": 1, "step": 4}
+    write(play, "alarms", [alarm | {"text": text, "action": "warn"}])
+    assert (
+        "Held out fell: step 4. Held-out accuracy 0.6 at step 2 -> 0.4. Fix: go back to the checkpoint of step 2."
+    ) in page_of(monkeypatch, play).text
+
+
 def test_self_play_that_was_cut_off_or_has_no_opponent(play, monkeypatch):
     write(play, "metrics", [play_step(n) for n in (1, 2)])
     with open(play / "metrics.jsonl", "ab") as file:

@@ -175,11 +175,13 @@ def test_each_warning_begins_once_ends_once_and_says_what_it_saw(name, values):
     begin, *more = alarms_of(one, rows)
     assert (begin.alarm, begin.event, begin.severity, more) == (name, "begins", "warning", [])
     (key,) = values
-    before = HEALTHY[key] * (100 if begin.text.partition(" since ")[0].endswith(" %") else 1)
-    assert re.search(rf"(rose|fell) from {before:.3g}( %)? to [\d.]+( %)? since ", begin.text) and "; " in begin.text
+    unit = " %" if begin.text.partition(" since ")[0].endswith(" %") else ""
+    before = HEALTHY[key] * (100 if unit else 1)
+    assert re.search(rf"(rose|fell) from {before:.3g}{unit} to [\d.]+{unit} since ", begin.text) and "; " in begin.text
     assert name == "equal_rewards.idle" or "since step 31" in begin.text
     end, *more = alarms_of(one, [row(step) for step in range(52, 100)])
     assert (end.alarm, end.event, more) == (name, "ends", [])
+    assert re.search(rf", back at [\d.]+{unit}$", end.text)
     assert one.on == [] and len(one.closing()) == 1 and f"until stage 1 step {end.step}" in one.closing()[0]
 
 

@@ -17,7 +17,7 @@ HEADLINES = {
     "left_form_boxed": r"Reward is being earned without the \boxed{}",
     "accuracy_died": "Accuracy in training died",
     "held_out_collapsed": "Held-out accuracy collapsed",
-    "kl_exploded": "The policy speaks another language than its base",
+    "kl_exploded": "The policy has moved far from its base",
     "entropy_exploded": "The policy became random",
     "no_gradient": "The gradient is exactly zero",
     "loss_exploded": "The loss exploded",
@@ -46,7 +46,7 @@ def alert(run: RunFolder, rollouts: Rollouts) -> list[Paragraph]:
     row = first_collapse(run)
     if row is None:
         return []
-    found, (saw, cure) = evidence(0, run, row, rollouts), told(row)
+    found, (saw, cure) = evidence(0, run, row, rollouts), told(run, row)
     lines = [Paragraph(f"{headline(row)}: {run.place(row)}. {DONE.get(row.get('action'), '')}".rstrip(), "warning")]
     hidden = "Accuracy counts such answers as right, so it does not show this." if texts_behind(row) == PAID else ""
     lines.append(Paragraph(f"{saw}. {hidden}".rstrip()))
@@ -64,7 +64,7 @@ def alarms(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:
             if row is above:
                 continue
             until = "" if end is None else f", until step {end} of the run"
-            found, (saw, cure) = evidence(number, run, row, rollouts), told(row)
+            found, (saw, cure) = evidence(number, run, row, rollouts), told(run, row)
             done = f" {DONE[row['action']]}" if row["severity"] == COLLAPSE and row.get("action") in DONE else ""
             text = f"{label}{headline(row)}: {run.place(row)}{until}.{done} {saw}. {cure}"
             lines.append(Paragraph(f"{text.rstrip(' .')}.", "warning", found.link, found.link_text))
@@ -77,10 +77,10 @@ def headline(row: dict) -> str:
     return HEADLINES.get(name, name.replace("_", " ").capitalize())
 
 
-def told(row: dict) -> tuple[str, str]:
+def told(run: RunFolder, row: dict) -> tuple[str, str]:
     """Returns what an alarm has seen and how to fix it, from its text in the log."""
     text = row["text"].replace(" %", "\u00a0%")
-    text = re.sub(r"\bstage ([12]) step", lambda found: f"stage {'I' * int(found[1])}, step", text)
+    text = re.sub(r"\bstage ([12]) step", lambda found: f"{run.stage_of({'stage': int(found[1])})}step", text)
     saw, _, cure = text.partition("; ")
     return saw[:1].upper() + saw[1:], f"Fix: {cure}" if cure else ""
 

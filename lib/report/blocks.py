@@ -115,7 +115,7 @@ def rate_cell(row: dict, key: str) -> Cell:
 
 
 def seen(text: str, most: int) -> str:
-    """Returns a text that does nothing where it is shown: unseen characters are written out, the middle is left out."""
+    """Returns a text that is safe to show: unseen characters spelled out, the middle of a long one left out."""
     text = text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
     return "".join(c if c.isprintable() or c in "\n\t" else f"U+{ord(c):04X}" for c in text)
 

@@ -224,7 +224,7 @@ def curves(runs: Sequence[RunFolder]) -> list[PageSection]:
 
 
 def paid_without_form(runs: Sequence[RunFolder]) -> list[LineChart]:
-    """Returns the chart of what is paid although it lacks its form, which the watch looks at; empty where that is 0."""
+    """Returns the chart of paid answers without their form, which the watch looks at; [] where there are none."""
     form = form_of_run(runs[0])
     key, lacks = (f"paid_outside_{form}", FORMS[form]) if form else ("malformed_paid", "the declared format")
     series = of_attempts(key) | {key: ("answers", "two")}

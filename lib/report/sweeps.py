@@ -303,10 +303,10 @@ def read_results(config: SweepConfig, runs: Runs) -> dict[Key, dict]:
 
 
 def read_run(job: Job, config: SweepConfig) -> dict:
-    """Reads of the run that a job made its evaluations, its alarms, how much it trained, and how long a step took.
+    """Reads the run of a job: its evaluations and alarms, how much it trained, and how long a step took.
 
-    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; and `pass_at_2`, how
-    often one of two first attempts is right, where they have several. That of the run's best checkpoint appears twice,
+    Evaluations get `global_step`, over all stages, and `tokens`, those sampled in training before; those with several
+    first attempts also `pass_at_2`, how often one of two is right. That of the run's best checkpoint appears twice,
     first as the moment `best`. `parameters`, `seconds_per_step` and `sampler_gap`, the largest of all steps, are left
     out where the run does not write them.
     """

@@ -252,14 +252,17 @@ class Check:
     keys: tuple[str, ...]  # quantities, without the attempt
     rule: Rule
     what: str  # after "in attempt 1 " where there are two, and before "rose from ... to ..."
-    turn: str  # the remedy
+    remedy: str
     collapse: bool = False
 
 
 # looked for in runs that declare no format; `answer` covers `think_answer` too
 FORMS = {"answer": "an <answer> block", "boxed": r"a \boxed{}"}
 # quantities that are told in percent, by how they begin
-SHARES = ("malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "mean_token_accuracy")
+SHARES = (
+    "malformed_paid", "paid_outside", "well_formed", "acc", "truncated", "answer_changed", "idle",
+    "mean_token_accuracy",
+)  # fmt: skip
 LOWER_RATE = "lower optimizer.learning_rate"
 CHECKS = (
     Check("malformed_is_paid", ("malformed_paid",), share_moved(+0.05),
@@ -303,7 +306,7 @@ CHECKS = (
           f"{LOWER_RATE} or optimizer.max_grad_norm"),
     Check("loss_exploded", ("loss",), exploded(20.0, least=10), "the loss", LOWER_RATE),
     Check("copies", ("answer_changed",), copies,
-          "the share of answers that attempt 2 changed, next to all wrong ones kept,",
+          "the share of answers that attempt 2 changed, while it kept nearly all wrong ones,",
           "raise train.alpha, or train.beta2 in stage I"),
 )  # fmt: skip
 EQUAL_REWARDS = "equal_rewards"

@@ -285,7 +285,7 @@ class Curriculum:
                 replay.add(each.key, [row, each.first], value)
 
     def numbers(self) -> dict[str, float]:
-        """Returns the metrics of a step: shares of prompts by source, and how many of each had something to teach."""
+        """Returns the metrics of a step: the epoch, prompts by source, and how many of each had something to teach."""
         found: dict[str, float] = {"epoch": self.epochs}
         prompts = [each for each in self._last if each.first is None or each.choice.first]
         replay = self.settings.replay

@@ -1,4 +1,4 @@
-"""Groups in the books: every text as a row of generations.jsonl, every answer and prompt in numbers."""
+"""Groups as rows of the logs: every text for generations.jsonl, every answer and step in numbers for metrics.jsonl."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite

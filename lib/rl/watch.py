@@ -126,22 +126,22 @@ class Watch:
     # -- steps
 
     def _look(self, check: Check, key: str, step: int) -> Iterator[Alarm]:
-        name = f"{check.name}.{key}"
+        name, say = f"{check.name}.{key}", _percent if key.startswith(SHARES) else _short
         if name in self._on:
             seen = Seen(**self._on[name]["seen"])
             now = self.history.last(key, min(seen.over, RECENT))
             back = now is not None and abs(now - seen.before) < abs(seen.now - seen.before) / 2
             if back and check.rule(self.history, key) is None:
                 self.history.clear(key)  # otherwise the recovery would raise an alarm of its own
-                yield self._end(name, {"stage": self._stage, "step": step}, f"back at {_short(now)}")
+                yield self._end(name, {"stage": self._stage, "step": step}, f"back at {say(now)}")
             return
         worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
         seen = None if worse & self._on.keys() else check.rule(self.history, key)
         if seen:
             what, verb = _attempt(key) + check.what, "rose" if seen.now > seen.before else "fell"
-            say, since = _percent if key.startswith(SHARES) else _short, self.history.since(key, seen)
-            text = f"{what} {verb} from {say(seen.before)} to {say(seen.now)} since step {since}"
-            yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, f"{text}; {check.turn}")
+            since = self.history.since(key, seen)
+            text = f"{what} {verb} from {say(seen.before)} to {say(seen.now)} since step {since}; {check.remedy}"
+            yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, text)
 
     def _on_in_steps(self) -> list[str]:
         return [name for name, state in self._on.items() if not name.startswith("held_out")]
@@ -169,17 +169,17 @@ class Watch:
         )
         seen = Seen(best["value"], now, 1)
         is_gone = change <= -COLLAPSED_BY
-        turn = f"go back to the checkpoint of {_place(best)}, with a lower optimizer.learning_rate"
+        remedy = f"go back to the checkpoint of {_place(best)}, with a lower optimizer.learning_rate"
         if is_gone and "held_out_fell" in self._on:
             told.append(self._end("held_out_fell", place, "by falling further"))
         name = "held_out_collapsed" if is_gone or "held_out_collapsed" in self._on else "held_out_fell"
         if name not in self._on:
-            told.append(self._begin(name, is_gone, place, seen, f"{text}; {turn}"))
+            told.append(self._begin(name, is_gone, place, seen, f"{text}; {remedy}"))
         gained = None if reward is None or best["reward"] is None else reward - best["reward"]
         if gained is not None and gained > 0.02 * max(1.0, abs(best["reward"])) and "held_out_gamed" not in self._on:
             text = f"reward in training {_short(best['reward'])} -> {_short(reward)} while {text}"
-            turn = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
-            told.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {turn}"))
+            remedy = "the reward pays what accuracy does not count: read generations.jsonl and fix reward.fn"
+            told.append(self._begin("held_out_gamed", False, place, seen, f"{text}; {remedy}"))
         return told
 
     def _reward(self) -> float | None:

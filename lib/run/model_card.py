@@ -211,7 +211,7 @@ def _rewards(tree: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:
-    """Yields a row for each family. Numbers of none of our own families are PEFT's; without families, all weights."""
+    """Yields a row for each family: PEFT's has what none of our own has. Without families, a row for all weights."""
     for name, settings in _settings(tree).items():
         count = trained.families.get(name, trained.count - sum(trained.families.values()))
         told = (f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"

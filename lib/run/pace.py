@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from statistics import fmean, median_low
 
 ENOUGH = 3  # steps; with fewer there is no estimate
-RECENT = 10  # steps of a stage that count: answers grow longer or shorter, and programs known to be right more
+RECENT = 10  # steps of a stage that count: answers change in length, and more programs are known from before
 MOST = 3.0  # a step counts at most this many medians: saving a checkpoint is part of the pace, a server outage is not
 
 

@@ -16,5 +16,5 @@ benchmark    the corpus, judged by anybody's judge
 adapters     the sandbox as a reward of TRL, verl and verifiers, and as a metric of lm-eval
 syntax       code of tests, parsed once: its asserts and names
 tasks        programming tasks as rows: schema, and checks for tests that prove nothing
-trials       checks of a file of tasks, by running programs, with a report
+trials       checks a file of tasks by running programs, and reports on it
 """

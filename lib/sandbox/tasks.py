@@ -3,7 +3,7 @@
     {"prompt": "Implement `add(a, b)`.", "tests": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
     {"prompt": "Read a number, print its square.", "stdio": [{"stdin": "3\\n", "stdout": "9\\n"}]}
 
-`CodeTask` lists the other keys. The checks here only read, before training too; those of trials.py run programs.
+`CodeTask` lists the other keys. The checks here only read rows, before training too; those of trials.py run programs.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Checks of a file of tasks, with a report: what can be read, and what running programs tells.
+"""Checks a file of tasks and reports on it: the checks of tasks.py, then programs that are run against the tests.
 
 The row's solution must pass, its wrong programs must not, and neither must programs that know nothing of the task, such
 as one that returns None, or one that only raises what the tests name.

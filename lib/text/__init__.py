@@ -2,7 +2,7 @@
 
 quantities    the number that a text states, and its unit
 parsing       tags, boxed answers, numbers, code blocks
-calls         tool calls, and JSON that is broken
+calls         tool calls and other JSON, broken or not
 formats       the declared format of a text, and the one place in it where its answer may stand
 rush_hour     boards and moves of the puzzle, read and replayed
 templates     chats as a model reads them, and no control token in text from outside

@@ -1,4 +1,4 @@
-"""Tool calls and other JSON in what a model wrote, broken JSON too.
+"""Tool calls and other JSON in what a model wrote, broken or not.
 
 Every function takes any string, and runs in linear time; only `read_json` raises.
 """

@@ -64,7 +64,7 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def check_launcher() -> None:
-    """Raises ConfigError if accelerate was told to shard: it would wrap modules past which weights are read here."""
+    """Raises ConfigError if accelerate was told to shard: it would wrap modules whose weights are read directly."""
     for variable, engine in SHARDING.items():
         if os.environ.get(variable, "").lower() == "true":
             raise ConfigError(

@@ -116,8 +116,8 @@ class ScoreTrain(TrainLoop):
     # what the bonus compares. match: whether each attempt is right, so that fixing the format earns no bonus; reward:
     # the rewards
     bonus_to: Literal["later", "both"] = "later"
-    # which of two attempts earns the bonus. later: the one that has gained; both: the one before it too, a trap that
-    # pays a policy for failing first, to see what it does
+    # which of two attempts earns the bonus. later: the one that has gained; both: the one before it too, which rewards
+    # failing first and is there for experiments
     baseline: Literal["leave_one_out", "batch", "none"] = "leave_one_out"
     # what is subtracted from a reward: the mean of its group without it, the mean of the batch, or nothing. With none,
     # rewards that are never negative can only make sampled text more likely

@@ -20,42 +20,54 @@ class StepAnswers:
         return [answer for node in self.nodes for answer in node.group.answers]
 
     @cached_property
+    def node_of(self) -> list[Node]:
+        """Returns the node of each answer."""
+        return [node for node in self.nodes for _ in node.numbers]
+
+    @cached_property
     def before(self) -> list[list[int]]:
         """Returns of each answer the numbers of the earlier attempts in its chat, the first one first."""
-        owner = {number: node for node in self.nodes for number in node.numbers}
         found: list[list[int]] = []
         for node in self.nodes:
             earlier: list[int] = []
             if node.parent is not None:
-                earlier = [*found[node.parent], *([node.parent] if owner[node.parent].is_attempt else [])]
+                earlier = [*found[node.parent], *([node.parent] if self.node_of[node.parent].is_attempt else [])]
             found += [earlier for _ in node.numbers]
         return found
 
     @cached_property
     def chats(self) -> list[list[list[int]]]:
         """Returns of each answer the chats that go through it, as the numbers of all their attempts."""
-        ends = [node for node in self.nodes for _ in node.numbers]
         parents = {node.parent for node in self.nodes}
         found: list[list[list[int]]] = [[] for _ in self.rewards]
-        for last, node in enumerate(ends):
+        for last, node in enumerate(self.node_of):
             if last in parents:
                 continue
             chat = [*self.before[last], *([last] if node.is_attempt else [])]
             above: int | None = last
             while above is not None:
                 found[above].append(chat)
-                above = ends[above].parent
+                above = self.node_of[above].parent
         return found
 
-    def gained(self, node: Node, on: str) -> list[float] | None:
-        """Returns what attempts gain over the one before: in matches or rewards (`on`); None if that has no verdict."""
-        before = self.before[node.numbers[0]][-1]
-        verdict = self.answers[before].verdict
-        if not verdict.scored:
+    @cached_property
+    def behind(self) -> list[list[int]]:
+        """Returns of each answer the numbers of the attempts that come next in its chats."""
+        found: list[list[int]] = [[] for _ in self.rewards]
+        for number, node in enumerate(self.node_of):
+            if node.is_attempt and self.before[number]:
+                found[self.before[number][-1]].append(number)
+        return found
+
+    def gained(self, number: int, on: str) -> float | None:
+        """Returns what an attempt gains over the one before, in `on`: match or reward; None without both verdicts."""
+        before = self.before[number][-1]
+        one, two = self.answers[before].verdict, self.answers[number].verdict
+        if not (one.scored and two.scored):
             return None
         if on == "match":
-            return [float(answer.verdict.match) - float(verdict.match) for answer in node.group.answers]
-        return [self.rewards[number] - self.rewards[before] for number in node.numbers]
+            return float(two.match) - float(one.match)
+        return self.rewards[number] - self.rewards[before]
 
 
 class CorrectionRecipe:

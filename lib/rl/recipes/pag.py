@@ -27,7 +27,7 @@ class Pag(CorrectionRecipe):
         own = [step.rewards[number] for number in node.numbers]
         if not node.is_attempt or node.attempt == 1 or self.train.alpha == 0:
             return [*own]
-        gained = step.gained(node, self.train.bonus_on)
-        if gained is None:
-            return [None for _ in own]
-        return [reward + self.train.alpha * gain for reward, gain in zip(own, gained, strict=True)]
+        gains = [step.gained(number, self.train.bonus_on) for number in node.numbers]
+        return [
+            None if gain is None else reward + self.train.alpha * gain for reward, gain in zip(own, gains, strict=True)
+        ]

@@ -33,13 +33,13 @@ class Score(CorrectionRecipe):
             earned = [reward + train.alpha * gain for reward, gain in zip(earned, behind, strict=True)]
         if node.attempt == 1:
             return [*earned]
-        gained = step.gained(node, train.bonus_on) if train.alpha > 0 else [0.0 for _ in own]
-        if gained is None:
-            return [None for _ in own]  # the bonus compares two attempts
-        return [reward + train.alpha * gain for reward, gain in zip(earned, gained, strict=True)]
+        gains = [step.gained(number, train.bonus_on) if train.alpha > 0 else 0.0 for number in node.numbers]
+        return [
+            None if gain is None else reward + train.alpha * gain for reward, gain in zip(earned, gains, strict=True)
+        ]
 
     def _gained_behind(self, number: int, step: StepAnswers) -> float:
         """Returns what the attempts right behind an attempt gain over it, in the mean; 0 where there are none."""
-        nodes = [node for node in step.nodes if node.is_attempt and step.before[node.numbers[0]][-1:] == [number]]
-        gains = [gain for node in nodes for gain in step.gained(node, self.train.bonus_on) or ()]
-        return fmean(gains) if gains else 0.0
+        gains = (step.gained(later, self.train.bonus_on) for later in step.behind[number])
+        judged = [gain for gain in gains if gain is not None]
+        return fmean(judged) if judged else 0.0
