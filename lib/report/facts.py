@@ -44,7 +44,9 @@ def reward_in_words(reward: dict) -> str:
         return ""
     form = {None: "", "free": ", no format declared"}.get(reward.get("format"), f", format {reward.get('format')}")
     extractor = reward.get("answer_extractor") or "identity"
-    return f"{reward['fn']}{f' of {extractor}' if extractor != 'identity' else ''}{form}"
+    fn = reward["fn"] if isinstance(reward["fn"], dict) else {reward["fn"]: 1}
+    paid = " + ".join(name if weight == 1 else f"{weight:g} {name}" for name, weight in fn.items())
+    return f"{paid}{f' of {extractor}' if extractor != 'identity' else ''}{form}"
 
 
 def machine_of(run: RunFolder) -> Facts:

@@ -40,8 +40,8 @@ class Task(Generic[TaskConfig]):
     prompts: Any  # CorrectionPrompts or ChatRenderer
     policy: Policy
     train: list[dict]  # rows whose first prompt fits
-    test: list[dict]  # held out: what evaluations report,
-    selection: list[dict]  # and what training selects by
+    test: list[dict]  # held out, for evaluations to report
+    selection: list[dict]  # held out, for training to select a checkpoint by
     notes: list[str]  # what was left out, and what attempt 2 sees; printed at start-up
     engine: Engine = NATIVE  # samples what the policy writes
 

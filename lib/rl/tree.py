@@ -72,8 +72,8 @@ class Node:
     turn: int  # of the policy in its chat; 1 for the root of a tree
     attempt: int  # the same without reviews: of an attempt its number, of a review that of the attempt it is about
     numbers: range  # of its answers
-    parent: int | None = None  # number of the answer that it follows,
-    before: Answer | None = None  # and that answer
+    parent: int | None = None  # number of the answer that it follows
+    before: Answer | None = None  # the answer that it follows
 
     @property
     def is_attempt(self) -> bool:
