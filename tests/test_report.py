@@ -15,6 +15,7 @@ from data.builders import write_rows
 from lib.core.errors import ConfigError
 from lib.report import curves, kinds
 from lib.report.alarms import HEADLINES
+from lib.report.facts import reward_in_words
 from lib.report.run_folder import read_run
 from lib.report.sections import mean_rows
 from lib.rl.checks import CHECKS, sft_checks
@@ -375,6 +376,12 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
 def test_every_collapse_has_a_headline():
     names = {check.name for check in (*CHECKS, *sft_checks(4.5)) if check.collapse}
     assert names | {"held_out_collapsed"} == set(HEADLINES)
+
+
+def test_a_weighted_reward_is_told_in_words():
+    reward = {"fn": {"math": 1, "rush_hour": 0.5}, "format": "think_answer", "answer_extractor": "identity"}
+    assert reward_in_words(reward) == "math + 0.5 rush_hour, format think_answer"
+    assert reward_in_words({"by_task": {}}) == ""
 
 
 def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answers(run, monkeypatch):
