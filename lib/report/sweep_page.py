@@ -46,7 +46,7 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     if verdicts:
         lines = [line_of(each.text, [each.variant, f"{each.met} of {each.n}", each.worst], "" if each.holds else "lost")
                  for each in verdicts]  # fmt: skip
-        note = "Of every run; worst: the left side in the run that is furthest."
+        note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
     if outcome.compared:
         lines = [line_of(variant, cells) for variant, cells in outcome.compared.items()]
@@ -120,7 +120,7 @@ def curves(by_variant: dict[str, list[dict]]) -> list[dict[str, Any]]:
     found = []
     for key, (name, _) in FIGURES.items():
         for temperature in temperatures:
-            note = f"At temperature {temperature:g}." if temperature is not None else ""
+            note = "Greedy." if temperature == 0 else f"At temperature {temperature:g}." if temperature else ""
             found.append(chart_of(by_variant, key, temperature, name.replace("->", "→"), note))
     return [chart for chart in found if chart]
 
