@@ -7,6 +7,7 @@ from typing import Any
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
 from lib.report.blocks import (
+    Cell,
     Charts,
     Facts,
     Listing,
@@ -49,7 +50,7 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
     if outcome.compared:
-        lines = [line_of(variant, cells) for variant, cells in outcome.compared.items()]
+        lines = [TableLine(variant, list(map(above_interval, cells))) for variant, cells in outcome.compared.items()]
         note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
         sections.append(PageSection("Side by side", [TextTable(muted(*outcome.compared_heads), lines)], note))
     charts = curves(outcome.results)
@@ -75,6 +76,12 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     sections.append(PageSection("Machine", [Facts(machines(results))]))
     sections.append(PageSection("Config", [Listing(dump(config))], folded=True))
     return render_sections(config.run_name, f"{told}.", sections)
+
+
+def above_interval(text: str) -> Cell:
+    """Returns a cell of the terminal's table as one of the page, where intervals stand below their values."""
+    value, bracket, ends = text.partition(" [")
+    return Cell(value, bracket.strip() + ends)
 
 
 def machines(results: list[dict]) -> dict[str, str]:
