@@ -314,6 +314,7 @@ def test_a_sweep_from_beginning_to_end(folder):
     assert '<th scope="row">attempt 2</th>' + "".join(f"<td>{cell}</td>" for cell in cells) in page
     beside = ("0.820<small>[0.770 0.870]</small>", "+0.520<small>[+0.470 +0.570]</small>")
     assert "<td>1,050</td>" + "".join(f"<td>{cell}</td>" for cell in beside) in page
+    assert page.count('<summary><h2 id="figures--') == 2  # folded, since both variants stand side by side
     assert page.count('<figure class="chart"') == 6 and "default-src &#39;none&#39;" in page
 
     again, output = run("--table")

@@ -60,7 +60,8 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         sections.append(PageSection("Curves", [Charts(charts)], note))
     for variant, rows in outcome.figures.items():
         note = "Intervals: Student's, 95 %, with a run as the unit."
-        sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note))
+        is_folded = len(outcome.figures) > 1  # they stand side by side above
+        sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note, folded=is_folded))
     baseline = next(iter(outcome.figures))
     for variant, rows in outcome.differences.items():
         table = by_moment(DIFFERENCE_HEADS, rows)
