@@ -90,7 +90,8 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
         except ConfigError:
             continue  # there is nothing to compare
         for first, second, _ in pairs:
-            names = (paired.named(one.name, first), paired.named(two.name, second))
+            sources = (one.name, two.name) if one is not two else ("", "")
+            names = tuple(map(paired.named, sources, (first, second)))
             if "per_question" not in first or "per_question" not in second:
                 continue  # rows of an earlier version
             try:
