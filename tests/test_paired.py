@@ -133,6 +133,7 @@ def test_the_page_compares_one_run_and_several(folder, monkeypatch):
         return out.read_text(encoding="utf-8").partition("In pairs")[2].partition("</section>")[0]
 
     assert "+0.857" in page(a) and f"{2 / 2**6:.2g}" in page(a)
+    assert ">pretrain, temperature 1  →  after training, temperature 1<" in page(a)
     several = page(a, b, c)
     assert "-1.000" in several and "a, after training, temperature 1  →  b, after training" in several
     assert "answered different questions, 7 and 3 of them" in several

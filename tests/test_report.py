@@ -152,7 +152,7 @@ def test_the_table_has_the_numbers_of_the_evaluations(run, monkeypatch, capsys):
     assert "well-formed 1" in page.text and {"0.987", "0.543"} <= set(page.text)
     assert "[.653 .676]" in page.text and "[+.063 +.086]" in page.text
     assert "0.651" not in page.text  # evaluations in the middle of a stage are in the curves
-    assert "Attempt 2 answers 73.8 % of the held-out questions" in text
+    assert "Attempt 2 is right on 73.8 % of the held-out questions" in text
     assert "+7.4 points, 95 % interval +6.3 to +8.6; after stage I it was +15.2." in text
     assert "Exact match at temperature 1, n = 200 answers to 100 held-out questions; in brackets" in text
     assert {"12s, 60%", "6s, 30%", "2s, 10%"} <= set(page.text) and "other" not in page.text  # which takes no time
@@ -187,7 +187,7 @@ def test_greedy_rows_stand_below_those_beside_them(run, monkeypatch):
         for when in ("pretrain", "after stage I", "after stage II")
         for how in ("temperature 1", "greedy")
     ]
-    assert "Attempt 2 answers 73.8 %" in " ".join(page.text)  # not the greedy one
+    assert "Attempt 2 is right on 73.8 %" in " ".join(page.text)  # not the greedy one
     assert (
         "by greedy decoding, n = 100 answers to 100 held-out questions, rows 1 to 500 of what is held out without 125"
         in " ".join(page.text)

@@ -363,10 +363,20 @@ def test_a_live_page_shows_a_new_step_within_three_seconds(clean, run):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
     clean.look(width=390, height=800, dark=scheme == "dark", phone=True)
+    attempts = {"acc_attempt1": 0.0, "acc_attempt2": 0.0, "delta": 0.0, "i_to_c": 0.0, "c_to_i": 0.0}
+    write(run, "evaluations", [step(0, when="pretrain", n=4, prompts=4, temperature=1.0) | attempts])
+    write(run, "generations", [
+        rollout(0, "4", "5", False, is_right, when="pretrain", **more)
+        for is_right in (True, False) for more in ({}, {"malformed2": "no tags"})
+    ], mode="a")  # fmt: skip
     for fragment in ("", "#r=0.2"):
         opened(clean, page(run, fragment))
         clean.until("document.querySelector(location.hash ? '.detail .prompt' : 'canvas')")
         assert clean.run("document.documentElement.scrollWidth") <= 390
+        if fragment:  # leads to the text, not to what stands above it
+            clean.until("document.querySelector('.column .text').getBoundingClientRect().bottom < innerHeight")
+        else:
+            assert clean.run("document.querySelector('.flow a').innerText") == "25.0 %"
         assert clean.run(CONTRAST.read_text()) == []
     opened(clean, page(run, "#f=alarm"))
     clean.until("document.querySelector('.detail .prompt')")

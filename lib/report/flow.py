@@ -25,7 +25,7 @@ def flow(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:
             if counts:
                 label = WHEN.get(when) or f"step {step}"
                 tables.append(_table(f"{run.name}, {label}" if len(runs) > 1 else label, counts, found[0]))
-    note = "Shares of the held-out answers; a click shows their texts. Malformed: whatever the answer in it."
+    note = "Shares of the held-out answers; a click shows their texts. Malformed: whether its answer is right or not."
     if any(run.is_free for run in runs):
         note += " No format is declared here: malformed is what lacks the form that most texts had at first."
     return [PageSection("From attempt 1 to the last", tables, note)] if tables else []

@@ -129,7 +129,7 @@ def corrects(rows: list[dict], is_mean: bool = False) -> str:
     now, before = rows[-1], rows[0]
     last = f"acc_attempt{attempts_of(now)[-1]}"
     start, joint = (f"attempt {last[-1]}", " and") if is_mean else (f"Attempt {last[-1]}", ",")
-    text = f"{start} answers {percent(now[last])} of the held-out questions{joint} attempt 1 "
+    text = f"{start} is right on {percent(now[last])} of the held-out questions{joint} attempt 1 on "
     text += percent(now["acc_attempt1"])
     if len(rows) > 1:
         text += f"; before training it was {percent(before[last])} and {percent(before['acc_attempt1'])}"

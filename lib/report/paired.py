@@ -68,8 +68,9 @@ def chosen(sources: Sequence[str]) -> list[tuple[dict, dict, list[str]]]:
 
 
 def named(source: str, row: dict) -> str:
-    """Returns the name of an evaluation of a source."""
-    return f"{source}, {label_of({'label': _place(row), **row}, [row])}, {answered(row)}"
+    """Returns the name of an evaluation of a source; without a source, its name within a run."""
+    name = f"{label_of({'label': _place(row), **row}, [row])}, {answered(row)}"
+    return f"{source}, {name}" if source else name
 
 
 def lines(first: dict, second: dict, names: Sequence[str]) -> list[str]:

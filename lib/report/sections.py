@@ -90,7 +90,8 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
         except ConfigError:
             continue  # there is nothing to compare
         for first, second, _ in pairs:
-            names = (paired.named(one.name, first), paired.named(two.name, second))
+            sources = (one.name, two.name) if one is not two else ("", "")
+            names = tuple(map(paired.named, sources, (first, second)))
             if "per_question" not in first or "per_question" not in second:
                 continue  # rows of an earlier version
             try:
@@ -105,9 +106,10 @@ def in_pairs(runs: Sequence[RunFolder]) -> list[PageSection]:
                 numbers += [rate_cell(row, "difference"), Cell(f"{row['p']:.2g}")]
                 lines.append(TableLine(paired.NAMES[row["of"]], numbers))
     note = (
-        "Between two evaluations of the same questions, pair by pair; in brackets 95 % intervals, each "
-        "question counting once. p: how likely it is to differ as much if each difference were as likely with the "
-        "other sign. It is about these weights; whether a way of training is better takes seeds."
+        "Two evaluations of the same questions, compared question by question; in brackets 95 % intervals, each "
+        "question counting once. p: how likely a difference at least this large would be if every question were as "
+        "likely to change for the better as for the worse. This compares these weights; whether one way of training "
+        "is better than another takes several seeds."
     )
     heads = [("before", "muted"), ("after", "muted"), ("difference", "two"), ("p", "muted")]
     tables = [TextTable(heads, lines)] if lines else []

@@ -7,6 +7,7 @@ from typing import Any
 from lib.core.config import SweepConfig, dump
 from lib.core.console import duration
 from lib.report.blocks import (
+    Cell,
     Charts,
     Facts,
     Listing,
@@ -46,10 +47,10 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     if verdicts:
         lines = [line_of(each.text, [each.variant, f"{each.met} of {each.n}", each.worst], "" if each.holds else "lost")
                  for each in verdicts]  # fmt: skip
-        note = "Of every run; worst: the left side in the run that is furthest."
+        note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
     if outcome.compared:
-        lines = [line_of(variant, cells) for variant, cells in outcome.compared.items()]
+        lines = [TableLine(variant, list(map(above_interval, cells))) for variant, cells in outcome.compared.items()]
         note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
         sections.append(PageSection("Side by side", [TextTable(muted(*outcome.compared_heads), lines)], note))
     charts = curves(outcome.results)
@@ -59,7 +60,8 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         sections.append(PageSection("Curves", [Charts(charts)], note))
     for variant, rows in outcome.figures.items():
         note = "Intervals: Student's, 95 %, with a run as the unit."
-        sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note))
+        is_folded = len(outcome.figures) > 1  # they stand side by side above
+        sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note, folded=is_folded))
     baseline = next(iter(outcome.figures))
     for variant, rows in outcome.differences.items():
         table = by_moment(DIFFERENCE_HEADS, rows)
@@ -75,6 +77,12 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     sections.append(PageSection("Machine", [Facts(machines(results))]))
     sections.append(PageSection("Config", [Listing(dump(config))], folded=True))
     return render_sections(config.run_name, f"{told}.", sections)
+
+
+def above_interval(text: str) -> Cell:
+    """Returns a cell of the terminal's table as one of the page, where intervals stand below their values."""
+    value, bracket, ends = text.partition(" [")
+    return Cell(value, bracket.strip() + ends)
 
 
 def machines(results: list[dict]) -> dict[str, str]:
@@ -120,7 +128,7 @@ def curves(by_variant: dict[str, list[dict]]) -> list[dict[str, Any]]:
     found = []
     for key, (name, _) in FIGURES.items():
         for temperature in temperatures:
-            note = f"At temperature {temperature:g}." if temperature is not None else ""
+            note = "Greedy." if temperature == 0 else f"At temperature {temperature:g}." if temperature else ""
             found.append(chart_of(by_variant, key, temperature, name.replace("->", "→"), note))
     return [chart for chart in found if chart]
 

@@ -122,14 +122,17 @@ const Charts = (() => {
     if (!known) numbers(figure, chart);
     const { data, series, bands } = columns(chart);
     const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false } };
+    // of a logarithmic axis, lines where numbers are: those between them would fill the plot
+    const filter = (plot, splits, ...more) => plot.axes[1].filter(plot, splits, ...more);
     const values = (plot, splits) => splits.map((value) => (value === null ? "" : chart.percent
       ? `${Number((100 * value).toPrecision(4))} %` : `${Number(value.toPrecision(4))}`));
     const plot = new uPlot({
       width: place.clientWidth, height: chart.hero ? 290 : 200, series, bands,
       padding: [chart.marks.length ? 26 : 12, 14, 0, 0],
       scales: { x: { time: false }, y: { distr: chart.log ? 3 : 1, ...range(chart) } },
-      axes: [{ ...axis, size: 34, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] },
-        { ...axis, size: 58, values }],
+      axes: [{ ...axis, size: 24, label: "step of the whole run", labelSize: 16, labelGap: 0, labelFont: "12px system-ui, sans-serif",
+        grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] },
+        { ...axis, size: 58, values, grid: { ...axis.grid, filter } }],
       legend: { show: false }, cursor: { sync: { key: "steps" }, drag: { x: true, y: false }, points: { size: 7 } },
       hooks: { draw: [marks(chart)], setCursor: [(plot) => tell(plot.cursor.idx ?? null)] },
     }, data, place);

@@ -138,7 +138,7 @@ const Rollouts = (() => {
         || rollout.texts.some((each) => finds(each.text) || finds(each.about))) kept.push(place);
       if (number % 2000 === 1999) settle(kept, `, ${number + 1} of ${places.length} searched`);
     }
-    settle(kept, "");
+    return settle(kept, "");
   }
 
   function settle(places, note) {
@@ -146,7 +146,7 @@ const Rollouts = (() => {
     count.textContent = `${places.length.toLocaleString("en")} of ${index.size.toLocaleString("en")} rollouts${note}`;
     rows.style.height = `${places.length * LINE}px`;
     drawList();
-    if (!note) choose(state.r && placeOf(state.r) >= 0 ? placeOf(state.r) : places[0] ?? -1, false);
+    if (!note) return choose(state.r && placeOf(state.r) >= 0 ? placeOf(state.r) : places[0] ?? -1, false);
   }
 
   // -- list
@@ -378,7 +378,9 @@ const Rollouts = (() => {
     count.textContent ||= "reading …";
     await load();
     read();
+    const isNamed = state.r !== "";
     await search();
+    if (isNamed) detail.scrollIntoView(); // on a phone filters and list stand above it
   }
 
   // Takes what is new from the server; what is chosen stays.
