@@ -1,6 +1,9 @@
 """The page as a reader sees it: driven in a real browser, which must meet no error and ask no network."""
 
 import json
+import struct
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ from lib.report.rollouts import rollouts_of
 from lib.report.run_folder import read_run
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: install Debian's package chromium")
+ROOT = Path(__file__).parent.parent
 CONTRAST = Path(__file__).with_name("helpers") / "contrast.js"
 LINES = "[...document.querySelectorAll('.line .title')].map((each) => each.textContent)"
 COUNT = "document.querySelector('.count').textContent"
@@ -91,6 +95,15 @@ def page(folder, fragment="", **options):
 def opened(browser, address):
     browser.call("Page.navigate", url="about:blank")  # else only the fragment would change
     return browser.open(address)
+
+
+def test_the_readmes_picture_is_what_the_page_shows_first(run, tmp_path):
+    command = [sys.executable, ROOT / "docs" / "picture.py", run, tmp_path / "page.png"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    drawn = (tmp_path / "page.png").read_bytes()
+    assert drawn[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", drawn[16:24]) == (1280, 900)
+    assert not (run / "report.html").exists()  # the run is left as it was
 
 
 def test_charts_have_the_right_numbers_and_the_key_follows_the_pointer(clean, run):
