@@ -89,9 +89,7 @@ def test_two_nodes_are_one_run(task):
     finally:
         for node in nodes:
             node.terminate()
-    # seldom a process of torch aborts when all is done and Python ends, and takes both launchers with it
-    told = [log.read_text() for log in logs]
-    assert codes == [0, 0] or any("terminate called without an active exception" in each for each in told), told
+    assert codes == [0, 0], [log.read_text() for log in logs]
     assert '"after_stage2"' in (task / "runs/run/evaluations.jsonl").read_text()
     assert json.loads((task / "runs/run/stage2/step_1/MANIFEST.json").read_text())["world_size"] == 2
 
