@@ -4,6 +4,7 @@ Every error answers three questions: where; what was got and what was expected; 
 """
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -192,6 +193,8 @@ def run_script(main: Callable[[], int]) -> None:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
+    if "WORLD_SIZE" in os.environ:  # a wrapped model in a cycle keeps gloo's threads, and Python may abort over them
+        gc.collect()
     if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):
         end_anyway(code)
     sys.exit(code)
