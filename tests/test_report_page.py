@@ -175,7 +175,8 @@ def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):
                 "Reward is being earned without the <answer> block: stage II, step 30 (step 100 of 170). "
                 "Training went on.",
                 "In attempt 1 the share of paid answers that lack an <answer> block, which most had at first, rose "
-                "from 5.1 % to 21.5 % since step 29. Accuracy counts such answers as right, so it does not show this.",
+                "from 5.1 % to 21.5 % since step 29. Accuracy counts such answers as right, so it does not show this. "
+                "See the curve",
                 "For example, attempt 1: <think>06 14 19 22 25 25</answer> → reward 1",
                 "Fix: set reward.format: answer, so that nothing is paid without it, and start again: the policy has "
                 "learned to leave it out. Read the 14 rollouts",
@@ -183,6 +184,13 @@ def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):
             above = "document.querySelector('.alert').nextElementSibling.getBoundingClientRect().bottom"
             assert clean.run(above) < 600  # on the first screen, and above the accuracies
             clean.run("document.querySelector('.alert a').click()")
+            place = "document.getElementById('chart-paid-without-the-form').getBoundingClientRect()"
+            clean.until(f"0 <= {place}.top && {place}.bottom <= innerHeight")
+            clean.run("location.hash = '#rollouts'")
+            clean.until("document.querySelector('.detail') && document.getElementById('overview').hidden")
+            clean.run("history.back()")  # to the curve again, from the other view
+            clean.until(f"0 <= {place}.top && {place}.bottom <= innerHeight")
+            clean.run("document.querySelectorAll('.alert a')[1].click()")
             clean.until("document.querySelector('.detail .prompt')")
             shown, every = clean.run(COUNT).split()[0::2]
             lists = [row for row in runs[0].generations if row["stage"] == 2 and 25 <= row["step"] <= 30]
@@ -396,5 +404,9 @@ def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
     chips = "[document.querySelector('.chips'), document.querySelector('.chip[value=alarm]')]"
     inside, right = clean.run(f"{chips}.map((each) => each.getBoundingClientRect().right)")
     assert right <= inside <= 390  # the filter that is on is seen, although the last of them
+    height = "document.querySelector('.filters').getBoundingClientRect().height"
+    assert clean.run(height) < 160 and not clean.run("document.querySelector('[name=by]').checkVisibility()")
+    clean.run("document.querySelector('.more').click()")
+    clean.until("document.querySelector('[name=by]').checkVisibility()")
     names = "[...document.querySelectorAll('input, select, button')].filter((each) => !(each.labels?.length || "
     assert clean.run(f"{names}each.getAttribute('aria-label') || each.textContent)).length") == 0

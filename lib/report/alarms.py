@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lib.report.blocks import PageSection, Paragraph, seen
+from lib.report.blocks import Charts, PageSection, Paragraph, seen
 from lib.report.rollouts import FLAGS, Rollouts, own_texts, total_of
 from lib.report.run_folder import RunFolder
 from lib.rl.watch import COLLAPSE
@@ -41,15 +41,19 @@ def first_collapse(run: RunFolder) -> dict | None:
     return next((row for row, _, _ in run.alarm_spans() if row["severity"] == COLLAPSE), None)
 
 
-def alert(run: RunFolder, rollouts: Rollouts) -> list[Paragraph]:
-    """Returns what stands above everything else, since a run's accuracies may look well; empty without a collapse."""
+def alert(run: RunFolder, rollouts: Rollouts, sections: Sequence[PageSection]) -> list[Paragraph]:
+    """Returns what stands above everything else, since a run's accuracies may look well; empty without a collapse.
+
+    `sections` has the charts, one of which may show what the alarm has seen.
+    """
     row = first_collapse(run)
     if row is None:
         return []
     found, (saw, cure) = evidence(0, run, row, rollouts), told(run, row)
     lines = [Paragraph(f"{headline(row)}: {run.place(row)}. {DONE.get(row.get('action'), '')}".rstrip(), "warning")]
     hidden = "Accuracy counts such answers as right, so it does not show this." if texts_behind(row) == PAID else ""
-    lines.append(Paragraph(f"{saw}. {hidden}".rstrip()))
+    chart = chart_of(row["alarm"].partition(".")[2], sections)
+    lines.append(Paragraph(f"{saw}. {hidden}".rstrip(), "", chart, "See the curve" if chart else ""))
     lines += [Paragraph(found.example, "example")] if found.example else []
     return [*lines, Paragraph(f"{cure}.".lstrip("."), "", found.link, found.link_text)]
 
@@ -69,6 +73,12 @@ def alarms(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:
             text = f"{label}{headline(row)}: {run.place(row)}{until}.{done} {saw}. {cure}"
             lines.append(Paragraph(f"{text.rstrip(' .')}.", "warning", found.link, found.link_text))
     return [PageSection("Alarms", lines, "Raised in training, each with the config key to change.")] if lines else []
+
+
+def chart_of(key: str, sections: Sequence[PageSection]) -> str:
+    """Returns the fragment of the chart that draws a metric; "" where none does."""
+    blocks = (block for section in sections for block in section.blocks if isinstance(block, Charts))
+    return next((chart["anchor"] for block in blocks for chart in block.charts if key in chart["keys"]), "")
 
 
 def headline(row: dict) -> str:

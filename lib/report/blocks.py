@@ -43,7 +43,7 @@ class TextTable:
 class Paragraph:
     """A sentence; `look` is "", "warning", "example" or "note".
 
-    With `link` it leads to rollouts, under the words `link_text`.
+    With `link` it leads to rollouts or to a chart, under the words `link_text`.
     """
 
     text: str
@@ -96,7 +96,12 @@ class PageSection:
     anchor: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "anchor", "".join(c if c.isalnum() else "-" for c in self.title.lower()))
+        object.__setattr__(self, "anchor", anchor_of(self.title))
+
+
+def anchor_of(title: str) -> str:
+    """Returns a title as the page's fragment."""
+    return "".join(c if c.isalnum() else "-" for c in title.lower())
 
 
 def percent(value: float) -> str:

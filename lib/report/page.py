@@ -104,7 +104,7 @@ def overview(runs: Sequence[RunFolder], rollouts: Rollouts) -> dict[str, Any]:
     told = kind.summary(run.milestones) if run.milestones else f"{kind.nothing}: {run.status}."
     tables = [held_out(kind, [(None, run.table)], run.is_free)] if run.milestones else []
     sections = [*alarms(runs, rollouts), *tables, *flow(runs, rollouts), *rest(runs), *changed_settings(run)]
-    page = {"title": run.name, "alert": alert(run, rollouts), "lead": told, "facts": facts_of(run)}
+    page = {"title": run.name, "alert": alert(run, rollouts, sections), "lead": told, "facts": facts_of(run)}
     return page | {"notes": notes, "sections": sections}
 
 

@@ -82,6 +82,7 @@ const Rollouts = (() => {
     if (!Answer.ways.includes(state.by)) state.by = "";
     state.f = new Set((params.get("f") ?? "").split(",").filter((flag) => flag in index.bit));
     for (const name of ["q", "at", "from", "to", "sort", "by"]) form[name].value = state[name];
+    form.querySelector(".more").classList.toggle("used", ["at", "from", "to", "sort", "by"].some((name) => state[name]));
     for (const chip of form.querySelectorAll(".chip")) {
       chip.setAttribute("aria-pressed", String(state.f.has(chip.value)));
     }
@@ -338,11 +339,11 @@ const Rollouts = (() => {
     event.target.setAttribute("aria-pressed", String(state.f.has(flag)));
     changed();
   });
-  form.querySelector(".help").addEventListener("click", (event) => {
-    const keys = form.querySelector("#keys");
-    keys.hidden = !keys.hidden;
-    event.target.setAttribute("aria-expanded", String(!keys.hidden));
-  });
+  for (const button of form.querySelectorAll("button[aria-controls]")) {
+    button.addEventListener("click", () => {
+      button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") === "false"));
+    });
+  }
   list.addEventListener("scroll", () => requestAnimationFrame(drawList));
   list.addEventListener("click", (event) => {
     const line = event.target.closest(".line");
@@ -374,7 +375,11 @@ const Rollouts = (() => {
       if ((link.dataset.view === "rollouts") === isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    if (!isHere) return Charts.all();
+    if (!isHere) {
+      Charts.all();
+      document.getElementById(location.hash.slice(1))?.scrollIntoView(); // its place was not known while it was hidden
+      return;
+    }
     count.textContent ||= "reading …";
     await load();
     read();
