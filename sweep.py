@@ -144,9 +144,11 @@ def print_outcome(screen: Screen, config: SweepConfig, outcome: SweepOutcome) ->
     for variant, rows in outcome.differences.items():
         title = f"{variant} minus {baseline}, seed by seed"
         screen.figures(title, DIFFERENCE_HEADS, [(summary.label, *cells) for summary, cells in rows])
-    if outcome.compared:
-        lines = [(variant, *cells) for variant, cells in outcome.compared.items()]
-        screen.figures(f"{config.run_name}, side by side", outcome.compared_heads, lines)
+    tables = {"side by side": outcome.compared, f"minus {baseline}, seed by seed": outcome.paired}
+    for title, table in tables.items():
+        if table.lines:
+            lines = [(variant, *cells) for variant, cells in table.lines.items()]
+            screen.figures(f"{config.run_name}, {title}", table.heads, lines)
     for verdict in outcome.verdicts:
         of = f" ({verdict.variant})" if len(outcome.results) > 1 else ""
         text = f"{verdict.met} of {verdict.n} runs{of}: {verdict.text}; worst {verdict.worst}"

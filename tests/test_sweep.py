@@ -19,7 +19,7 @@ from lib.core.config import SweepConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
 from lib.report import sweeps
-from lib.report.sweep_tables import compared_cells, summaries, value_of, with_level
+from lib.report.sweep_tables import level_cell, paired_cells, summaries, value_of, with_level
 from lib.report.sweeps import distinct, plan, read_run
 from lib.run.runlog import RunLog
 
@@ -264,7 +264,35 @@ def test_tokens_are_counted_until_a_level_is_reached():
     for level, tokens in ((0.1, 0), (0.5, 200), (0.7, 200), (0.8, None), (None, None)):
         assert value_of(with_level(result, level), Figure("tokens_to_level")) == tokens  # greedy answers do not count
     assert value_of(result, Figure("tokens")) == 300
-    assert compared_cells([with_level(result, 0.5), with_level(result | {"seed": 1}, 0.9)], 0.5)[-1] == "200, 1 of 2"
+    assert level_cell([with_level(result, 0.5), with_level(result | {"seed": 1}, 0.9)]) == "200, 1 of 2"
+
+
+def test_variants_are_compared_in_pairs_greedy_and_without_feedback_too():
+    """Each of the variant's two runs is the baseline's of the same seed, plus what stands in `more`."""
+
+    def results(more=None):
+        for seed, attempt2 in ((3, 0.5), (4, 0.7)):
+            rows = [(1.0, None, attempt2), (0.0, None, 0.9)]
+            if more:
+                rows = [(1.0, "tests", attempt2 + more[seed]), (0.0, "tests", 0.95), (1.0, "none", attempt2 - 0.1)]
+            yield {
+                "seed": seed, "alarms": [],
+                "evaluations": [
+                    {"when": "after_stage2", "global_step": 9, "temperature": at, "acc_attempt1": 0.4, "i_to_c": 0.2,
+                     "acc_attempt2": value} | ({"feedback": feedback} if feedback else {})
+                    for at, feedback, value in rows
+                ],
+            }  # fmt: skip
+
+    ours, baseline = list(results({3: 0.1, 4: 0.3})), list(results())
+    figures = [value_of(ours[0], Figure(key)) for key in ("accuracy", "accuracy_greedy", "accuracy_without_feedback")]
+    assert figures == pytest.approx([0.6, 0.95, 0.4])
+    assert value_of(baseline[0], Figure("accuracy_without_feedback")) is None
+    # t of one degree of freedom is 12.706, of differences .1 and .3 the standard error .1
+    assert paired_cells(ours, baseline) == [
+        "+0.200 [-1.071 +1.471]", "+0.050 [+0.050 +0.050]", "-0.100 [-0.100 -0.100]", "+0.000 [+0.000 +0.000]",
+        "+0.000 [+0.000 +0.000]", "–",
+    ]  # fmt: skip
 
 
 # -- what is run
@@ -288,9 +316,16 @@ def test_a_sweep_from_beginning_to_end(folder):
     beside = output[output.index("tiny, side by side") :].splitlines()[3:5]
     # gained: .50, .52, .54; delta: .40, .41, .42, since attempt 1 is .40, .41, .42; all .30 less; .25 + .50 seconds
     assert [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in beside] == [
-        ["much", "3", "1,050", "0.820 [0.770 0.870]", "+0.520 [+0.470 +0.570]", "+0.410 [+0.385 +0.435]", "0.750"],
-        ["little", "3", "1,020", "0.520 [0.470 0.570]", "+0.220 [+0.170 +0.270]", "+0.110 [+0.085 +0.135]", "0.750"],
-    ]
+        ["much", "3", "1,050", "0.820 [0.770 0.870]", "0.900 [0.900 0.900]", "+0.520 [+0.470 +0.570]",
+         "+0.410 [+0.385 +0.435]", "0.750"],
+        ["little", "3", "1,020", "0.520 [0.470 0.570]", "0.900 [0.900 0.900]", "+0.220 [+0.170 +0.270]",
+         "+0.110 [+0.085 +0.135]", "0.750"],
+    ]  # fmt: skip
+    less = output[output.index("tiny, minus much, seed by seed") :].splitlines()
+    assert [cell.strip() for cell in less[1].split("  ") if cell.strip()] == ["accuracy", "greedy", "attempt 1"]
+    assert [cell.strip() for cell in less[3].split("  ") if cell.strip()] == [
+        "little", "-0.300 [-0.300 -0.300]", "+0.000 [+0.000 +0.000]", "+0.000 [+0.000 +0.000]",
+    ]  # fmt: skip
 
     assert len(rows("results")) == 6 and len(starts()) == 3 + 6
     row = next(row for row in rows("results") if (row["variant"], row["seed"]) == ("much", 1))
@@ -312,7 +347,11 @@ def test_a_sweep_from_beginning_to_end(folder):
         assert page.count(f">{moment}</th>") == 3  # of each variant, and of their difference
     cells = ("3", "0.800", "0.820", "0.840", "0.820 [0.770 0.870]", "seed 0, 1 thr.")
     assert '<th scope="row">attempt 2</th>' + "".join(f"<td>{cell}</td>" for cell in cells) in page
-    beside = ("0.820<small>[0.770 0.870]</small>", "+0.520<small>[+0.470 +0.570]</small>")
+    beside = (
+        "0.820<small>[0.770 0.870]</small>",
+        "0.900<small>[0.900 0.900]</small>",
+        "+0.520<small>[+0.470 +0.570]</small>",
+    )
     assert "<td>1,050</td>" + "".join(f"<td>{cell}</td>" for cell in beside) in page
     assert page.count('<summary><h2 id="figures--') == 2  # folded, since both variants stand side by side
     assert page.count('<figure class="chart"') == 6 and "default-src &#39;none&#39;" in page

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lib.report.blocks import Charts, PageSection, Paragraph, seen
+from lib.report.blocks import Charts, PageSection, Paragraph, anchor_of, seen
 from lib.report.rollouts import FLAGS, Rollouts, own_texts, total_of
 from lib.report.run_folder import RunFolder
 from lib.rl.watch import COLLAPSE
@@ -78,7 +78,8 @@ def alarms(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:
 def chart_of(key: str, sections: Sequence[PageSection]) -> str:
     """Returns the fragment of the chart that draws a metric; "" where none does."""
     blocks = (block for section in sections for block in section.blocks if isinstance(block, Charts))
-    return next((chart["anchor"] for block in blocks for chart in block.charts if key in chart["keys"]), "")
+    drawn = (chart["title"] for block in blocks for chart in block.charts if key in chart["keys"])
+    return next((f"chart-{anchor_of(title)}" for title in drawn), "")
 
 
 def headline(row: dict) -> str:

@@ -5,7 +5,6 @@ from itertools import cycle
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from lib.report.blocks import anchor_of
 from lib.report.kinds import FAMILY_COLOURS, LineChart
 from lib.report.run_folder import RunFolder
 from lib.run.runlog import is_number
@@ -23,7 +22,8 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
     """Returns a chart as data; None where no run has one of its values.
 
     `x` has the steps, and each series its values at them, null where it has none: `y` as measured, `smooth` a moving
-    mean, `low` and `high` an interval. With several runs a series is their mean and `runs` has each.
+    mean, `low` and `high` an interval; `keys` are those of the rows that are drawn. With several runs a
+    series is their mean and `runs` has each.
     """
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
     steps = sorted({point.step for each in lines.values() for line in each for point in line})
@@ -33,10 +33,10 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
     note = chart.note.replace("the bands are 95 % intervals", "bold is the mean of the runs")
     marks = {step: "stage II" for run in runs for step in run.boundaries}
     return {
-        "title": chart.title, "anchor": f"chart-{anchor_of(chart.title)}",
-        "keys": [key for key in lines if any(lines[key])], "note": note if len(runs) > 1 else chart.note,
-        "log": chart.log, "floor": chart.floor, "percent": chart.percent, "hero": chart.hero, "x": steps,
-        "series": series, "marks": [{"x": step, "text": text, "kind": "stage"} for step, text in marks.items()]
+        "title": chart.title, "note": note if len(runs) > 1 else chart.note, "log": chart.log, "floor": chart.floor,
+        "percent": chart.percent, "hero": chart.hero, "x": steps, "series": series,
+        "keys": [key for key in lines if any(lines[key])],
+        "marks": [{"x": step, "text": text, "kind": "stage"} for step, text in marks.items()]
         + [{"x": begin, "text": "alarm", "kind": "alarm"} for run in runs for _, begin, _ in run.alarm_spans()],
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lib.report.alarms import alarms, alert
-from lib.report.blocks import Facts, PageSection
+from lib.report.blocks import Facts, PageSection, anchor_of
 from lib.report.facts import changed_settings, clock, differing_settings, facts_of
 from lib.report.flow import flow
 from lib.report.rollouts import Rollouts
@@ -137,7 +137,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["as_data"] = as_data
+    environment.filters |= {"as_data": as_data, "anchor": anchor_of}
     return environment
 
 

@@ -25,6 +25,7 @@ from lib.report.sweep_tables import (
     SUMMARY_HEADS,
     FigureRows,
     SweepOutcome,
+    VariantTable,
     begun_alarms,
     last_values,
     rounded,
@@ -49,10 +50,13 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
                  for each in verdicts]  # fmt: skip
         note = "Each must hold in every run; worst: the value in the run that meets it by least, or misses it by most."
         sections.append(PageSection("Conditions", [TextTable(muted("variant", "runs", "worst"), lines, "keys")], note))
-    if outcome.compared:
-        lines = [TableLine(variant, list(map(above_interval, cells))) for variant, cells in outcome.compared.items()]
+    baseline = next(iter(outcome.figures))
+    if outcome.compared.lines:
         note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
-        sections.append(PageSection("Side by side", [TextTable(muted(*outcome.compared_heads), lines)], note))
+        sections.append(PageSection("Side by side", [of_variants(outcome.compared)], note))
+    if outcome.paired.lines:
+        note = "Means of the differences, paired by seed, with Student's intervals, 95 %."
+        sections.append(PageSection(f"Minus {baseline}", [of_variants(outcome.paired)], note))
     charts = curves(outcome.results)
     if charts:
         note = "A thin line is a run, the bold one the median of the runs of a variant that finished."
@@ -62,10 +66,9 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         note = "Intervals: Student's, 95 %, with a run as the unit."
         is_folded = len(outcome.figures) > 1  # they stand side by side above
         sections.append(PageSection(f"Figures: {variant}", [by_moment(SUMMARY_HEADS, rows)], note, folded=is_folded))
-    baseline = next(iter(outcome.figures))
     for variant, rows in outcome.differences.items():
-        table = by_moment(DIFFERENCE_HEADS, rows)
-        sections.append(PageSection(f"{variant} minus {baseline}", [table], "Paired by seed."))
+        table, is_folded = by_moment(DIFFERENCE_HEADS, rows), len(outcome.differences) > 1
+        sections.append(PageSection(f"{variant} minus {baseline}", [table], "Paired by seed.", folded=is_folded))
     sections.append(runs_table(outcome.results))
     lines = [
         line_of(f"{row['variant']}, seed {row['seed']}",
@@ -77,6 +80,12 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
     sections.append(PageSection("Machine", [Facts(machines(results))]))
     sections.append(PageSection("Config", [Listing(dump(config))], folded=True))
     return render_sections(config.run_name, f"{told}.", sections)
+
+
+def of_variants(table: VariantTable) -> TextTable:
+    """Returns a table with a line per variant."""
+    heads = muted(*(head.replace("->", "→") for head in table.heads))
+    return TextTable(heads, [TableLine(name, list(map(above_interval, cells))) for name, cells in table.lines.items()])
 
 
 def above_interval(text: str) -> Cell:

@@ -4,10 +4,11 @@ A result is a row of results.jsonl. Its moments are those of its evaluations: `p
 `stage2_step_30`; `last` is the last one, and `best` that of the checkpoint that the run calls its best.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
+from typing import NamedTuple
 
 from lib.core.conditions import Condition, Figure, read_condition
 from lib.core.config import SweepConfig
@@ -26,8 +27,12 @@ FIGURES = {
 }  # fmt: skip
 SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
-COMPARED = {Figure("parameters"): "parameters", Figure("accuracy"): "accuracy", Figure("gained"): "gained",
+ACCURACIES = {Figure("accuracy"): "accuracy", Figure("accuracy_greedy"): "greedy",
+              Figure("accuracy_without_feedback"): "without feedback"}  # fmt: skip
+COMPARED = {Figure("parameters"): "parameters", **ACCURACIES, Figure("gained"): "gained",
             Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
+# of each variant less the first, in pairs
+PAIRED = ACCURACIES | {Figure(key, "last"): FIGURES[key][0] for key in ("acc_attempt1", "i_to_c", "c_to_i")}
 LEVEL = Figure("tokens_to_level")  # beside these, where a level is set
 SIGNED = ("gained", "delta")
 
@@ -71,6 +76,11 @@ def of_the_run(result: dict, key: str) -> float | None:
         return len(begun_alarms(result))
     if key == "tokens":
         return result["evaluations"][-1].get("tokens") if result["evaluations"] else None
+    if key == "accuracy_greedy":
+        return accuracy_at(result, "last", 0)
+    if key == "accuracy_without_feedback":
+        rows = [row for row in result["evaluations"] if row.get("feedback") == "none"]
+        return accuracy_at(result, moment_of(rows[-1])) if rows else None
     if key not in ("accuracy", "gained"):
         return result.get(key)  # not every script tells its parameters and the seconds of its steps
     before, after = (accuracy_at(result, moment) for moment in ("pretrain", "last"))
@@ -93,9 +103,9 @@ def with_level(result: dict, level: float | None) -> dict:
     return result
 
 
-def accuracy_at(result: dict, moment: str) -> float | None:
+def accuracy_at(result: dict, moment: str, temperature: float | None = None) -> float | None:
     """Returns the accuracy of the last attempt at a moment, None where it was not measured."""
-    found = (value_of(result, Figure(key, moment)) for key in ("acc_attempt2", "acc"))
+    found = (value_of(result, Figure(key, moment, temperature)) for key in ("acc_attempt2", "acc"))
     return next((value for value in found if value is not None), None)
 
 
@@ -181,9 +191,9 @@ def by_seed(figure: Figure, results: list[dict]) -> dict[int, float]:
     return {each["seed"]: value for each in results if (value := value_of(each, figure)) is not None}
 
 
-def compared_cells(results: list[dict], level: float | None) -> list[str]:
-    """Formats the cells of a variant under the heads of `compared`: medians of sizes and times, else means."""
-    cells = [str(len(results))]
+def compared_cells(results: list[dict]) -> list[str]:
+    """Formats the cells of a variant under the names of COMPARED: medians of sizes and times, else means; "–": none."""
+    cells = []
     for figure in COMPARED:
         values = list(by_seed(figure, results).values())
         if not values:
@@ -194,11 +204,45 @@ def compared_cells(results: list[dict], level: float | None) -> list[str]:
             cells.append(rounded(median(values)))
         else:
             cells.append(with_interval(fmean(values), mean_interval(values), "+" if figure.key in SIGNED else ""))
-    if level is not None:
-        reached = list(by_seed(LEVEL, results).values())
-        tokens = f"{median(reached):,.0f}, " if reached else ""
-        cells.append(f"{tokens}{len(reached)} of {len(results)}")
     return cells
+
+
+def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
+    """Formats the cells of a variant under the names of PAIRED: its means less those of a baseline, seed by seed.
+
+    A baseline that was trained without feedback has one accuracy, which is also the one without feedback.
+    """
+    cells = []
+    for figure in PAIRED:
+        own, other = by_seed(figure, results), by_seed(figure, baseline)
+        if figure.key == "accuracy_without_feedback":
+            other = other or by_seed(Figure("accuracy"), baseline)
+        found = Summary(figure, "", "", True, own).difference_cells(Summary(figure, "", "", True, other))
+        cells.append(found[1] if found else "–")
+    return cells
+
+
+def level_cell(results: list[dict]) -> str:
+    """Tells in how many runs the level was reached, and the median of the tokens that it took."""
+    reached = list(by_seed(LEVEL, results).values())
+    tokens = f"{median(reached):,.0f}, " if reached else ""
+    return f"{tokens}{len(reached)} of {len(results)}"
+
+
+class VariantTable(NamedTuple):
+    """A table with a line per variant."""
+
+    heads: Sequence[str]
+    lines: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, heads: Sequence[str], lines: dict[str, list[str]]) -> "VariantTable":
+        """Returns the table, without columns in which no line has anything."""
+        kept = [place for place, cells in enumerate(zip(*lines.values(), strict=True)) if set(cells) != {"–"}]
+        return cls(
+            [heads[place] for place in kept],
+            {variant: [cells[place] for place in kept] for variant, cells in lines.items()},
+        )
 
 
 def milestones(result: dict) -> list[tuple[str, float | None]]:
@@ -255,8 +299,8 @@ class SweepOutcome:
     results: dict[str, list[dict]]  # by variant, without variants that have none
     figures: dict[str, FigureRows]  # by variant, under SUMMARY_HEADS; of the runs that finished
     differences: dict[str, FigureRows]  # of each variant but the first, minus the first, under DIFFERENCE_HEADS
-    compared: dict[str, list[str]]  # a line of each variant under `compared_heads`; of the runs that finished
-    compared_heads: tuple[str, ...]
+    compared: VariantTable  # without lines where there is one variant; of the runs that finished
+    paired: VariantTable  # each variant but the first, minus the first
     verdicts: list[ConditionVerdict]
 
     @property
@@ -289,6 +333,14 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     conditions = map(read_condition, config.require)
     verdicts = [check(condition, variant, rows) for condition in conditions for variant, rows in by_variant.items()]
     several = finished if len(finished) > 1 else {}
-    compared = {variant: compared_cells(rows, level) for variant, rows in several.items()}
-    heads = ("n", *COMPARED.values(), *([] if level is None else [f"tokens to {level:g}, median, and in how many"]))
-    return SweepOutcome(by_variant, figures, differences, compared, heads, verdicts)
+    heads = ["n", *COMPARED.values(), f"tokens to {level}, median, and in how many"]
+    lines = {
+        variant: [str(len(rows)), *compared_cells(rows), "–" if level is None else level_cell(rows)]
+        for variant, rows in several.items()
+    }
+    first = next(iter(finished.values()))
+    pairs = {variant: paired_cells(rows, first) for variant, rows in list(several.items())[1:]}
+    return SweepOutcome(
+        by_variant, figures, differences, VariantTable.of(heads, lines),
+        VariantTable.of(list(PAIRED.values()), pairs), verdicts,
+    )  # fmt: skip
