@@ -34,7 +34,7 @@ RUN_PYTHON = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep speedrun data test setup setup-vllm smoke smoke-real report lint clean
+.PHONY: help demo demo-real demo-selfplay demo-distill demo-puzzles sweep sweep-recipes speedrun data test setup setup-vllm smoke smoke-real report lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -118,6 +118,10 @@ demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush 
 
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
+
+sweep-recipes: setup ## recipes, feedback and distillation at equal tokens, over SEEDS=5 seeds: six tables, some hours
+	@for each in between verdict tests copy bonus distill_on_policy; do \
+		$(RUN_PYTHON) sweep.py --config configs/sweep_$$each.yaml seeds=$(SEEDS) || [ $$? = 1 ] || exit; done
 
 speedrun: setup ## a run of the two-core leaderboard: trained in 240 seconds of processor time, checked; SEED=n, ARGS=...
 	@$(RUN_PYTHON) benchmarks/speedrun.py run seed=$(SEED) $(ARGS)

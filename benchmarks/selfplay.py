@@ -40,7 +40,12 @@ VARIANTS = {  # name: what it changes in configs/tiny_code.yaml
     "hints-on-policy": ("opponent=null", "teacher.hint.train=on_policy"),
     "hints-off-policy": ("opponent=null", "teacher.hint.train=off_policy"),
     "hints-distill": ("opponent=null", "teacher.hint.train=distill", "distill.itself={}"),
-    "hints-distill-10": ("opponent=null", "teacher.hint.train=distill", "distill.itself={}", "distill.weight=10"),
+    "hints-distill-forward": (
+        "opponent=null",
+        "teacher.hint.train=distill",
+        "distill.itself={}",
+        "distill.direction=forward",
+    ),
 }
 AGAIN = "hints-then-sft"  # the base learns from the rows of hints-collect, and the run is repeated
 TEACHER = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "teacher.hint.hint_request='{question}'",

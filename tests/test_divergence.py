@@ -1,4 +1,7 @@
-"""KL(policy || teacher): the gradient of the whole vocabulary for a local teacher, and what a tail leaves out."""
+"""The KL to a teacher: the gradient of the whole vocabulary for a local one, and what a tail leaves out."""
+
+import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -28,6 +31,10 @@ def kl_of(log_p, log_q):
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
+def one_of(log_p, log_q, is_forward):
+    return kl_of(log_q, log_p) if is_forward else kl_of(log_p, log_q)
+
+
 def slope(function, hidden):
     """Value, and the gradient of a sum with a weight of its own for each token."""
     hidden = hidden.clone().requires_grad_()
@@ -40,13 +47,14 @@ def near(actual, expected, most=1e-5):
     assert (actual - expected).norm() <= most * expected.norm()
 
 
+@pytest.mark.parametrize("is_forward", [False, True])
 @pytest.mark.parametrize("options", HEADS.values(), ids=HEADS)
-def test_the_gradient_is_that_of_the_whole_vocabulary(options):
+def test_the_gradient_is_that_of_the_whole_vocabulary(options, is_forward):
     hidden, _, weight, bias, _ = tensors()
-    head, teacher = head_of(weight, bias, options), teacher_of()
+    head, teacher = head_of(weight, bias, options), replace(teacher_of(), is_forward=is_forward)
     log_q = log_probs(teacher.hidden, teacher.head)
     ours = slope(lambda h: teacher_kl(h, head, teacher), hidden)
-    plain = slope(lambda h: kl_of(log_probs(h, head), log_q), hidden)
+    plain = slope(lambda h: one_of(log_probs(h, head), log_q, is_forward), hidden)
     for mine, theirs in zip(ours, plain, strict=True):
         near(mine, theirs)
 
@@ -94,19 +102,32 @@ def test_near_the_teacher_twenty_tokens_tell_nearly_all():
     assert 0.3 < shares[0] < 0.45 and 0.03 < shares[1] < 0.06 and 0 < shares[2] < 0.001, shares
 
 
-def test_the_gradient_with_a_tail_is_that_of_its_buckets():
+@pytest.mark.parametrize("is_forward", [False, True])
+def test_the_gradient_with_a_tail_is_that_of_its_buckets(is_forward):
     hidden, _, weight, bias, _ = tensors()
     head, teacher, k = Head(weight, bias), teacher_of(), 6
     log_q = log_probs(teacher.hidden, teacher.head)
-    top = top_of(log_q, k)
+    top = replace(top_of(log_q, k), is_forward=is_forward)
 
     def buckets(h):
         p, q = log_probs(h, head).exp().gather(1, top.ids), top.logp.exp()
         p, q = (torch.cat([each, 1 - each.sum(-1, keepdim=True)], -1) for each in (p, q))
-        return kl_of(p.log(), q.log())
+        return one_of(p.log(), q.log(), is_forward)
 
     for mine, theirs in zip(slope(lambda h: teacher_kl(h, head, top), hidden), slope(buckets, hidden), strict=True):
         near(mine, theirs)
+
+
+def test_what_is_hardly_ever_written_is_taught_by_the_forward_kl_alone():
+    """The teacher is sure of a token that the policy writes once in a million places."""
+    logits = torch.tensor([[0.0, -math.log(1e6)]], requires_grad=True)  # of a head that is the identity
+    teacher = WholeTeacher(torch.tensor([[0.0, 10.0]]), Head(torch.eye(2)))
+    found = {}
+    for is_forward in (False, True):
+        (found[is_forward],) = torch.autograd.grad(
+            teacher_kl(logits, Head(torch.eye(2)), replace(teacher, is_forward=is_forward)).sum(), logits
+        )
+    assert found[True][0, 1] < -0.99 and -1e-4 < found[False][0, 1] < 0
 
 
 def test_missing_and_unknown_tokens_belong_to_the_tail():
@@ -132,7 +153,8 @@ def test_no_tensor_of_all_tokens_and_the_whole_vocabulary():
             return out
 
     hidden = hidden.requires_grad_()
-    for teacher in (teacher_of(), top_of(torch.randn(N, V).log_softmax(-1), 4)):
+    teachers = (teacher_of(), top_of(torch.randn(N, V).log_softmax(-1), 4))
+    for teacher in (*teachers, *(replace(each, is_forward=True) for each in teachers)):
         with Watch():
             teacher_kl(hidden, Head(weight), teacher).sum().backward()
     assert largest == 16 * V < N * V, D

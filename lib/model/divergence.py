@@ -1,18 +1,23 @@
-"""KL(policy || teacher) of each token from hidden states, exact or with a tail, without an [N, V] tensor.
+"""The KL between policy and teacher at each token from hidden states, exact or with a tail, without an [N, V] tensor.
 
 With p = softmax(z) of the policy and a partition of the vocabulary into buckets of probability P under the policy and Q
-under the teacher, r = log P - log Q of a token's bucket:
+under the teacher, r = log P - log Q of a token's bucket, and t_v = p_v exp(-r_v), the teacher's probability of the
+bucket, shared out within it as the policy does:
 
-    KL = sum_v p_v r_v        d KL / dz_v = p_v (r_v - KL)
+    reverse   KL(policy || teacher) =  sum_v p_v r_v      d/dz_v = p_v (r_v - KL)
+    forward   KL(teacher || policy) = -sum_v t_v r_v      d/dz_v = p_v - t_v
+
+The reverse one teaches by what the policy might write: where p_v is next to nothing, so is its gradient, however sure
+the teacher is of v. The forward one raises v there too (both in GKD, Agarwal et al. 2024, arXiv 2306.13649).
 
 For a teacher in this process every token is a bucket of its own, and the KL is exact. A server tells its k most likely
 tokens: these are buckets of their own, and the rest, the tail, is one. What is lost is the KL within the tail,
 
     KL(p || q) - KL = P_tail * KL(p given the tail || q given the tail),
 
-never negative, and at most P_tail * (the largest log p_v - log q_v in the tail, minus r of the tail): nothing where the
-policy has left the tail, and small as soon as it writes what its teacher might (tests/test_divergence.py). A tail that
-is less likely than LEAST counts as that likely.
+(forward: Q_tail * KL(q given the tail || p given the tail)), never negative, and at most P_tail * (the largest
+log p_v - log q_v in the tail, minus r of the tail): nothing where the policy has left the tail, and small as soon as it
+writes what its teacher might (tests/test_divergence.py). A tail that is less likely than LEAST counts as that likely.
 
 As in lib/model/head.py the derivative by the hidden state is known in the forward pass and kept as [N, d].
 """
@@ -33,6 +38,7 @@ class WholeTeacher:
 
     hidden: torch.Tensor  # (N, d'), d' its own
     head: Head
+    is_forward: bool = False  # the KL that is taken
 
     def log_ratio(self, rows: slice, log_p: torch.Tensor, out: torch.Tensor, spare: torch.Tensor) -> torch.Tensor:
         """Writes log p - log q at some of the places to `out`; all are (n, V)."""
@@ -46,6 +52,7 @@ class TopTeacher:
 
     ids: torch.Tensor  # (N, k)
     logp: torch.Tensor  # (N, k), at temperature 1
+    is_forward: bool = False  # the KL that is taken
 
     def log_ratio(self, rows: slice, log_p: torch.Tensor, out: torch.Tensor, spare: torch.Tensor) -> torch.Tensor:
         """Writes log P - log Q of each token's bucket at some of the places to `out`; all are (n, V)."""
@@ -63,7 +70,7 @@ AnyTeacher = WholeTeacher | TopTeacher
 
 
 def teacher_kl(hidden: torch.Tensor, head: Head, teacher: AnyTeacher) -> torch.Tensor:
-    """Returns KL(policy || teacher) in nats at each place, float32 (N,), differentiable in `hidden` (N, d).
+    """Returns the KL, reverse or forward, in nats at each place, float32 (N,), differentiable in `hidden` (N, d).
 
     Models of one family may have more rows of logits than tokens, and not equally many: those that only one of the two
     has are left out.
@@ -89,10 +96,16 @@ class _TeacherKl(torch.autograd.Function):
             logits, slope = head.logits_and_slope(hidden[rows], out=log_p)
             log_softmax_(logits, p)
             ratio = teacher.log_ratio(rows, log_p, out=other, spare=p)
-            torch.exp(log_p, out=p)
-            kl[rows] = dot(p, ratio)
+            if teacher.is_forward:
+                shared = torch.sub(log_p, ratio, out=p).exp_()
+                kl[rows] = -dot(shared, ratio)
+                gradient = torch.exp(log_p, out=ratio).sub_(shared)
+            else:
+                torch.exp(log_p, out=p)
+                kl[rows] = dot(p, ratio)
+                gradient = ratio.sub_(kl[rows, None]).mul_(p)
             if len(vjp):
-                vjp[rows] = head.vjp(ratio.sub_(kl[rows, None]).mul_(p).mul_(slope))
+                vjp[rows] = head.vjp(gradient.mul_(slope))
         ctx.save_for_backward(vjp)
         ctx.dtype = hidden.dtype
         return kl

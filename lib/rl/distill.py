@@ -1,9 +1,10 @@
-"""On-policy distillation: KL(policy || teacher) at each token of what the policy itself wrote.
+"""On-policy distillation: the KL to a teacher at each token of what the policy itself wrote.
 
 The policy samples, and a teacher reads the same tokens, behind the policy's prompt or behind one that shows it more
-(`distill.shown`, a teacher's hint). At each place the loss is the KL between the two next-token distributions, which
-tells every token something, where a reward is one number for all of them: on-policy distillation (Agarwal et al. 2024,
-arXiv 2306.13649), and with the policy as its own teacher OPSD (2601.18734) and SDPO (2601.20802).
+(`distill.shown`, a teacher's hint). At each place the loss is the KL between the two next-token distributions, in the
+direction of `distill.direction`, which tells every token something, where a reward is one number for all of them:
+on-policy distillation (Agarwal et al. 2024, arXiv 2306.13649), and with the policy as its own teacher OPSD (2601.18734)
+and SDPO (2601.20802).
 
 Departures: the KL is over the whole vocabulary, not log p - log q of the sampled token, which estimates it; and a token
 beyond `clip` keeps the direction of its gradient, where a clipped loss would have none.
@@ -11,6 +12,7 @@ beyond `clip` keeps the direction of its gradient, where a clipped loss would ha
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -166,12 +168,15 @@ class Distiller:
         numbers = [number for number in batch.answer.unique().tolist() if number in self._before]
         if not numbers:
             return None
+        is_forward = self.settings.direction == "forward"
         if self._top is not None:
-            return TopTeacher(self._top.ids[places], self._top.logp[places])
+            return TopTeacher(self._top.ids[places], self._top.logp[places], is_forward)
         with phase("reference"):
             if self._differ.isdisjoint(numbers) and (batch.inputs.branch is None or self.local.takes_branches):
-                return self.local.reads(batch.inputs)
-            return self._reads_apart(batch, numbers)
+                said = self.local.reads(batch.inputs)
+            else:
+                said = self._reads_apart(batch, numbers)
+        return replace(said, is_forward=is_forward)
 
     def _reads_apart(self, batch: MicroBatch, numbers: list[int]) -> WholeTeacher:
         """Reads answers in sequences of their own, and returns what it says in the order of a micro-batch."""

@@ -16,7 +16,7 @@ class Itself(Section):
 
 
 class Distill(Section):
-    """A teacher for every token that the policy writes: KL(policy || teacher), given what the policy itself wrote.
+    """A teacher for every token that the policy writes: their KL, given what the policy itself wrote.
 
     Exactly one of `model`, `endpoint` and `itself` teaches. The KL is over the whole vocabulary, or, with a server,
     over its `top_k` most likely tokens and the rest as one (docs/distillation.md).
@@ -31,6 +31,9 @@ class Distill(Section):
     # what the teacher reads in place of the question; null: the question. It may name {question}, any column of the
     # row, {sibling}, another answer to it that is right, and {feedback}, what the reward explains of this very answer;
     # an answer for which one of them is missing is not distilled
+    direction: Literal["reverse", "forward"] = "reverse"
+    # reverse: KL(policy || teacher), which drops what the teacher would not write; forward: KL(teacher || policy),
+    # which raises what the policy hardly ever writes, too, as where a hint tells it something new
     weight: Positive = 1.0  # of the KL, in nats per token, beside the advantages
     reward_weight: Weight = 1.0  # factor of the advantages; 0: rewards are measured, but train nothing
     clip: Positive | None = None
