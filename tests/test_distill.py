@@ -55,12 +55,12 @@ def log_p(model, before, ids):
     return model(torch.tensor([before + ids])).logits[0, len(before) - 1 : -1].float().log_softmax(-1)
 
 
-def kl_of(policy, teacher, own, theirs, ids):
-    """KL(policy || teacher) at each of an answer's tokens, each behind its own prompt."""
+def kl_of(policy, teacher, own, theirs, ids, direction="reverse"):
+    """KL(policy || teacher), or the forward one, at each of an answer's tokens, each behind its own prompt."""
     p = log_p(policy, own, ids)
     with torch.no_grad():
         q = log_p(teacher, theirs, ids)
-    return (p.exp() * (p - q)).sum(-1)
+    return (p.exp() * (p - q)).sum(-1) if direction == "reverse" else (q.exp() * (q - p)).sum(-1)
 
 
 def gradient(run, loss):
@@ -78,16 +78,18 @@ def near(actual, expected, most=1e-5):
     assert (actual - expected).norm() <= most * expected.norm()
 
 
-def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher):  # noqa: F811
+@pytest.mark.parametrize("direction", ["reverse", "forward"])
+def test_the_gradient_is_that_of_the_whole_vocabulary(folder, teacher, direction):  # noqa: F811
     """GSPO with a local teacher, nothing else: 1/|y| sum_t KL of each answer, a mean over the step's answers."""
-    with opened("distill.model.name=teacher", PURE, "train.minibatches=1", moved=0.2) as run:
+    way = f"distill.direction={direction}"
+    with opened("distill.model.name=teacher", way, PURE, "train.minibatches=1", moved=0.2) as run:
         played = run.play()
         credit = run.credit(played, [])
         run.step.optimizer.zero_grad()
         numbers = accumulate(run, credit)
         ours = flat_gradient(run)
         answers = [(game.group.prompt.ids, answer.completion.ids) for game in played for answer in game.group.answers]
-        kls = [kl_of(run.policy.model, teacher, prompt, prompt, ids) for prompt, ids in answers]
+        kls = [kl_of(run.policy.model, teacher, prompt, prompt, ids, direction) for prompt, ids in answers]
         near(ours, gradient(run, torch.stack([kl.mean() for kl in kls]).mean()))
         assert numbers["distill_kl"] == pytest.approx(torch.cat(kls).mean().item(), rel=1e-4)
         assert numbers["distill_clipped"] == 0 and run.distiller.numbers(run.accelerator) == {"distilled": 1.0}
@@ -269,13 +271,15 @@ def served(tiny, tmp_path_factory):
         yield address
 
 
-@pytest.mark.parametrize("offers", ["prompt_logprobs", "echo"])
-def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teacher, served, offers):  # noqa: F811
+@pytest.mark.parametrize(("offers", "direction"), [("prompt_logprobs", "reverse"), ("echo", "reverse"),
+                                                   ("echo", "forward")])  # fmt: skip
+def test_a_server_that_tells_every_token_teaches_as_a_local_teacher(folder, teacher, served, offers, direction):  # noqa: F811
+    way = f"distill.direction={direction}"
     far = (f"distill.endpoint={json.dumps({'base_url': str(served), 'model': 'far'})}", f"distill.offers={offers}")
     found = {}
     for name, more in (("local", ["distill.model.name=teacher"]), ("all", [*far, "distill.top_k=37"]),
                        ("few", [*far, "distill.top_k=3"])):  # fmt: skip
-        with opened(*more, PURE, "train.minibatches=1", moved=0.2) as run:
+        with opened(*more, way, PURE, "train.minibatches=1", moved=0.2) as run:
             played = run.play()
             credit = run.credit(played, [])
             run.step.optimizer.zero_grad()
