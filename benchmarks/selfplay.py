@@ -29,6 +29,7 @@ from lib.run.runlog import read_jsonl
 
 START = "opponent.snapshots.every_steps=0"
 POOL = "opponent.snapshots.every_steps=5"
+DISTILLED = ("opponent=null", "teacher.hint.train=distill", "distill.itself={}")
 VARIANTS = {  # name: what it changes in configs/tiny_code.yaml
     "none": ("opponent=null",),
     "additive-start": (START, "opponent.use=additive"),
@@ -39,13 +40,8 @@ VARIANTS = {  # name: what it changes in configs/tiny_code.yaml
     "hints-collect": ("opponent=null", "teacher.hint.train=collect"),
     "hints-on-policy": ("opponent=null", "teacher.hint.train=on_policy"),
     "hints-off-policy": ("opponent=null", "teacher.hint.train=off_policy"),
-    "hints-distill": ("opponent=null", "teacher.hint.train=distill", "distill.itself={}"),
-    "hints-distill-forward": (
-        "opponent=null",
-        "teacher.hint.train=distill",
-        "distill.itself={}",
-        "distill.direction=forward",
-    ),
+    "hints-distill": DISTILLED,
+    "hints-distill-forward": (*DISTILLED, "distill.direction=forward"),
 }
 AGAIN = "hints-then-sft"  # the base learns from the rows of hints-collect, and the run is repeated
 TEACHER = ("teacher.hint.neither=1", "teacher.hint.opponent_only=1", "teacher.hint.hint_request='{question}'",
