@@ -119,7 +119,7 @@ demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush 
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
 
-sweep-recipes: setup ## recipes, feedback and distillation at equal tokens, over SEEDS=5 seeds: six tables, some hours
+sweep-recipes: setup ## recipes, feedback and distillation at equal tokens, over SEEDS=5 seeds: six tables, some six hours
 	@for each in between verdict tests copy bonus distill_on_policy; do \
 		$(RUN_PYTHON) sweep.py --config configs/sweep_$$each.yaml seeds=$(SEEDS) || [ $$? = 1 ] || exit; done
 

@@ -95,6 +95,11 @@ def test_no_requirement_is_pinned_twice_for_one_python():
     assert len(seen) == len(set(seen))
 
 
+def test_the_sweeps_of_recipes_are_there():
+    [names] = re.findall(r"for each in ([\w ]+); do", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert len(names.split()) == 6 and all((ROOT / f"configs/sweep_{name}.yaml").exists() for name in names.split())
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_lists_every_target():
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -105,8 +110,8 @@ def test_make_lists_every_target():
     listed = re.findall(r"^  make ([\w-]+) +\S", shown, re.MULTILINE)
     assert set(listed) == targets
     assert targets == {
-        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "speedrun", "data", "test",
-        "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
+        "demo", "demo-real", "demo-selfplay", "demo-distill", "demo-puzzles", "sweep", "sweep-recipes",
+        "speedrun", "data", "test", "setup", "setup-vllm", "smoke", "smoke-real", "report", "lint", "clean", "help",
     }  # fmt: skip
     assert all(f"`{target}`" in README or f"make {target}" in README for target in targets - {"help"})
 
