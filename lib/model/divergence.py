@@ -15,7 +15,7 @@ tokens: these are buckets of their own, and the rest, the tail, is one. What is 
 
     KL(p || q) - KL = P_tail * KL(p given the tail || q given the tail),
 
-(forward: Q_tail * KL(q given the tail || p given the tail)), never negative, and at most P_tail * (the largest
+forward Q_tail * KL(q given the tail || p given the tail), never negative. Reverse, it is at most P_tail * (the largest
 log p_v - log q_v in the tail, minus r of the tail): nothing where the policy has left the tail, and small as soon as it
 writes what its teacher might (tests/test_divergence.py). A tail that is less likely than LEAST counts as that likely.
 

@@ -237,12 +237,10 @@ class VariantTable(NamedTuple):
 
     @classmethod
     def of(cls, heads: Sequence[str], lines: dict[str, list[str]]) -> "VariantTable":
-        """Returns the table, without columns in which no line has anything."""
+        """Returns the table, without columns in which no line has anything, and without lines if none is left."""
         kept = [place for place, cells in enumerate(zip(*lines.values(), strict=True)) if set(cells) != {"–"}]
-        return cls(
-            [heads[place] for place in kept],
-            {variant: [cells[place] for place in kept] for variant, cells in lines.items()},
-        )
+        lines = {variant: [cells[place] for place in kept] for variant, cells in lines.items()} if kept else {}
+        return cls([heads[place] for place in kept], lines)
 
 
 def milestones(result: dict) -> list[tuple[str, float | None]]:
