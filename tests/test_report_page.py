@@ -408,5 +408,10 @@ def test_it_fits_a_phone_and_its_words_can_be_read(clean, run, scheme):
     assert clean.run(height) < 160 and not clean.run("document.querySelector('[name=by]').checkVisibility()")
     clean.run("document.querySelector('.more').click()")
     clean.until("document.querySelector('[name=by]').checkVisibility()")
+    used = "document.querySelector('.more').classList.contains('used')"
+    assert not clean.run(used)
+    clean.run("document.querySelector('[name=sort]').value = 'last';"
+              "document.querySelector('[name=sort]').dispatchEvent(new Event('input', { bubbles: true }))")  # fmt: skip
+    clean.until(used)
     names = "[...document.querySelectorAll('input, select, button')].filter((each) => !(each.labels?.length || "
     assert clean.run(f"{names}each.getAttribute('aria-label') || each.textContent)).length") == 0

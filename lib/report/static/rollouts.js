@@ -82,13 +82,17 @@ const Rollouts = (() => {
     if (!Answer.ways.includes(state.by)) state.by = "";
     state.f = new Set((params.get("f") ?? "").split(",").filter((flag) => flag in index.bit));
     for (const name of ["q", "at", "from", "to", "sort", "by"]) form[name].value = state[name];
-    form.querySelector(".more").classList.toggle("used", ["at", "from", "to", "sort", "by"].some((name) => state[name]));
+    mark();
     for (const chip of form.querySelectorAll(".chip")) {
       chip.setAttribute("aria-pressed", String(state.f.has(chip.value)));
     }
   }
 
+  // On a phone these stand behind a button, which tells whether one of them is set.
+  const mark = () => form.querySelector(".more").classList.toggle("used", ["at", "from", "to", "sort", "by"].some((name) => state[name]));
+
   function write() {
+    mark();
     const params = new URLSearchParams();
     for (const [name, value] of Object.entries({ ...state, f: [...state.f].join(",") })) if (value) params.set(name, value);
     const hash = params.toString();
