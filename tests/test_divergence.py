@@ -130,6 +130,19 @@ def test_what_is_hardly_ever_written_is_taught_by_the_forward_kl_alone():
     assert found[True][0, 1] < -0.99 and -1e-4 < found[False][0, 1] < 0
 
 
+@pytest.mark.parametrize("sure", [10.0, 20.0, 40.0])
+def test_a_tail_that_the_policy_has_left_is_taught_by_the_forward_kl(sure):
+    """Down to e^-40 of the policy's probability: the KL is that of the two buckets, and the gradient sums to 0."""
+    logits = torch.tensor([[sure, 0.0, 0.0, 0.0]], requires_grad=True)  # of a head that is the identity
+    teacher = TopTeacher(torch.tensor([[0]]), torch.tensor([[0.7]]).log(), is_forward=True)
+    kl = teacher_kl(logits, Head(torch.eye(4)), teacher)
+    (slopes,) = torch.autograd.grad(kl.sum(), logits)
+    log_p = logits.detach()[0].double().log_softmax(0)
+    expected = 0.7 * (math.log(0.7) - log_p[0]) + 0.3 * (math.log(0.3) - log_p[1:].logsumexp(0))
+    near(kl[0], expected)
+    near(slopes[0], torch.tensor([0.3, -0.1, -0.1, -0.1]), most=1e-3)
+
+
 def test_missing_and_unknown_tokens_belong_to_the_tail():
     hidden, _, weight, _, _ = tensors()
     ids, logp = torch.tensor([[3, 7, -1, V + 2]]), torch.tensor([[-0.5, -2.0, 0.0, -3.0]])

@@ -13,6 +13,8 @@ import yaml
 from conftest import fewer
 from helpers.browser import PROGRAM, Browser
 
+from lib.report.alarms import chart_of
+from lib.report.blocks import Charts, PageSection
 from lib.report.live import serve
 from lib.report.page import render_runs
 from lib.report.rollouts import rollouts_of
@@ -158,6 +160,13 @@ def test_filters_search_and_permalinks_give_the_right_rollouts(clean, run):
     assert clean.run(LINES)[:2] == ["question 2", "question 1"]
     opened(clean, page(run, "#r=0.3"))
     clean.until("document.querySelector('.detail .prompt')?.textContent === 'question 3'")
+
+
+def test_an_alarm_in_training_leads_to_the_curve_of_training():
+    held_out, training = ({"title": title, "of": of, "keys": ["acc_attempt1"]}
+                          for title, of in (("Held out", "evaluations"), ("In training", "metrics")))  # fmt: skip
+    sections = [PageSection("Learning", [Charts([held_out])]), PageSection("Training", [Charts([training])])]
+    assert chart_of("acc_attempt1", sections) == "chart-in-training" and chart_of("acc_attempt2", sections) == ""
 
 
 def test_a_collapse_is_told_at_once_and_a_click_leads_to_its_cause(clean):

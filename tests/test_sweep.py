@@ -293,6 +293,8 @@ def test_variants_are_compared_in_pairs_greedy_and_without_feedback_too():
         "+0.200 [-1.071 +1.471]", "+0.050 [+0.050 +0.050]", "-0.100 [-0.100 -0.100]", "+0.000 [+0.000 +0.000]",
         "+0.000 [+0.000 +0.000]", "–",
     ]  # fmt: skip
+    assert paired_cells(baseline, ours)[2] == "+0.100 [+0.100 +0.100]"
+    assert paired_cells(baseline, baseline)[2] == "–" and set(paired_cells([], baseline)) == {"–"}
 
 
 # -- what is run

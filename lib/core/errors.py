@@ -193,8 +193,8 @@ def run_script(main: Callable[[], int]) -> None:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
-    if "WORLD_SIZE" in os.environ:  # a wrapped model in a cycle keeps gloo's threads, and Python may abort over them
-        gc.collect()
     if code in (INTERRUPTED, TERMINATED, RewardError.exit_code):
         end_anyway(code)
+    if code == FINISHED and "WORLD_SIZE" in os.environ:
+        gc.collect()  # a wrapped model in a cycle keeps gloo's threads, and Python may abort over them as it ends
     sys.exit(code)

@@ -17,7 +17,8 @@ tokens: these are buckets of their own, and the rest, the tail, is one. What is 
 
 forward Q_tail * KL(q given the tail || p given the tail), never negative. Reverse, it is at most P_tail * (the largest
 log p_v - log q_v in the tail, minus r of the tail): nothing where the policy has left the tail, and small as soon as it
-writes what its teacher might (tests/test_divergence.py). A tail that is less likely than LEAST counts as that likely.
+writes what its teacher might (tests/test_divergence.py). A tail that is less likely than LEAST to the teacher counts as
+that likely.
 
 As in lib/model/head.py the derivative by the hidden state is known in the forward pass and kept as [N, d].
 """
@@ -28,7 +29,7 @@ import torch
 
 from lib.model.head import Head, dot, log_softmax_
 
-LEAST = 1e-6  # probability of a tail, at least: 1 minus the others is known to 1e-7 in float32
+LEAST = 1e-6  # a teacher's probability of a tail, at least: 1 minus the others is known to 1e-7 in float32
 FAINTEST = -100.0  # log-prob of a token, at least: servers write -inf as -9999, which no weight would bear
 
 
@@ -58,11 +59,13 @@ class TopTeacher:
         """Writes log P - log Q of each token's bucket at some of the places to `out`; all are (n, V)."""
         ids, log_q = self.ids[rows], self.logp[rows].float().clamp(min=FAINTEST)
         is_known = (ids >= 0) & (ids < log_p.shape[1])  # a teacher may have more rows of logits than there are tokens
+        known = is_known.nonzero()[:, 0], ids[is_known]
         own = log_p.gather(1, torch.where(is_known, ids, 0))
-        in_tail = [1 - torch.where(is_known, each.exp(), 0.0).sum(1, keepdim=True) for each in (own, log_q)]  # (n, 1)
-        log_tail = [each.clamp(min=LEAST).log() for each in in_tail]
-        out.copy_((log_tail[0] - log_tail[1]).expand_as(out))
-        out[is_known.nonzero()[:, 0], ids[is_known]] = (own - log_q)[is_known]
+        rest = spare.copy_(log_p).index_put_(known, log_p.new_tensor(-torch.inf))
+        log_tail = rest.logsumexp(1, keepdim=True)  # (n, 1); 1 minus the others would not know a faint one
+        in_tail = 1 - torch.where(is_known, log_q.exp(), 0.0).sum(1, keepdim=True)
+        out.copy_((log_tail - in_tail.clamp(min=LEAST).log()).expand_as(out))
+        out[known] = (own - log_q)[is_known]
         return out
 
 

@@ -76,9 +76,10 @@ def alarms(runs: Sequence[RunFolder], rollouts: Rollouts) -> list[PageSection]:
 
 
 def chart_of(key: str, sections: Sequence[PageSection]) -> str:
-    """Returns the fragment of the chart that draws a metric; "" where none does."""
+    """Returns the fragment of the chart that draws a metric of training; "" where none does."""
     blocks = (block for section in sections for block in section.blocks if isinstance(block, Charts))
-    drawn = (chart["title"] for block in blocks for chart in block.charts if key in chart["keys"])
+    drawn = (chart["title"] for block in blocks for chart in block.charts
+             if chart["of"] == "metrics" and key in chart["keys"])  # fmt: skip
     return next((f"chart-{anchor_of(title)}" for title in drawn), "")
 
 

@@ -22,7 +22,7 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
     """Returns a chart as data; None where no run has one of its values.
 
     `x` has the steps, and each series its values at them, null where it has none: `y` as measured, `smooth` a moving
-    mean, `low` and `high` an interval; `keys` are those of the rows that are drawn. With several runs a
+    mean, `low` and `high` an interval; `of` and `keys` tell which rows are drawn. With several runs a
     series is their mean and `runs` has each.
     """
     lines = {key: [points(chart, run, key) for run in runs] for key in chart.series}
@@ -35,7 +35,7 @@ def chart_data(chart: LineChart, runs: Sequence[RunFolder]) -> dict[str, Any] | 
     return {
         "title": chart.title, "note": note if len(runs) > 1 else chart.note, "log": chart.log, "floor": chart.floor,
         "percent": chart.percent, "hero": chart.hero, "x": steps, "series": series,
-        "keys": [key for key in lines if any(lines[key])],
+        "of": chart.of, "keys": [key for key in lines if any(lines[key])],
         "marks": [{"x": step, "text": text, "kind": "stage"} for step, text in marks.items()]
         + [{"x": begin, "text": "alarm", "kind": "alarm"} for run in runs for _, begin, _ in run.alarm_spans()],
     }  # fmt: skip

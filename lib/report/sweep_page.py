@@ -55,8 +55,9 @@ def page_of(config: SweepConfig, outcome: SweepOutcome) -> str:
         note = "Parameters and seconds: medians. Accuracies: means with Student's intervals, 95 %, a run as the unit."
         sections.append(PageSection("Side by side", [of_variants(outcome.compared)], note))
     if outcome.paired.lines:
-        note = "Means of the differences, paired by seed, with Student's intervals, 95 %."
-        sections.append(PageSection(f"Minus {baseline}", [of_variants(outcome.paired)], note))
+        note = "Means of the differences, paired by seed, with Student's intervals, 95 %. A variant trained without "
+        note += "feedback has one accuracy, which also counts as that without feedback."
+        sections.append(PageSection(f"Difference from {baseline}", [of_variants(outcome.paired)], note))
     charts = curves(outcome.results)
     if charts:
         note = "A thin line is a run, the bold one the median of the runs of a variant that finished."

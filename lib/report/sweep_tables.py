@@ -27,7 +27,8 @@ FIGURES = {
 }  # fmt: skip
 SUMMARY_HEADS = ("n", "min", "median", "max", "mean, 95 % over seeds", "worst")
 DIFFERENCE_HEADS = ("n", "mean, 95 % over seeds", "least", "most")
-ACCURACIES = {Figure("accuracy"): "accuracy", Figure("accuracy_greedy"): "greedy",
+ACCURACY = Figure("accuracy")
+ACCURACIES = {ACCURACY: "accuracy", Figure("accuracy_greedy"): "greedy",
               Figure("accuracy_without_feedback"): "without feedback"}  # fmt: skip
 COMPARED = {Figure("parameters"): "parameters", **ACCURACIES, Figure("gained"): "gained",
             Figure("delta", "last"): "delta", Figure("seconds_per_step"): "seconds per step"}  # fmt: skip
@@ -210,13 +211,13 @@ def compared_cells(results: list[dict]) -> list[str]:
 def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
     """Formats the cells of a variant under the names of PAIRED: its means less those of a baseline, seed by seed.
 
-    A baseline that was trained without feedback has one accuracy, which is also the one without feedback.
+    The one accuracy of runs that were trained without feedback is also that without feedback.
     """
     cells = []
     for figure in PAIRED:
         own, other = by_seed(figure, results), by_seed(figure, baseline)
-        if figure.key == "accuracy_without_feedback":
-            other = other or by_seed(Figure("accuracy"), baseline)
+        if figure.key == "accuracy_without_feedback" and (own or other):
+            own, other = own or by_seed(ACCURACY, results), other or by_seed(ACCURACY, baseline)
         found = Summary(figure, "", "", True, own).difference_cells(Summary(figure, "", "", True, other))
         cells.append(found[1] if found else "–")
     return cells

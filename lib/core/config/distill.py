@@ -16,7 +16,7 @@ class Itself(Section):
 
 
 class Distill(Section):
-    """A teacher for every token that the policy writes: their KL, given what the policy itself wrote.
+    """A teacher for every token that the policy writes: the KL between the two, given what the policy itself wrote.
 
     Exactly one of `model`, `endpoint` and `itself` teaches. The KL is over the whole vocabulary, or, with a server,
     over its `top_k` most likely tokens and the rest as one (docs/distillation.md).
