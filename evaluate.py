@@ -232,8 +232,8 @@ def command_line() -> tuple[argparse.Namespace, Any, Path | None]:
     )
     options.add_argument("--output", type=Path, metavar="FILE", help="append one JSON object per temperature")
     options.add_argument("--compare", nargs="+", metavar="RUN", help="one or two runs, or files of --output, in pairs")
-    check_launcher()
     args = options.parse_args()
+    check_launcher()
     if args.compare:
         if len(args.compare) > 2 or args.config or args.overrides:
             raise ConfigError("--compare: takes one or two runs or files, RUN or RUN@WHEN, and nothing else")

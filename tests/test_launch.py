@@ -109,6 +109,9 @@ def test_an_engine_of_accelerate_is_refused(script, engine, monkeypatch):
     monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", "--config", "nowhere.yaml"])
     with pytest.raises(ConfigError, match=r"asks for (DeepSpeed|FSDP), .*fsdp2\.yaml with model\.sharded=true"):
         script.main()
+    monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", "--help"])
+    with pytest.raises(SystemExit, match=r"\A0\Z"):
+        script.main()
 
 
 @long

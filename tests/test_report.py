@@ -406,6 +406,13 @@ def test_without_a_declared_format_the_page_does_not_speak_of_well_formed_answer
     assert "exact_match of last_number, format answer" in page.text and "well-formed 1" in page.text
     paid = page.charts["Paid without the form"]
     assert [(each["label"], each["y"][0]) for each in paid["series"]] == [("attempt 2", 0.5)]
+    other = shutil.copytree(run, run.with_name("free"))
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    (other / "config.yaml").write_text(yaml.safe_dump(config | {"reward": config["reward"] | {"format": "free"}}))
+    page_of(monkeypatch, run, other)
+    charts = Page((run.parent / "report.html").read_text(encoding="utf-8")).charts
+    assert {"Paid without the declared format", "Paid without an <answer> block"} < charts.keys()
+    assert "Paid without the form" not in charts
 
 
 def test_answers_to_one_prompt_are_numbered_as_a_tree(run, monkeypatch):

@@ -7,7 +7,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from lib.core.config import KINDS, keys_of, section_of
+from lib.core.config import KINDS, keys_of, section_of, weighted_sum
 from lib.core.console import duration
 from lib.report.blocks import Facts, Listing, PageSection, Paragraph, Shares, TextTable, line_of, muted
 from lib.report.run_folder import RunFolder
@@ -44,9 +44,7 @@ def reward_in_words(reward: dict) -> str:
         return ""
     form = {None: "", "free": ", no format declared"}.get(reward.get("format"), f", format {reward.get('format')}")
     extractor = reward.get("answer_extractor") or "identity"
-    fn = reward["fn"] if isinstance(reward["fn"], dict) else {reward["fn"]: 1}
-    paid = " + ".join(name if weight == 1 else f"{weight:g} {name}" for name, weight in fn.items())
-    return f"{paid}{f' of {extractor}' if extractor != 'identity' else ''}{form}"
+    return f"{weighted_sum(reward['fn'])}{f' of {extractor}' if extractor != 'identity' else ''}{form}"
 
 
 def machine_of(run: RunFolder) -> Facts:

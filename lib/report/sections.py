@@ -226,14 +226,17 @@ def curves(runs: Sequence[RunFolder]) -> list[PageSection]:
 
 
 def paid_without_form(runs: Sequence[RunFolder]) -> list[LineChart]:
-    """Returns the chart of paid answers without their form, which the watch looks at; [] where there are none."""
-    form = form_of_run(runs[0])
-    key, lacks = (f"paid_outside_{form}", FORMS[form]) if form else ("malformed_paid", "the declared format")
-    series = of_attempts(key) | {key: ("answers", "two")}
-    if not any(row.get(each) for run in runs for row in run.metrics for each in series):
-        return []
-    note = f"Share of the answers paid as right that lack {lacks}; bold is a moving mean."
-    return [LineChart("Paid without the form", note, series, floor=0, percent=True)]
+    """Returns charts of the paid answers without their form, one of each form that is lacking."""
+    charts = {}
+    for form in dict.fromkeys(map(form_of_run, runs)):
+        key, lacks = (f"paid_outside_{form}", FORMS[form]) if form else ("malformed_paid", "the declared format")
+        series = of_attempts(key) | {key: ("answers", "two")}
+        if any(row.get(each) for run in runs for row in run.metrics for each in series):
+            note = f"Share of the answers paid as right that lack {lacks}; bold is a moving mean."
+            charts[lacks] = LineChart("Paid without the form", note, series, floor=0, percent=True)
+    if len(charts) < 2:
+        return list(charts.values())
+    return [replace(chart, title=f"Paid without {lacks}") for lacks, chart in charts.items()]
 
 
 def more_charts(runs: Sequence[RunFolder]) -> list[LineChart]:

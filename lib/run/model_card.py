@@ -20,7 +20,7 @@ import yaml
 from jinja2 import StrictUndefined, Template
 from safetensors import safe_open
 
-from lib.core.config import read_tree
+from lib.core.config import read_tree, weighted_sum
 from lib.core.console import WHEN, label_of, samples_of
 from lib.run.adapter_files import own_adapters
 from lib.run.directory import ADAPTER, CARD, EXTRA
@@ -205,9 +205,7 @@ def _rewards(tree: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yields each task in words ("" if there is but one), its reward, and the reward's weighted sum in words."""
     if reward := tree.get("reward"):
         for task, own in (reward.get("by_task") or {"": reward}).items():
-            fn = own["fn"] if isinstance(own["fn"], dict) else {own["fn"]: 1}
-            words = (f"`{name}`" if weight == 1 else f"{weight:g} `{name}`" for name, weight in fn.items())
-            yield f" for {task}" if task else "", own, " + ".join(words)
+            yield f" for {task}" if task else "", own, weighted_sum(own["fn"], quote="`")
 
 
 def _families(tree: dict[str, Any], trained: Trained) -> Iterator[list[str]]:

@@ -106,6 +106,7 @@ from lib.core.config.shared import (
     Source,
     TaskReward,
     TrainedModel,
+    weighted_sum,
     weights_of,
     wrong_address,
 )

@@ -54,13 +54,14 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
 
     Raises ConfigError as `check_launcher` does.
     """
-    check_launcher()
     words = sys.argv[1:]
     for i, (word, following) in enumerate(pairwise(words)):
         if word == "--resume" and re.match(r"[\w.]+=", following):  # no folder: the newest checkpoint is meant
             words = [*words[:i], *words[i + 1 :], word]
             break
-    return options.parse_intermixed_args(words)
+    args = options.parse_intermixed_args(words)
+    check_launcher()  # after --help
+    return args
 
 
 def check_launcher() -> None:

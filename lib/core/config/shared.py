@@ -143,6 +143,13 @@ def weights_of(fn: Any) -> dict[str, float]:
     return dict(fn)
 
 
+def weighted_sum(fn: str | Mapping[str, float], quote: str = "") -> str:
+    """Writes a valid `reward.fn` as a sum, such as "exact_match + 0.2 brief", each name in `quote`."""
+    weights = {fn: 1} if isinstance(fn, str) else fn
+    factors = ("" if weight == 1 else f"{weight:g} " for weight in weights.values())
+    return " + ".join(f"{factor}{quote}{name}{quote}" for factor, name in zip(factors, weights, strict=True))
+
+
 def _accepted_by(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a validator that accepts what `check` accepts."""
 
