@@ -185,6 +185,11 @@ def test_each_warning_begins_once_ends_once_and_says_what_it_saw(name, values):
     assert one.on == [] and len(one.closing()) == 1 and f"until stage 1 step {end.step}" in one.closing()[0]
 
 
+def test_a_run_that_copies_from_the_first_step_on_has_not_fallen_from_anything():
+    (begin,) = alarms_of(watch(), [row(step, answer_changed=0.01) for step in range(1, 52)])
+    assert begin.alarm == "copies.answer_changed" and "nearly all wrong ones, is 1 %; " in begin.text
+
+
 def test_a_policy_that_is_certain_and_mostly_right_is_healthy():
     rows = [row(step) for step in range(1, 31)] + [
         row(step, entropy=0.0037, acc_attempt2=right) for step in range(31, 60) for right in [0.84 + 0.04 * (step % 4)]

@@ -138,9 +138,11 @@ class Watch:
         worse = {f"{other.name}.{key}" for other in self._checks if other.collapse and not check.collapse}
         seen = None if worse & self._on.keys() else check.rule(self.history, key)
         if seen:
-            what, verb = _attempt(key) + check.what, "rose" if seen.now > seen.before else "fell"
-            since = self.history.since(key, seen)
-            text = f"{what} {verb} from {say(seen.before)} to {say(seen.now)} since step {since}; {check.remedy}"
+            before, now = say(seen.before), say(seen.now)
+            verb, since = "rose" if seen.now > seen.before else "fell", self.history.since(key, seen)
+            # copies from the first step on have no other level
+            change = f"is {now}" if before == now else f"{verb} from {before} to {now} since step {since}"
+            text = f"{_attempt(key)}{check.what} {change}; {check.remedy}"
             yield self._begin(name, check.collapse, {"stage": self._stage, "step": step}, seen, text)
 
     def _on_in_steps(self) -> list[str]:
