@@ -29,15 +29,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lib.core.config import Optimizer, SFTConfig, SFTTrain, dump, load, parse, resuming_parser
+from lib.core.config import SFTConfig, dump, load, parse, resuming_parser
 from lib.core.errors import ConfigError, NumericError, run_script
 from lib.core.interrupts import LAUNCHER_SECONDS, Interrupts
 from lib.model.examples import examples_of, fingerprint_of
 from lib.rl.checks import sft_checks
+from lib.rl.supervised import ScheduleState, StepPace, make_trainer, rows_of_step, steps_of
 from lib.rl.watch import COLLAPSE, Watch
 from lib.run.directory import check_directory, discard, step_of
 from lib.run.outbox import Publisher
-from lib.run.pace import Pace
 from lib.run.runlog import RunLog, fsync_folder
 from lib.run.tracking import Tracker
 from lib.text.chat_data import load_chats
@@ -138,16 +138,6 @@ def load_model(config: SFTConfig) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def as_table(examples: list[Example]) -> Any:
-    """Converts the examples to the dataset that the trainer reads, one Arrow table in memory."""
-    import datasets
-    import pyarrow
-
-    numbers = pyarrow.list_(pyarrow.int32())
-    columns = {"input_ids": (each.ids for each in examples), "labels": (each.labels for each in examples)}
-    return datasets.Dataset(pyarrow.table({name: pyarrow.array(rows, numbers) for name, rows in columns.items()}))
-
-
 def teach_to_stop(model: Any, tokenizer: Any, examples: list[Example], screen: "Screen") -> None:
     """Adds the tokens that end trained turns to those that end the model's answers, where they are missing."""
     from lib.model.policy import stop_ids
@@ -159,104 +149,6 @@ def teach_to_stop(model: Any, tokenizer: Any, examples: list[Example], screen: "
         screen.say(
             f"turns end by {', '.join(tokenizer.convert_ids_to_tokens(sorted(new)))}, which did not end this model's "
             "answers; now it does: generation_config.json"
-        )
-
-
-def make_trainer(config: SFTConfig, model: Any, tokenizer: Any, train: list[Example], held_out: list[Example]) -> Any:
-    """Builds TRL's SFTTrainer over the examples."""
-    import datasets
-    import torch
-    import trl
-    from transformers.trainer_callback import PrinterCallback
-    from transformers.trainer_utils import align_special_tokens
-    from transformers.utils.logging import disable_progress_bar
-    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
-
-    settings, optimizer = config.train, config.optimizer
-    datasets.disable_progress_bars()
-    disable_progress_bar()
-    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    arguments = trl.SFTConfig(
-        output_dir=str(config.run_dir),
-        seed=config.seed,
-        max_steps=settings.steps or -1,
-        num_train_epochs=settings.epochs,
-        per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=settings.batch_size,
-        gradient_accumulation_steps=settings.gradient_accumulation,
-        gradient_checkpointing=config.model.gradient_checkpointing,
-        use_cpu=not torch.accelerator.is_available(),  # else several CPU processes would each train alone
-        bf16=has_bfloat16 and config.model.dtype != "float32",
-        max_length=None,  # the examples are already cut and labelled
-        dataset_kwargs={"skip_prepare_dataset": True},
-        train_sampling_strategy="random" if settings.shuffle else "sequential",
-        optim="adamw_bnb_8bit" if optimizer.name == "adamw_8bit" else "adamw_torch_fused",
-        learning_rate=optimizer.learning_rate,
-        adam_beta1=optimizer.betas[0],
-        adam_beta2=optimizer.betas[1],
-        weight_decay=optimizer.weight_decay,
-        max_grad_norm=optimizer.max_grad_norm,
-        save_strategy="no",  # the reporter saves
-        eval_strategy="steps" if settings.eval_every and held_out else "no",
-        eval_steps=settings.eval_every or None,
-        logging_steps=1,
-        logging_nan_inf_filter=False,  # it would hide them; the reporter stops the run
-        report_to="none",  # the reporter does
-        disable_tqdm=True,
-        dataloader_pin_memory=torch.cuda.is_available(),
-    )
-    rows, held_out = as_table(train), as_table(held_out)
-    if settings.packing:
-        refuse_leaks(model)
-        rows = trl.pack_dataset(rows, settings.max_length, "bfd")
-    trainer = trl.SFTTrainer(
-        model=model,
-        args=arguments,
-        train_dataset=rows,
-        eval_dataset=held_out or None,
-        processing_class=tokenizer,
-    )
-    if settings.packing:  # not by padding_free=True: Unsloth silently drops that, and rows would see each other
-        trainer.data_collator = DataCollatorForLanguageModeling(tokenizer.pad_token_id, padding_free=True)
-    trainer.remove_callback(PrinterCallback)
-    align_special_tokens(model, tokenizer)  # as the trainer does when it starts: a resume may have nothing to train
-    trainer._load_from_checkpoint = lambda _: None  # lib/run/checkpoint.py does, once the optimizer is there too
-    trainer.create_scheduler = partial(scheduled, trainer, optimizer)
-    return trainer
-
-
-def scheduled(trainer: Any, settings: Optimizer, num_training_steps: int, optimizer: Any = None) -> Any:
-    """Sets and returns the RL scripts' learning-rate schedule: the trainer's own warm-up wastes a step at rate 0."""
-    from torch.optim.lr_scheduler import LambdaLR
-
-    from lib.rl.step import learning_rate
-
-    def factor(step: int) -> float:
-        return learning_rate(settings, step, num_training_steps) / settings.learning_rate
-
-    trainer.lr_scheduler = LambdaLR(optimizer or trainer.optimizer, factor)
-    return trainer.lr_scheduler
-
-
-def refuse_leaks(model: Any) -> None:
-    """Raises ConfigError if, in a packed sequence, the model's output for the second row depends on the first."""
-    import torch
-
-    half = 8
-    first, other, second = (
-        torch.arange(3 * half, device=model.device).view(3, half) % model.config.get_text_config().vocab_size
-    )
-    positions = torch.arange(half, device=model.device).repeat(2)[None]
-    model.train()  # as in training; there is no dropout
-    with torch.no_grad():
-        one, two = (
-            model(input_ids=torch.cat([row, second])[None], position_ids=positions, use_cache=False).logits[0, half:]
-            for row in (first, other)
-        )
-    if (one - two).abs().max() > torch.finfo(one.dtype).eps * one.abs().max():
-        raise ConfigError(
-            "train.packing: in this model the rows of a packed sequence see each other, since its attention ignores "
-            "where one begins; set train.packing=false, or try another model.attn_implementation"
         )
 
 
@@ -290,67 +182,6 @@ def planned(trainer: Any, examples: list[Example], held_out: list[Example], step
         f"{word}: {counted(left, 'step')} of {rows} sequences, {share * len(examples):,.0f} examples of "
         f"{amount(tokens)} tokens in all; {counted(evaluations, 'evaluation')} of {len(held_out)} examples"
     )
-
-
-def rows_of_step(trainer: Any) -> int:
-    """Counts the sequences in an optimizer step, over all processes."""
-    arguments = trainer.args
-    return arguments.train_batch_size * arguments.gradient_accumulation_steps * trainer.accelerator.num_processes
-
-
-class StepPace:
-    """Estimates the time left: evaluations, and steps, by their tokens if rows come in order, since they then grow."""
-
-    def __init__(self, settings: SFTTrain, examples: list[Example], held_out: int, rows: int):
-        self.pace, self.rows, self.held_out = Pace(), rows, held_out
-        self.every = settings.eval_every if held_out else 0
-        self.sizes = [1]  # of the steps of an epoch
-        if not settings.shuffle:
-            parts = (examples[start : start + rows] for start in range(0, len(examples), rows))
-            self.sizes = [sum(len(example.ids) for example in part) for part in parts]
-
-    def step(self, number: int) -> None:
-        """Records that step `number`, counted from 1, is done."""
-        # an evaluation is one forward pass per row; a step has a backward pass too, twice as long
-        self.pace.step(completions=3 * self.rows, size=self._size(number))
-
-    def evaluated(self) -> None:
-        """Records that an evaluation is done."""
-        self.pace.evaluated(self.held_out)
-
-    def left(self, done: int, steps: int, due: bool) -> float | None:
-        """Estimates the seconds left after `done` of `steps` steps, where an evaluation may be `due`. None: unknown."""
-        evaluations = due + (steps // self.every - done // self.every if self.every else 0)
-        size = sum(map(self._size, range(done + 1, steps + 1)))
-        return self.pace.left({1: size}, evaluations * self.held_out)
-
-    def _size(self, number: int) -> int:
-        return self.sizes[(number - 1) % len(self.sizes)]
-
-
-def steps_of(trainer: Any) -> int:
-    """Counts the optimizer steps of the whole run, as the trainer does."""
-    arguments = trainer.args
-    if arguments.max_steps > 0:
-        return arguments.max_steps
-    batches = len(trainer.get_train_dataloader())
-    return math.ceil(arguments.num_train_epochs * math.ceil(batches / arguments.gradient_accumulation_steps))
-
-
-class ScheduleState:
-    """Makes the learning-rate schedule checkpointable although the trainer creates it only when it starts."""
-
-    def __init__(self, trainer: Any):
-        self.trainer = trainer
-
-    def state_dict(self) -> dict:
-        """Returns the scheduler's state."""
-        return self.trainer.lr_scheduler.state_dict()
-
-    def load_state_dict(self, state: dict) -> None:
-        """Restores the scheduler's state, unless nothing is left to train."""
-        if self.trainer.lr_scheduler is not None:
-            self.trainer.lr_scheduler.load_state_dict(state)
 
 
 def checkpoints_of(

@@ -5,9 +5,9 @@ import pytest
 from lib.core.config import Eval, ScoreConfig, SelfPlayConfig, SFTTrain
 from lib.core.console import TELL_SECONDS, Telling
 from lib.rl.plan import Held, Stage, ahead, answers, stage_of, stages_of, told, work_of_score, work_of_selfplay
+from lib.rl.supervised import StepPace
 from lib.run.pace import ENOUGH, Pace
 from lib.text.labels import Example
-from sft_train import StepPace
 
 COMMON = {"run_name": "x", "model": {"name": "m"}, "dataset": {"name": "d"}}
 

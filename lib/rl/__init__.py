@@ -1,4 +1,4 @@
-"""SCoRe, and what it shares with self-play.
+"""SCoRe, and what it shares with self-play and supervised fine-tuning.
 
 reviews       what the policy writes about an attempt before the next one
 prompts       the prompts of an example, token in and token out
@@ -24,6 +24,7 @@ checks        what a colleague would notice in a run's numbers: rules, and the s
 watch         alarms when a check begins to fire and when it ends; held-out accuracy against its best
 recipes/      the shelf: the reward of each attempt
 measures      metrics of a step of several attempts
+supervised    TRL's SFTTrainer over labelled examples: its schedule, its steps, the time that they take
 plan          the work ahead of a run: steps, evaluations, completions, tokens at most
 task          loads what a config describes: data, judge, tokenizer, prompts, policy
 session       everything that an RL run does around its algorithm
