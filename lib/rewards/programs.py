@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lib.core.errors import ConfigError
 from lib.core.registry import Judged, did_you_mean, register_extractor, register_reward
 from lib.sandbox.pool import shared
-from lib.sandbox.tasks import CodeTask, read_task, statements, static_problems
+from lib.sandbox.tasks import CodeTask, questions_of, read_task, static_problems
 from lib.sandbox.worker import Program, ProgramVerdict, shown
 from lib.text.parsing import last_code, well_formed_code, without_thinking
 
@@ -157,7 +157,7 @@ def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> 
     shared_ones = []
     for row, place in zip(rows, places, strict=True):
         public = public_task(row, field, place)
-        both = statements(public) & statements(_task(row, place))
+        both = questions_of(public) & questions_of(_task(row, place))
         shared_ones += [f"{sorted(both)[0][:80]!r} ({place})"] if both else []
     if shared_ones:
         raise ConfigError(

@@ -35,6 +35,7 @@ from lib.model.policy import Policy
 from lib.rewards.judge import Judge
 from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, sample
 from lib.run.distributed import collect, highest, part_of, share
+from lib.text.parsing import repeats, unchanged
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Asked = TypeVar("Asked")
@@ -146,9 +147,9 @@ def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
         [len(completion.ids) for completion in written] + [0] * unwritten,
         [not completion.finished for completion in written] + [False] * unwritten,
         [verdict.well_formed for verdict in verdicts],
-        attempts > 1 and said[-1] != said[-2],
+        attempts > 1 and not unchanged(said[-1], said[-2]),
         not all(verdict.scored for verdict in verdicts),
-        [bool(own) and own in said[:number] for number, own in enumerate(said)],
+        [repeats(own, said[:number]) for number, own in enumerate(said)],
         verdicts[-1].components,
         verdicts[-1].task,
         [_reviewed(before, review) for (_, before), (group, review) in pairwise(path) if group.role != ATTEMPT],

@@ -12,6 +12,7 @@ from lib.rl.credit import Credit, compared
 from lib.rl.log_rows import means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import anywhere, collect
+from lib.text.parsing import repeats, unchanged
 
 NOT_BY_TURN = ("changed", "cut", "idle", "unscored", "repeats")
 
@@ -39,10 +40,10 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
             elif not answer.verdict.components:  # a reflection, in which nothing is judged
                 own = {name: own[name] for name in ("length", "truncated", "cut", "idle")}
             if node.is_attempt and before:
-                own["changed"] = float(answer.verdict.answer != before[-1].verdict.answer)
+                said = [earlier.verdict.answer for earlier in before]
+                own["changed"] = float(not unchanged(answer.verdict.answer, said[-1]))
                 if not before[-1].verdict.match:
-                    said = [earlier.verdict.answer for earlier in before]
-                    own["repeats"] = float(answer.verdict.answer in filter(None, said))
+                    own["repeats"] = float(repeats(answer.verdict.answer, said))
             rows.append((node.name, own))
             if not node.group.prompt.choice.first:
                 fresh.append((node.name, own.get("acc")))

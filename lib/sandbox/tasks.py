@@ -171,12 +171,32 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
     return tuple(names) if len(names) == 1 else ()
 
 
-def statements(task: CodeTask) -> set[str]:
-    """Returns what the tests of a task ask, spelled alike: the assert statements, or the inputs of whole programs."""
+def questions_of(task: CodeTask) -> set[str]:
+    """Returns what the tests of a task ask, spelled alike, but not what they expect, which has many spellings.
+
+    These are the inputs of whole programs, and of an assert statement the calls of entry points, such as `f(1)`; the
+    statement itself where that is not the whole question, since an argument is no literal, only a part of what comes
+    back is looked at, or the answer depends on earlier calls.
+    """
     trees = [tree for tree in map(tree_of, task.tests) if tree]
-    return {ast.unparse(each) for tree in trees for each in asserts_in(tree)} | {
-        case.stdin.strip() for case in task.stdio
-    }
+    asked = {_question_of(each, () if task.stateful else task.callables) for tree in trees for each in asserts_in(tree)}
+    return asked | {case.stdin.strip() for case in task.stdio}
+
+
+def _question_of(statement: ast.expr, entry_points: Sequence[str]) -> str:
+    calls = [call for call in calls_by_name_in(statement) if call.func.id in entry_points]
+    looked_into = {id(node.value) for node in nodes_in(statement) if isinstance(node, ast.Attribute | ast.Subscript)}
+    given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    is_whole = calls and all(map(_is_literal, given)) and looked_into.isdisjoint(map(id, calls))
+    return ", ".join(sorted(map(ast.unparse, calls))) if is_whole else ast.unparse(statement)
+
+
+def _is_literal(value: ast.expr) -> bool:
+    try:
+        ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
 
 
 def static_problems(task: CodeTask) -> list[str]:

@@ -8,7 +8,9 @@ Every function takes any string (lone surrogates, NUL, a megabyte of braces), ne
 """
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from lib.text.quantities import TYPOGRAPHIC, Quantity, marked_number, read_quantity
@@ -202,6 +204,17 @@ def same_answer(a: str, b: str) -> bool:
         return True
     found, other = quantity(a), quantity(b)
     return found is not None and other is not None and found.same(other)
+
+
+@lru_cache(maxsize=10_000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
+def unchanged(after: str, before: str) -> bool:
+    """Tells whether an attempt left an extracted answer as it was, in whatever spelling: also where both are blank."""
+    return after == before or same_answer(after, before)
+
+
+def repeats(answer: str, earlier: Iterable[str]) -> bool:
+    """Tells whether an extracted answer is one of the earlier ones, in whatever spelling; a blank one is none."""
+    return bool(answer.strip()) and any(unchanged(answer, other) for other in earlier)
 
 
 def without_thinking(text: str) -> str:

@@ -103,7 +103,7 @@ class ScoreTrain(TrainLoop):
     attempts: Annotated[int, Field(ge=2)] = 2
     # attempts in a chat, each asked to correct the one before it. Of those after the second, one follows each revision,
     # within the budgets of attempt 2
-    repeat_penalty: Weight = 0.1  # ufo takes this from what an answer earns that its chat had before
+    repeat_penalty: Weight = 0.1  # ufo takes this from what a later attempt earns that answers nothing new
     discount: Share = 1.0  # what attempt t earns by its reward is multiplied by this to the power of t - 1
     alpha: Weight = 1.0
     # weight of the bonus alpha * (r2 - r1), paid to attempt 2 only. The paper's 10 is for one revision per attempt:

@@ -3,14 +3,16 @@
 Why: after training on single turns most failures repeat the same answer when asked again. Prompts: chats stop at a
 right attempt (`prompts.stop: verdict`), so `prompts.self_correction` is the unary feedback: it is only ever read after
 a wrong one. Paid: each attempt earns the reward of the last attempt of its chat times `train.discount` to the power of
-the attempts before that, the mean where several chats go through it; less `train.repeat_penalty` for an answer that its
-chat had before. Trained: all attempts, and reviews, which earn the same but for repeats.
+the attempts before that, the mean where several chats go through it; less `train.repeat_penalty` for a later attempt
+that answers nothing new: what its chat had before, in whatever spelling, or nothing at all, which would otherwise earn
+more than a repeat. Trained: all attempts, and reviews, which earn the same but for that.
 """
 
 from statistics import fmean
 
 from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
+from lib.text.parsing import repeats
 
 
 class Ufo(CorrectionRecipe):
@@ -24,6 +26,7 @@ class Ufo(CorrectionRecipe):
         chats, own = step.chats[number], step.answers[number].verdict.answer
         if not all(step.answers[chat[-1]].verdict.scored for chat in chats):
             return None
-        said = {step.answers[earlier].verdict.answer for earlier in step.before[number]} - {""}
+        said = [step.answers[earlier].verdict.answer for earlier in step.before[number]]
+        is_idle = is_attempt and bool(said) and (not own.strip() or repeats(own, said))
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
-        return ended - self.train.repeat_penalty * (is_attempt and own in said)
+        return ended - self.train.repeat_penalty * is_idle
