@@ -5,7 +5,8 @@
 
 Every run starts from the base of its seed (configs/tiny_code_base.yaml), which is built once. The teacher is a tiny
 model (configs/tiny_code_teacher.yaml) behind tests/helpers/server.py. A value is the mean over seeds of pass@1 on
-held-out tasks, with Student's interval over seeds; what is there already under --out is not run again.
+held-out tasks, sampled and, at the end, greedy, with Student's interval over seeds, beside the lowest well-formed share
+of all evaluations; what is there already under --out is not run again.
 """
 
 import argparse
@@ -77,7 +78,7 @@ def run_variant(name: str, seed: int, url: str, args: argparse.Namespace) -> Non
     """Runs one variant for one seed, and before it what it needs."""
     base = args.out / f"base-{seed}"
     changes = [f"train.steps={args.steps}", f"eval.every_steps={args.every}", "eval.max_examples=500",
-               "eval.samples_per_prompt=2"]  # fmt: skip
+               "eval.samples_per_prompt=2", "eval.greedy_too=true"]  # fmt: skip
     if name == AGAIN:
         collected = folder(args, "hints-collect", seed)
         run_variant("hints-collect", seed, url, args)
@@ -115,21 +116,28 @@ def train(script: str, config: str, target: Path, seed: int, *changes: str) -> N
 
 
 def show(args: argparse.Namespace) -> None:
-    """Prints pass@1 before, during and after training, and how many retries were right."""
+    """Prints pass@1 before, during and after training, greedy after it, and how many retries were right."""
     moments = [0, *range(args.every, args.steps + 1, args.every)]
     table = Table(
         title=f"held-out pass@1, mean of seeds {', '.join(map(str, args.seeds))}; in brackets 95 % over seeds"
     )
-    for column in ("", *(f"step {moment}" for moment in moments), "retries right"):
+    for column in ("", *(f"step {moment}" for moment in moments), "greedy", "well-formed", "retries right"):
         table.add_column(column, justify="left" if not column else "right")
     for name in args.variants:
         runs = [read_jsonl(folder(args, name, seed) / "evaluations.jsonl")[0] for seed in args.seeds]
-        cells = []
-        for moment in moments:
-            values = [row["acc"] for run in runs for row in run if row["step"] == moment]
-            cells.append(f"{fmean(values):.3f}" + (f" {interval(values)}" if moment == moments[-1] else ""))
-        table.add_row(name, *cells, retries(args, name))
-    Console(width=160).print(table)
+        rows = [row for run in runs for row in run]
+        cells = [told(rows, moment, greedy=False) for moment in moments[:-1]]
+        cells += [told(rows, moments[-1], greedy, with_interval=True) for greedy in (False, True)]
+        table.add_row(name, *cells, f"{min(row['well_formed'] for row in rows):.3f}", retries(args, name))
+    Console(width=180).print(table)
+
+
+def told(rows: list[dict], moment: int, greedy: bool, with_interval: bool = False) -> str:
+    """Returns the mean accuracy after a step, over all greedy evaluations, or all sampled ones; "" of none."""
+    values = [row["acc"] for row in rows if row["step"] == moment and (row["temperature"] == 0) == greedy]
+    if not values:
+        return ""
+    return f"{fmean(values):.3f}" + (f" {interval(values)}" if with_interval else "")
 
 
 def interval(values: list[float]) -> str:
