@@ -63,16 +63,15 @@ from lib.core.config import (
     obstacles_everywhere,
     parser,
 )
-from lib.core.console import READ, answered, attempts_of, fresh_draw, one_after_another, right_ones, samples_of
+from lib.core.console import answered
 from lib.core.errors import FINISHED, ConfigError, run_script
 from lib.core.registry import matchers
-from lib.report import paired
+from lib.report import eval_tables, paired
 from lib.rewards.judge import prepare
 from lib.run.directory import ADAPTER_CONFIG, CARD
 from lib.run.hub import local_adapter
 
 MERGE_PROMPTS = 8  # on which the merged model is compared with the adapted one
-LEGEND = "exact match; below each value its 95 % interval"
 
 
 def main() -> int:
@@ -93,11 +92,11 @@ def main() -> int:
     accelerator = make_accelerator()
     screen = Screen(accelerator.is_main_process)
     if args.swap_attempts:
-        measure, tables = swapped_attempts, tables_of_swaps
+        measure, tables = swapped_attempts, eval_tables.of_swaps
     elif isinstance(config, ScoreConfig):
-        measure, tables = partial(both_attempts, majority=args.majority), tables_of_attempts
+        measure, tables = partial(both_attempts, majority=args.majority), eval_tables.of_attempts
     else:
-        measure, tables = single_answers, table_of_answers
+        measure, tables = single_answers, eval_tables.of_answers
     task = load_task(config, screen.say)
     if adapter:
         load_adapter(task.policy.model, adapter)
@@ -392,91 +391,6 @@ def append(path: Path, row: dict) -> None:
     clean = json.loads(json.dumps(row), parse_constant=lambda _: None)
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(clean, ensure_ascii=False) + "\n")
-
-
-def table_of_answers(rows: list[dict]) -> list[str]:
-    """Formats pass@1, pass@2, pass@4, ... at each temperature, each above its 95 % interval."""
-    table = []
-    for row in rows:
-        numbers = {"pass@1": row["acc"], "pass@1_ci95": row["acc_ci95"]}
-        for part in row["pass_at_k"][1:]:
-            numbers |= {f"pass@{part['k']}": part["pass"], f"pass@{part['k']}_ci95": part["pass_ci95"]}
-        table.append((answered(row), numbers, [key for key in numbers if not key.endswith("_ci95")]))
-    lines = aligned(["", *max((keys for _, _, keys in table), key=len)], table)
-    cuts = [f"{row['truncated']:.1%} truncated, {row['well_formed']:.1%} well-formed" for row in rows]
-    return [*lines, *(counted(row, cut) for row, cut in zip(rows, cuts, strict=True)), LEGEND]
-
-
-def tables_of_attempts(rows: list[dict]) -> list[str]:
-    """Formats the table of both attempts, then pass@k and the votes of each temperature."""
-    return [*accuracy_table(rows), *(line for row in rows for line in samples_table(row))]
-
-
-def accuracy_table(rows: list[dict]) -> list[str]:
-    """Formats all attempts, delta, i->c and c->i at each temperature, each above its 95 % interval."""
-    attempts = attempts_of(rows[0])
-    keys = [*(f"acc_attempt{number}" for number in attempts), "delta", "i_to_c", "c_to_i"]
-    header = ["", *(f"attempt {number}" for number in attempts), "delta", "i->c", "c->i"]
-    lines = aligned(header, [(answered(row), row, keys) for row in rows])
-    for row in rows:
-        truncated, formed = (
-            " and ".join(f"{row[f'{name}_attempt{number}']:.1%}" for number in attempts)
-            for name in ("truncated", "well_formed")
-        )
-        lines.append(counted(row, f"{truncated} truncated, {formed} well-formed"))
-    return [*lines, LEGEND]
-
-
-def samples_table(row: dict) -> list[str]:
-    """Formats the fresh draw, pass@k and, where asked for, the votes; returns no line for one sample."""
-    lines = [f"{answered(row)}: {text}"] if (text := fresh_draw(row)) else []
-    for part in row.get("pass_at_k", ()):
-        low, high = part["pass_ci95"]
-        lines.append(f"{answered(row)}: pass@{part['k']} of attempt 1 {part['pass']:.3f} [{low:.3f}, {high:.3f}]")
-    lines += [f"{answered(row)}: {text}" for text in one_after_another(row)]
-    if row.get("majority"):
-        keys = ["acc_parallel", "acc_sequential", "gain"]
-        votes = [(f"K = {part['k']}", part, keys) for part in row["majority"]]
-        lines += [
-            "",
-            f"majority votes at {answered(row)}: the last attempts of K chats, or as many first attempts as they have",
-        ]
-        lines += aligned(["", "parallel", "sequential", "gain"], votes)
-    return lines
-
-
-def tables_of_swaps(rows: list[dict]) -> list[str]:
-    """Formats attempt 2 by what it reads, at each temperature: overall, and by whether its own attempt 1 was right."""
-    lines = []
-    for row in rows:
-        keys = [f"{key}{split}" for split in ("", "_own_wrong", "_own_right") for key in ("acc", "minus_own")]
-        table = [(name, row["after"][context], [*keys, "repeats"]) for context, name in READ.items()]
-        lines.append(f"{answered(row)}: how often attempt 2 is right, by what it reads")
-        header = ["", "all", "minus own", "own wrong", "minus own", "own right", "minus own", "repeats y1"]
-        lines += aligned(header, table)
-        attempt1 = f"attempt 1 is right {row['acc_attempt1']:.3f} of the time"
-        lines += [counted(row, attempt1), right_ones(row), ""]
-    return [*lines, LEGEND]
-
-
-def counted(row: dict, cut: str) -> str:
-    """Tells how much was measured, followed by `cut`."""
-    return f"{samples_of([row])}, {cut}"
-
-
-def aligned(header: list[str], rows: list[tuple[str, dict, list[str]]]) -> list[str]:
-    """Formats a table of (label, numbers, keys), each value above its interval."""
-    wide = max([16, *(len(label) for label, *_ in rows)])
-    lines = [f"{header[0]:{wide}}" + "".join(f"{title:>16}" for title in header[1:])]
-    for label, numbers, keys in rows:
-        signs = ["+" if key.startswith(("delta", "gain", "minus")) else "" for key in keys]
-        values = [
-            "-" if numbers[key] is None else f"{numbers[key]:{sign}.3f}" for key, sign in zip(keys, signs, strict=True)
-        ]
-        ends = [[f"{end:{s}.3f}" for end in numbers[f"{key}_ci95"] or ()] for key, s in zip(keys, signs, strict=True)]
-        lines.append(f"{label:{wide}}" + "".join(f"{value:>16}" for value in values))
-        lines.append(" " * wide + "".join(f"{' '.join(pair):>16}" for pair in ends))
-    return lines
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ One task in five has a rare word (`RARE`). Chats know what it means beside a hin
 those without one, some plain operation takes its place, never the right one. So whoever imitates them solves such tasks
 when given the row's `hint`, and hardly ever without: to try again is no way to learn the word, to be told is one.
 `train.jsonl` and `test.jsonl` are tasks as `lib/sandbox/tasks.py` describes them; no prompt stands in two of these
-three files. `teacher.jsonl` teaches another model to give hints.
+three files; the program that one asks for may well stand in another's, asked for in other words. `teacher.jsonl`
+teaches another model to give hints.
 
 With `--public`, tasks have public tests beside the hidden ones, of other numbers, and chats have two attempts: behind a
 careless first one the user tells which public test it fails first (configs/tiny_code_tests.yaml). In lessons the second
@@ -19,7 +20,8 @@ one is right; in the other chats it is as careless as the first, so that they ha
 
 With `--vague`, some tasks end in "add some": how much is a row's own, and nobody can know it before a public test has
 failed. The first one is of f(0), where all that comes before is 0, so that it reads `assert f(0) == 7` for 7. Attempts
-guess the number, in lessons the first one alone (configs/sweep_tests.yaml).
+guess the number, in lessons the first one alone (configs/sweep_tests.yaml). Keep to two attempts: behind two failing
+tests, a line through both points is right nearly always (.92 of the tasks), by whoever never reads the question.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Pages about runs, and the runs of a sweep.
 
 paired          two evaluations of the same questions, compared question by question
+eval_tables     the tables that evaluate.py prints
 blocks          the elements of a page, as plain data
 kinds           how the runs of each script are shown: charts, columns, sentences
 run_folder      reads a run directory, finished or not, and follows it
