@@ -339,7 +339,7 @@ def test_an_alarm_leads_to_its_texts(run, monkeypatch):
     assert ("href", link) in page.attributes and "No rollout that is kept shows it" in page.text
 
 
-def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, monkeypatch):
+def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with_their_end(run, monkeypatch, capsys):
     def paid(step, text, advantage):
         row = said("train", 2, step, True, True, text) | {"malformed1": "text after </answer>", "reward1": {"match": 1}}
         return row | {"advantage1": advantage}
@@ -371,6 +371,10 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
         "9 %. Fix: raise it."
     )
     assert not {"over", "collapse"} & set(told)
+    capsys.readouterr()
+    monkeypatch.setattr("sys.argv", ["report.py", str(run), "--text"])
+    assert report.main() == 0
+    assert "Fix: raise it. On the page: read the 3 rollouts." in capsys.readouterr().out
 
 
 def test_every_collapse_has_a_headline():

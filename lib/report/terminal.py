@@ -56,7 +56,8 @@ def rendered(block: object) -> Table | Text | None:
             table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)
         return table
     if isinstance(block, Paragraph):
-        return Text(block.text, style=LOOKS.get(block.look, ""))
+        there = f" On the page: {block.link_text[:1].lower()}{block.link_text[1:]}." if block.link_text else ""
+        return Text(f"{block.text}{there}", style=LOOKS.get(block.look, ""))
     if isinstance(block, Shares):
         return Text("; ".join(f"{name} {text}" for name, _, text in block.parts))
     if isinstance(block, Facts):
