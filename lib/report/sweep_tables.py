@@ -144,15 +144,16 @@ class Summary:
         mean = with_interval(fmean(values), mean_interval(values), sign)
         return [str(len(values)), *ends, mean, f"seed {worst}, {threads[worst]} thr."]
 
-    def difference_cells(self, baseline: "Summary | None") -> list[str]:
-        """Formats the cells under DIFFERENCE_HEADS: this minus baseline, paired by seed; [] without common seeds."""
-        seeds = [seed for seed in self.values if baseline and seed in baseline.values]
-        if not seeds:
-            return []
-        pairs = [baseline.values[seed] for seed in seeds], [self.values[seed] for seed in seeds]
-        gaps = [after - before for before, after in zip(*pairs, strict=True)]
-        mean = with_interval(fmean(gaps), paired_delta_interval(*pairs), "+")
-        return [str(len(gaps)), mean, rounded(min(gaps), "+"), rounded(max(gaps), "+")]
+
+def difference_cells(values: dict[int, float], baseline: dict[int, float]) -> list[str]:
+    """Formats the cells under DIFFERENCE_HEADS: values minus a baseline's, paired by seed; [] without common seeds."""
+    seeds = [seed for seed in values if seed in baseline]
+    if not seeds:
+        return []
+    pairs = [baseline[seed] for seed in seeds], [values[seed] for seed in seeds]
+    gaps = [after - before for before, after in zip(*pairs, strict=True)]
+    mean = with_interval(fmean(gaps), paired_delta_interval(*pairs), "+")
+    return [str(len(gaps)), mean, rounded(min(gaps), "+"), rounded(max(gaps), "+")]
 
 
 def rounded(value: float, sign: str = "") -> str:
@@ -218,7 +219,7 @@ def paired_cells(results: list[dict], baseline: list[dict]) -> list[str]:
         own, other = by_seed(figure, results), by_seed(figure, baseline)
         if figure.key == "accuracy_without_feedback" and (own or other):
             own, other = own or by_seed(ACCURACY, results), other or by_seed(ACCURACY, baseline)
-        found = Summary(figure, "", "", True, own).difference_cells(Summary(figure, "", "", True, other))
+        found = difference_cells(own, other)
         cells.append(found[1] if found else "–")
     return cells
 
@@ -323,10 +324,12 @@ def outcome_of(config: SweepConfig, results: Iterable[dict]) -> SweepOutcome:
     threads = {row["seed"]: row["threads"] for rows in by_variant.values() for row in rows}
     finished = {variant: [row for row in rows if not row["exit_code"]] for variant, rows in by_variant.items()}
     found = {variant: summaries(rows) for variant, rows in finished.items()}
-    baseline = {summary.figure: summary for summary in next(iter(found.values()))}
+    baseline = {summary.figure: summary.values for summary in next(iter(found.values()))}
     figures = {variant: [(each, each.cells(threads)) for each in rows] for variant, rows in found.items()}
     differences = {
-        variant: [(each, cells) for each in rows if (cells := each.difference_cells(baseline.get(each.figure)))]
+        variant: [
+            (each, cells) for each in rows if (cells := difference_cells(each.values, baseline.get(each.figure, {})))
+        ]
         for variant, rows in list(found.items())[1:]
     }
     conditions = map(read_condition, config.require)
