@@ -117,7 +117,7 @@ def train(script: str, config: str, target: Path, seed: int, *changes: str) -> N
 
 def show(args: argparse.Namespace) -> None:
     """Prints pass@1 before, during and after training, greedy after it, and how many retries were right."""
-    moments = [0, *range(args.every, args.steps + 1, args.every)]
+    moments = [*range(0, args.steps, args.every), args.steps]
     table = Table(
         title=f"held-out pass@1, mean of seeds {', '.join(map(str, args.seeds))}; in brackets 95 % over seeds"
     )
@@ -133,7 +133,7 @@ def show(args: argparse.Namespace) -> None:
 
 
 def told(rows: list[dict], moment: int, greedy: bool, with_interval: bool = False) -> str:
-    """Returns the mean accuracy after a step, over all greedy evaluations, or all sampled ones; "" of none."""
+    """Returns the mean accuracy after a step, of greedy or of sampled evaluations; "" where there are none."""
     values = [row["acc"] for row in rows if row["step"] == moment and (row["temperature"] == 0) == greedy]
     if not values:
         return ""

@@ -14,6 +14,7 @@ import sft_train
 from lib.core.config import SFTConfig
 from lib.core.console import Screen
 from lib.core.errors import ConfigError
+from lib.rl.supervised import make_trainer
 from lib.text.chats import as_chat
 from lib.text.labels import UNTRAINED, Example, Labeller, Passage
 
@@ -249,7 +250,7 @@ def batch_of(name, rows, tmp_path):
     )  # fmt: skip
     chats = [as_chat(row, f"row {number} of 'x'") for number, row in enumerate(rows, start=1)]
     examples = sft_train.examples_of("x", chats, model, tokenizer, config, Screen(False))
-    trainer = sft_train.make_trainer(config, model, tokenizer, examples, [])
+    trainer = make_trainer(config, model, tokenizer, examples, [])
     return next(iter(trainer.get_train_dataloader()))
 
 

@@ -19,6 +19,7 @@ from lib.core.config import ScoreConfig, ScoreTrain, SweepConfig, load
 from lib.core.errors import ConfigError
 from lib.generators.protocol import Completion
 from lib.report.sweeps import plan
+from lib.rewards.judge import Verdict
 from lib.rewards.programs import check_public, first_failures
 from lib.rl.credit import advantages_of, compared, scaled_by_role
 from lib.rl.evaluation import answers_of, summarise
@@ -125,16 +126,19 @@ def test_a_sum_is_paid_for_its_number_alone_in_its_place_alone(task, sweep, vari
         assert {verdict.match for verdict in judge(texts, rows)} == {offset == 0}
 
 
-def test_no_text_is_right_for_two_sums():
+def test_no_text_is_right_for_two_sums(task):
     """A hedge would be: whatever is put together of two numbers is read as one of them at most."""
+    _, _, judge = task("sweep_copy", "ufo")
     draw = random.Random(0)
     glue = [*" ,/=~±+-|;()[]{}$*_^%.:<>!?", "..", " or ", " not ", "**", "\\boxed{", "x = ", " for ", " apples",
             "\\text{", "\\frac{", "}{", "\\pm", "e", "\n", "\u200b", "#### "]  # fmt: skip
     numbers = ["27", "37", "027", "+37", "27.0", "2.7e1", "37.", "２７", "27/1", "-37"]
-    found = Counter()
-    for _ in range(2000):
-        text = "".join(draw.choice(glue if draw.random() < 0.5 else numbers) for _ in range(draw.randint(2, 6)))
-        found[same_answer(text, "27") + same_answer(text, "37")] += 1
+    texts = [
+        thought("".join(draw.choice(glue if draw.random() < 0.5 else numbers) for _ in range(draw.randint(2, 6))))
+        for _ in range(2000)
+    ]
+    verdicts = (judge(texts, [SUM | {"answer": answer}] * len(texts)) for answer in ("27", "37"))
+    found = Counter(one.match + two.match for one, two in zip(*verdicts, strict=True))
     assert found[2] == 0 and found[1] > 20
 
 
@@ -179,8 +183,8 @@ def programs_of(row):
         "pipes": "import os\nfor d in range(3,30):\n try: os.write(d,b'pass')\n except OSError: pass\n" + wrong,
         "patched": "import lib.sandbox.jail.examiner as e\ne._examine_one=lambda *a:('pass','')\ndef f(x): return 0",
         "frames": "import sys\ndef f(x):\n g=sys._getframe()\n while g.f_back: g=g.f_back\n return str(g.f_locals)",
-        "memory": "import gc\ndef f(x):\n for o in gc.get_objects():\n  if type(o)==str and 'assert f(%d)'%x in o:\n"
-                  "   return int(o[15:])\n return 0",
+        "memory": "import gc\ndef f(x):\n for o in gc.get_referents(*gc.get_objects()):\n"
+                  "  if type(o)==str and o.startswith('assert f(%d)'%x): return int(o.split()[-1])\n return 0",
         "files": "import glob\ndef f(x):\n found=glob.glob('/tmp/**/test.jsonl',recursive=True)\n"
                  " return [open(path).read() for path in found]",
         "parent": "import os\ndef f(x): return open('/proc/%d/environ'%os.getppid()).read()",
@@ -217,11 +221,12 @@ def test_hostile_attempts_are_told_the_first_public_test_and_no_hidden_one(task)
         " kept=builtins.__dict__.setdefault('kept',[])\n kept.append(x)\n"
         " for p in ('/tmp/k','/dev/shm/k',os.path.expanduser('~/k')):\n"
         "  try: open(p,'a').write(str(x)); kept.append(open(p).read())\n  except OSError as e: kept.append(str(e))\n"
-        " return str(kept)"
+        " return str(kept)[-50:]"
     )
-    programs = [keeps, keeps.replace("return str(kept)", "raise ValueError(str(kept))"),
+    programs = [keeps, keeps.replace("return str(kept)[-50:]", "raise ValueError(str(kept)[-50:])"),
                 "def f(x): return '{tests} {solution} {0} <|im_end|><|assistant|>'", "def f(x): return 0",
-                "import gc\ndef f(x):\n raise KeyError(str([o for o in gc.get_objects() if type(o)==str])[:9000])",
+                "import gc\ndef f(x):\n raise KeyError(str([o for o in gc.get_referents(*gc.get_objects())"
+                " if type(o)==str and 'assert f' in o])[:9000])",
     ]  # fmt: skip
     judge(programs, [row] * len(programs))  # hidden tests first, in the same workers
     prompt = Prompt(row, [0], row["prompt"])
@@ -232,14 +237,33 @@ def test_hostile_attempts_are_told_the_first_public_test_and_no_hidden_one(task)
 
 
 SPELLED = ["assert f(1)==2", "assert f(0x1) == 2", "assert (f(1) == 2), 'no'", "x = 3\nassert f(1) == 2"]
-REWORDED = ["assert 2 == f(1)", "assert f(1) == 2.0", "assert f(1) - 2 == 0", "assert f(1) == 1 + 1"]
+REWORDED = ["assert 2 == f(1)", "assert f(1) == 2.0", "assert f(1) - 2 == 0", "assert f(1) == 1 + 1",
+            "assert [f(1), f(9)] == [2, 10]", "assert f(1) == 2 and f(9) == 10"]  # fmt: skip
+HONEST = [  # a hidden test, and a public one that tells nothing of it
+    ("f('set', 5)\nassert f('get') == 5", "f('set', 1)\nassert f('get') == 1"),
+    ("assert f(3) == [1, 2, 3]", "assert len(f(3)) == 3"), ("assert f(3) == [1]", "assert isinstance(f(3), list)"),
+    ("assert f(3)[0] == 1", "assert f(3)[1] == 2"), ("assert f(3) == 1", "assert f(4) == 1"),
+    ("for x, y in [(3, 4)]:\n assert f(x) == y", "for x, y in [(1, 2)]:\n assert f(x) == y"),
+    ("try: f(-2)\nexcept ValueError: pass\nelse: assert False",
+     "try: f(-1)\nexcept ValueError: pass\nelse: assert False"),
+    ("x = [3]\nf(x)\nassert x == [4]", "x = [5]\nf(x)\nassert x == [6]"), ("check(3, 4)", "check(5, 6)"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("public", [*SPELLED, *REWORDED])
 def test_a_hidden_test_in_other_words_is_no_public_one(public):
     row = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "public_tests": [public]}
-    with pytest.raises(ConfigError, match="is a hidden one too"):
+    with pytest.raises(ConfigError, match="asks what a hidden one asks"):
         check_public([row], "public_tests", ["row 1"])
+
+
+@pytest.mark.parametrize(("hidden", "public"), HONEST)
+def test_a_public_test_is_refused_only_where_it_asks_what_a_hidden_one_asks(hidden, public):
+    row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"],
+           "setup_code": "def check(x, y): assert f(x) == y"}  # fmt: skip
+    check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
+    with pytest.raises(ConfigError, match="asks what a hidden one asks"):
+        check_public([row | {"public_tests": [public, hidden]}], "public_tests", ["row 1"])
 
 
 # -- what public tests alone lead to, without a look at the prompt
@@ -344,7 +368,14 @@ def after_wrong(judge, *texts):
     return [paid for paid, _ in earned(tree, ScoreTrain(recipe="ufo", discount=0.5, repeat_penalty=0.25))["attempt2"]]
 
 
-AGAIN = {"spelled anew": "019", "with a sign": "+19", "as a decimal": "19.0", "named": "x = 19", "in dollars": "$19"}
+AGAIN = {
+    "nothing": r"\boxed{}",
+    "spelled anew": "019",
+    "with a sign": "+19",
+    "as a decimal": "19.0",
+    "named": "x = 19",
+    "in dollars": "$19",
+}
 
 
 def test_ufo_takes_for_the_same_answer_and_for_nothing_else(task):
@@ -357,6 +388,15 @@ def test_ufo_takes_for_the_same_answer_and_for_nothing_else(task):
 def test_ufo_takes_for_an_answer_in_another_spelling(task, answer):
     _, _, judge = task("sweep_copy", "ufo")
     assert after_wrong(judge, thought(AGAIN[answer])) == [-0.25]
+
+
+def test_a_right_answer_never_repeats_a_wrong_one():
+    """18 is spelled as 18 dollars and as 18 cents, and programs may differ by a letter's case."""
+    for right, wrong in (("18", "18 dollars"), ("s.replace('A', 'a')", "s.replace('a', 'a')")):
+        after, before = Verdict(1.0, {}, True, right), Verdict(0.0, {}, False, wrong)
+        assert not after.unchanged_from(before) and not after.repeats([before])
+        assert after._replace(match=False).repeats([before])
+    assert Verdict(0.0, {}, False, " ").unchanged_from(Verdict(0.0, {}, False, ""))
 
 
 def test_ufo_pays_a_malformed_text_no_more_than_a_repeat(task):

@@ -248,7 +248,9 @@ def test_nothing_leaks_from_hostile_rows(kind):
 
 def test_a_public_test_that_is_hidden_too_is_refused_before_anything_is_trained():
     rows = [ROW, {**ROW, "public_tests": ["y = 3\nassert f(70001)==70002"]}]
-    with pytest.raises(ConfigError, match=r"1 of 2 rows have a public test that is a hidden one too.*\(row 2\)"):
+    with pytest.raises(
+        ConfigError, match=r"1 of 2 rows have a public test that asks what a hidden one asks.*\(row 2\)"
+    ):
         check_public(rows, "public_tests", ["row 1", "row 2"])
     with pytest.raises(ConfigError, match="in column 'public_test' of row 1; did you mean 'public_tests'"):
         check_public(rows, "public_test", ["row 1", "row 2"])

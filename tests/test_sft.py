@@ -15,6 +15,7 @@ import sft_train
 from lib.core.config import SFTConfig, load
 from lib.core.console import Screen
 from lib.core.errors import ConfigError, NumericError
+from lib.rl.supervised import make_trainer
 from lib.run.tracking import Tracker
 from lib.text.labels import Example
 
@@ -77,7 +78,7 @@ def trainer_of(*overrides):
     train = sft_train.load_chats(config.dataset, config.prompts.system)[1]
     model, tokenizer = sft_train.load_model(config)
     examples = sft_train.examples_of("to train on", train, model, tokenizer, config, Screen(False))
-    return sft_train.make_trainer(config, model, tokenizer, examples, [])
+    return make_trainer(config, model, tokenizer, examples, [])
 
 
 def trained_text(trainer, index):

@@ -1,7 +1,7 @@
 """Joins rewards, a format, extractors and an equality, and gives each text its verdict."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lib.core import registry
@@ -13,6 +13,7 @@ from lib.rewards import crossword, formula, generated, programs, rush_hour, tags
 from lib.rewards.function import SUPPLIED, RewardFunction
 from lib.sandbox import pool
 from lib.text.formats import PLACES
+from lib.text.parsing import peel, unchanged
 
 MOST_EXPLAINED = 8  # predictions per step or evaluation
 _NEEDS_TARGETS = {"targets", "target_answers", "right"}
@@ -37,6 +38,18 @@ class Verdict(NamedTuple):
         A reward that decides the form by itself overrules the format (`Judged.malformed`).
         """
         return not self.malformed
+
+    def unchanged_from(self, before: "Verdict") -> bool:
+        """Tells whether an attempt left its answer as it was, in whatever spelling.
+
+        Never where one of the two is right and the other is not: 18 may be spelled as 18 dollars, and as 18 cents, and
+        programs of which one writes `a` and the other `A` are two.
+        """
+        return self.match == before.match and unchanged(self.answer, before.answer)
+
+    def repeats(self, earlier: Iterable["Verdict"]) -> bool:
+        """Tells whether the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
+        return bool(peel(self.answer)) and any(map(self.unchanged_from, earlier))
 
 
 def text_of(value: Any) -> str:

@@ -161,8 +161,8 @@ def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> 
         shared_ones += [f"{sorted(both)[0][:80]!r} ({place})"] if both else []
     if shared_ones:
         raise ConfigError(
-            f"prompts.tests.public_field: {len(shared_ones)} of {len(rows)} rows have a public test that is a hidden "
-            f"one too: {'; '.join(shared_ones[:3])}. Remove it from one of the two columns"
+            f"prompts.tests.public_field: {len(shared_ones)} of {len(rows)} rows have a public test that asks what a "
+            f"hidden one asks: {'; '.join(shared_ones[:3])}. Remove it from one of the two columns"
         )
 
 

@@ -35,7 +35,6 @@ from lib.model.policy import Policy
 from lib.rewards.judge import Judge
 from lib.rl.tree import Answer, Group, Renderer, Sampling, attempts_in, paths, sample
 from lib.run.distributed import collect, highest, part_of, share
-from lib.text.parsing import repeats, unchanged
 
 ROWS_AT_ONCE = 512  # prompts that are answered together
 Asked = TypeVar("Asked")
@@ -137,7 +136,7 @@ def standing(path: Sequence[tuple[Group, Answer]], attempts: int) -> list[Answer
 
 def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
     asked, answers = path[0][0].prompt, standing(path, attempts)
-    verdicts, said = [answer.verdict for answer in answers], [answer.verdict.answer for answer in answers]
+    verdicts = [answer.verdict for answer in answers]
     written = [answer.completion for answer in attempts_in(path)]
     unwritten = attempts - len(written)
     return (
@@ -147,9 +146,9 @@ def _numbers(path: tuple[tuple[Group, Answer], ...], attempts: int) -> tuple:
         [len(completion.ids) for completion in written] + [0] * unwritten,
         [not completion.finished for completion in written] + [False] * unwritten,
         [verdict.well_formed for verdict in verdicts],
-        attempts > 1 and not unchanged(said[-1], said[-2]),
+        attempts > 1 and not verdicts[-1].unchanged_from(verdicts[-2]),
         not all(verdict.scored for verdict in verdicts),
-        [repeats(own, said[:number]) for number, own in enumerate(said)],
+        [verdict.repeats(verdicts[:number]) for number, verdict in enumerate(verdicts)],
         verdicts[-1].components,
         verdicts[-1].task,
         [_reviewed(before, review) for (_, before), (group, review) in pairwise(path) if group.role != ATTEMPT],

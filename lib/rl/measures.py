@@ -12,7 +12,6 @@ from lib.rl.credit import Credit, compared
 from lib.rl.log_rows import means_of, numbers_of
 from lib.rl.tree import Answer, Group
 from lib.run.distributed import anywhere, collect
-from lib.text.parsing import repeats, unchanged
 
 NOT_BY_TURN = ("changed", "cut", "idle", "unscored", "repeats")
 
@@ -40,10 +39,10 @@ def metrics_of(trees: list[Group], credit: Credit, judge: Judge, config: ScoreCo
             elif not answer.verdict.components:  # a reflection, in which nothing is judged
                 own = {name: own[name] for name in ("length", "truncated", "cut", "idle")}
             if node.is_attempt and before:
-                said = [earlier.verdict.answer for earlier in before]
-                own["changed"] = float(not unchanged(answer.verdict.answer, said[-1]))
-                if not before[-1].verdict.match:
-                    own["repeats"] = float(repeats(answer.verdict.answer, said))
+                said = [earlier.verdict for earlier in before]
+                own["changed"] = float(not answer.verdict.unchanged_from(said[-1]))
+                if not said[-1].match:
+                    own["repeats"] = float(answer.verdict.repeats(said))
             rows.append((node.name, own))
             if not node.group.prompt.choice.first:
                 fresh.append((node.name, own.get("acc")))

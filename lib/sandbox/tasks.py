@@ -37,6 +37,7 @@ from lib.sandbox.worker import Program
 _BUILTINS = frozenset(dir(builtins))
 _BUILTIN_CALLABLES = frozenset(name for name in _BUILTINS if callable(getattr(builtins, name)))
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # not allowed in a source, a pipe or a file
+_TELL_A_PART = frozenset({"isinstance", "len", "type"})  # of what they are given
 _CATCHES = re.compile(r"(?i)\bsuppress$|raises")  # contextlib.suppress, unittest's assertRaises, and names like them
 _NAMED_IN_PROMPT = re.compile(
     r"\b(?:define|implement|write|def)\s+(?:[^`\n]{0,40}`)?(?:def\s+)?(\w+)\s*\(", re.IGNORECASE
@@ -174,21 +175,38 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
 def questions_of(task: CodeTask) -> set[str]:
     """Returns what the tests of a task ask, spelled alike, but not what they expect, which has many spellings.
 
-    These are the inputs of whole programs, and of an assert statement the calls of entry points, such as `f(1)`; the
-    statement itself where that is not the whole question, since an argument is no literal, only a part of what comes
-    back is looked at, or the answer depends on earlier calls.
+    These are the inputs of whole programs, and of an assert statement the calls of entry points, such as `f(1)`. Where
+    calls are not the whole question, it is the statement: an argument is no literal, or only a part of what comes back
+    is looked at; or the whole test: it calls an entry point before it asserts, expects an exception, or reads names of
+    its own.
     """
-    trees = [tree for tree in map(tree_of, task.tests) if tree]
-    asked = {_question_of(each, () if task.stateful else task.callables) for tree in trees for each in asserts_in(tree)}
+    names = () if task.stateful else task.callables
+    asked = set().union(*(_questions_in(tree, names) for tree in map(tree_of, task.tests) if tree))
     return asked | {case.stdin.strip() for case in task.stdio}
 
 
-def _question_of(statement: ast.expr, entry_points: Sequence[str]) -> str:
+def _questions_in(test: ast.Module, entry_points: Sequence[str]) -> set[str]:
+    """Returns what a test asks; `entry_points` are those whose answers depend on their arguments alone."""
+    statements = asserts_in(test)
+    inside = {id(node) for statement in statements for node in nodes_in(statement)}
+    prepares = any(id(call) not in inside for call in calls_by_name_in(test) if call.func.id in entry_points)
+    if not statements or prepares or any(isinstance(node, ast.Try | ast.With) for node in nodes_in(test)):
+        return {ast.unparse(test)}
+    found = set()
+    for statement in statements:
+        whole = test if loaded_in(statement) & bound_in(test) else statement
+        found |= _calls_asked(statement, entry_points) or {ast.unparse(whole)}
+    return found
+
+
+def _calls_asked(statement: ast.expr, entry_points: Sequence[str]) -> set[str]:
+    """Returns the calls of entry points in an assert statement; none if these are not all that it asks."""
     calls = [call for call in calls_by_name_in(statement) if call.func.id in entry_points]
-    looked_into = {id(node.value) for node in nodes_in(statement) if isinstance(node, ast.Attribute | ast.Subscript)}
-    given = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
-    is_whole = calls and all(map(_is_literal, given)) and looked_into.isdisjoint(map(id, calls))
-    return ", ".join(sorted(map(ast.unparse, calls))) if is_whole else ast.unparse(statement)
+    given = [value for call in calls for value in (*call.args, *(named.value for named in call.keywords))]
+    parts = [node.value for node in nodes_in(statement) if isinstance(node, ast.Attribute | ast.Subscript)]
+    parts += [each for call in calls_by_name_in(statement) if call.func.id in _TELL_A_PART for each in call.args]
+    is_whole = all(map(_is_literal, given)) and {id(part) for part in parts}.isdisjoint(map(id, calls))
+    return set(map(ast.unparse, calls)) if is_whole else set()
 
 
 def _is_literal(value: ast.expr) -> bool:

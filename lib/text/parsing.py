@@ -8,7 +8,6 @@ Every function takes any string (lone surrogates, NUL, a megabyte of braces), ne
 """
 
 import re
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -206,15 +205,10 @@ def same_answer(a: str, b: str) -> bool:
     return found is not None and other is not None and found.same(other)
 
 
-@lru_cache(maxsize=10_000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
+@lru_cache(maxsize=1000)  # a group repeats its answers, and rewards, metrics and evaluations ask for the same pair
 def unchanged(after: str, before: str) -> bool:
-    """Tells whether an attempt left an extracted answer as it was, in whatever spelling: also where both are blank."""
-    return after == before or same_answer(after, before)
-
-
-def repeats(answer: str, earlier: Iterable[str]) -> bool:
-    """Tells whether an extracted answer is one of the earlier ones, in whatever spelling; a blank one is none."""
-    return bool(answer.strip()) and any(unchanged(answer, other) for other in earlier)
+    """Tells whether two extracted answers are one in whatever spelling, or both blank."""
+    return peel(after) == peel(before) or same_answer(after, before)
 
 
 def without_thinking(text: str) -> str:

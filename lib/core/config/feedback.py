@@ -43,7 +43,7 @@ class TestsFeedback(Section):
     __test__ = False  # no class of tests, whatever its name
 
     public_field: Name = "public_tests"
-    # column of the public tests, as `tests` or `stdio` have them: none of them may be a hidden one too
+    # column of the public tests, as `tests` or `stdio` have them: none of them may ask what a hidden one asks
     passed: Said = "All public tests pass. {self_correction}"  # after a program that passes them
     failed: Annotated[Name, AfterValidator(_naming("self_correction", "test", "verdict", "why"))] = (
         "This test fails:\n{test}\n{why}\n{self_correction}"

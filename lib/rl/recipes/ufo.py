@@ -12,21 +12,21 @@ from statistics import fmean
 
 from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
-from lib.text.parsing import repeats
+from lib.text.parsing import peel
 
 
 class Ufo(CorrectionRecipe):
-    """Pays the end of a chat, decayed by turn, to all of its attempts, and takes for repeats."""
+    """Pays the end of a chat, decayed by turn, to all of its attempts, less for those that answer nothing new."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
         """Returns what the answers of a group earn."""
         return [self._of(number, step, node.is_attempt) for number in node.numbers]
 
     def _of(self, number: int, step: StepAnswers, is_attempt: bool) -> float | None:
-        chats, own = step.chats[number], step.answers[number].verdict.answer
+        chats, own = step.chats[number], step.answers[number].verdict
         if not all(step.answers[chat[-1]].verdict.scored for chat in chats):
             return None
-        said = [step.answers[earlier].verdict.answer for earlier in step.before[number]]
-        is_idle = is_attempt and bool(said) and (not own.strip() or repeats(own, said))
+        said = [step.answers[earlier].verdict for earlier in step.before[number]]
+        is_nothing_new = is_attempt and bool(said) and (not peel(own.answer) or own.repeats(said))
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
-        return ended - self.train.repeat_penalty * is_idle
+        return ended - self.train.repeat_penalty * is_nothing_new
