@@ -428,7 +428,7 @@ def test_a_reflection_earns_by_the_retry_whatever_it_says(task):
     chats = [(WRONG, [(text, then(retry)) for text, retry in says.items()]), (RIGHT, None)]
     found = earned(grown(SUM, chats, judge, config.prompts), ScoreTrain(recipe="reflect"))
     assert [value for value, _ in found["reflection1"]] == [1, 1, 1, 1, 0, 0]
-    assert {pair for name in ("attempt1", "attempt2") for pair in found[name]} == {(None, 0)}
+    assert {pair for name in ("attempt1", "attempt2") for pair in found[name]} == {(0, 0)}
 
 
 # -- policies: what evaluations tell of them

@@ -114,7 +114,7 @@ def earned_by_hand(name, path, chats):
     (group, answer), own, chats = path[-1], attempts_in(path), [attempts_in(chat) for chat in chats]
     is_review = group.prompt.review is not None
     if name == "reflect":
-        return fmean(chat[len(own)].verdict.match for chat in chats) if is_review else None
+        return fmean(chat[len(own)].verdict.match for chat in chats) if is_review else 0.0
     if name == "pag" and is_review:
         return float((answer.verdict.answer == "right") == own[-1].verdict.match and answer.verdict.answer != "")
     if name in ("score", "pag"):

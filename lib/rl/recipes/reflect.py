@@ -4,9 +4,12 @@ Why: Reflect, Retry, Reward (arXiv 2505.24726) pays the reflection alone, for wh
 what is learned is to find one's errors, not these answers, and first attempts stay what they were. Prompts:
 `prompts.feedback: self` asks for the reflection, with `prompts.self.right: null`, since nothing is judged in it;
 `prompts.stop: verdict`: only failures are retried. Paid: a reflection earns 1 if the attempt behind it is right, else
-0, the mean if there are several; reflections on one failure are compared with each other. Trained: reflections alone.
+0, the mean if there are several; reflections on one failure are compared with each other. Trained: reflections;
+attempts, which all earn nothing, are held by the KL alone.
 
-Departure: the paper samples one retry of each failure; here `train.revisions_per_attempt` reflections, each with one.
+Departures: the paper samples one retry of each failure; here `train.revisions_per_attempt` reflections, each with one.
+And it lets attempts go: with a KL on reflections alone, what these learn spoiled the attempts of two runs in five
+(LOG.md). `train.beta1: 0` lets all go.
 """
 
 from statistics import fmean
@@ -19,9 +22,9 @@ class Reflect(CorrectionRecipe):
     """Pays reflections for the attempts behind them."""
 
     def paid(self, node: Node, step: StepAnswers, stage: int) -> list[float | None]:
-        """Returns what the answers of a group earn; attempts are left out."""
+        """Returns what the answers of a group earn: attempts nothing."""
         if node.is_attempt:
-            return [None for _ in node.numbers]
+            return [0.0 for _ in node.numbers]
         return [self._of([step.answers[chat[node.attempt]] for chat in step.chats[number]]) for number in node.numbers]
 
     def _of(self, retries: list[Answer]) -> float | None:
