@@ -257,9 +257,9 @@ def reporter(
     from transformers import TrainerCallback
 
     from lib.core.console import until
-    from lib.run.checkpoint import random_states, set_random_states
     from lib.run.distributed import highest
     from lib.run.manifest import set_aside
+    from lib.run.states import random_states, set_random_states
 
     every = config.train.checkpoint_every
 

@@ -25,13 +25,14 @@ from lib.rl.task import Task
 from lib.rl.watch import COLLAPSE, Alarm, Watch
 from lib.run import fingerprints
 from lib.run.adapter_files import load_adapter, save_weights
-from lib.run.checkpoint import Checkpoints, random_states, set_random_states
+from lib.run.checkpoint import Checkpoints
 from lib.run.distributed import collect, highest, make_accelerator, without_launcher
 from lib.run.manifest import storage_errors
 from lib.run.model_card import trained_in, write_card
 from lib.run.outbox import Publisher
 from lib.run.pace import Pace
 from lib.run.runlog import STREAMS, RunLog, read_jsonl
+from lib.run.states import random_states, set_random_states
 from lib.run.tracking import Tracker
 from lib.text.data import digest_of
 

@@ -10,6 +10,7 @@ adapter_files    reading and writing trained weights: an adapter, or a whole mod
 model_card       the README.md beside trained weights
 fingerprints     hashes of model and code, which a resume must find unchanged
 manifest         checksums of a folder's files, and one error for a failed write
+states           what changes in training: objects, and the global random generators
 checkpoint       everything a restart needs, saved atomically
 hub              the Hugging Face Hub: whether it can be reached, uploads and downloads
 outbox           trained weights that wait in a run directory until they are uploaded

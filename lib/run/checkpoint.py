@@ -23,16 +23,14 @@ import errno
 import functools
 import logging
 import os
-import random
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list, gather_object
@@ -44,19 +42,12 @@ from lib.run.directory import checkpoint_in, step_of
 from lib.run.fingerprints import REWARD
 from lib.run.manifest import MANIFEST, is_whole, megabytes, problems, read_manifest, seal, set_aside, storage_errors
 from lib.run.runlog import RunLog, fsync_folder, write_whole
+from lib.run.states import Stateful, restore, set_random_states, state_of
 
 logger = logging.getLogger(__name__)
 
 BEST = "best"
 PACKAGES = ("torch", "transformers", "peft", "accelerate")
-
-
-class Stateful(Protocol):
-    """An object that changes during training. Its state consists of numbers, strings, lists, dicts and tensors."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Checkpoints:
@@ -190,7 +181,7 @@ class Checkpoints:
         if self.accelerator.process_index < manifest["world_size"]:  # else they stay as the seed has set them
             set_random_states(load_plain_data(path / f"random_states_{self.accelerator.process_index}.pkl"))
         for name, state in objects.items():
-            _set_state(self._objects[name], state)
+            restore(self._objects[name], state)
         self.best = manifest.get("best", {})  # absent in earlier versions
         if self.accelerator.is_main_process:
             self._set_newer_aside(path)  # first: if a kill leaves some, the logs are still long enough for them
@@ -272,7 +263,7 @@ class Checkpoints:
     def _write_state(self, temporary: Path) -> None:
         self.accelerator.save_state(str(temporary))
         path = temporary / f"objects_{self.accelerator.process_index}.bin"
-        torch.save({name: _get_state(thing) for name, thing in self._objects.items()}, path)
+        torch.save({name: state_of(thing) for name, thing in self._objects.items()}, path)
         load_plain_data(path)  # a state that cannot be read back must fail now, not at the resume
 
     def _save_weights(self, models: list[torch.nn.Module], weights: list[dict], directory: str) -> None:
@@ -471,35 +462,3 @@ def _link(link: Path, target: str | None) -> None:
         aside.symlink_to(target)
         os.replace(aside, link)
     fsync_folder(link.parent)
-
-
-def _get_state(thing: Stateful | torch.Generator) -> Any:
-    return thing.get_state() if isinstance(thing, torch.Generator) else thing.state_dict()
-
-
-def _set_state(thing: Stateful | torch.Generator, state: Any) -> None:
-    if isinstance(thing, torch.Generator):
-        thing.set_state(state)
-    else:
-        thing.load_state_dict(state)
-
-
-def random_states() -> dict[str, Any]:
-    """Returns the states of the global generators, under accelerate's names."""
-    states = {
-        "random_state": random.getstate(),
-        "numpy_random_seed": np.random.get_state(),
-        "torch_manual_seed": torch.get_rng_state(),
-    }
-    if torch.cuda.is_available():
-        states["torch_cuda_manual_seed"] = torch.cuda.get_rng_state_all()
-    return states
-
-
-def set_random_states(states: Mapping[str, Any]) -> None:
-    """Sets the states of the global generators."""
-    random.setstate(states["random_state"])
-    np.random.set_state(states["numpy_random_seed"])
-    torch.set_rng_state(states["torch_manual_seed"])
-    if torch.cuda.is_available() and "torch_cuda_manual_seed" in states:  # absent: saved on a CPU, and warned about
-        torch.cuda.set_rng_state_all(states["torch_cuda_manual_seed"])
