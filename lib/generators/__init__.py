@@ -6,6 +6,7 @@
 
 protocol          requests and results of generators
 scoring           the most likely tokens at the places of a text, on the wire
+dialects          what is sent to OpenAI's two APIs, and how their answers are read
 native, openai    the two kinds: mates do not know each other
 vllm_server       a vLLM server: found or started, watched, stopped
 vllm              sampling by it: the adapter travels, and log-probs are compared whenever it has

@@ -22,10 +22,10 @@ import tenacity
 
 from lib.core.config import Endpoint, Thinking, wrong_address
 from lib.core.errors import ApiError, ConfigError
-from lib.generators.protocol import Call, Reply, ReplyError, Request, Scores, Scoring, Usage
+from lib.generators.dialects import Declined, Dialect, without_nulls
+from lib.generators.protocol import Reply, ReplyError, Request, Scores, Scoring
 from lib.generators.scoring import body_of, largest_reply, scores_in
 from lib.run.runlog import encode
-from lib.text.parsing import opening_of, split_reasoning, writable
 
 if TYPE_CHECKING:
     import httpx2
@@ -79,11 +79,12 @@ class RemoteModel:
     """A chat generator over HTTP; an async context, of one event loop. Raises ConfigError if the key is not set."""
 
     def __init__(self, endpoint: Endpoint, thinking: Thinking | None = None):
-        self.endpoint, self.thinking = endpoint, thinking or Thinking()
+        self.endpoint = endpoint
+        self._dialect = Dialect(endpoint, thinking or Thinking())
         self._key = _key(endpoint)
         self._secrets = _secrets(endpoint, self._key)
         self._base = address(endpoint)
-        self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._extra_body()}
+        self.name = {"model": endpoint.model, "api": endpoint.api, "body": self._dialect.extra_body()}
         self.counts = Counts()
         self.has_answered = False  # once it has, a refusal concerns one request, not all
         self._failures_in_a_row = 0
@@ -129,13 +130,12 @@ class RemoteModel:
 
     async def reply(self, request: Request) -> Reply:
         """Returns one reply. Raises ReplyError if this request failed, ApiError if every request would."""
-        if self.endpoint.api == "chat":
-            return await self._had(_Exchange("/chat/completions", encode(self._chat_body(request)), self._read_chat))
-        return await self._had(_Exchange("/responses", encode(self._responses_body(request)), self._read_response))
+        body = encode(self._dialect.body_of(request))
+        return await self._had(_Exchange(self._dialect.path, body, self._dialect.read))
 
     async def score(self, scoring: Scoring) -> Scores:
         """Returns what the model finds likely in a text. Raises as `reply` does."""
-        body = _without_nulls(body_of(scoring, self.endpoint.model) | self._extra_body())
+        body = without_nulls(body_of(scoring, self.endpoint.model) | self._dialect.extra_body())
         read = functools.partial(scores_in, scoring=scoring)
         return await self._had(_Exchange("/completions", encode(body), read, largest_reply(scoring)))
 
@@ -216,8 +216,11 @@ class RemoteModel:
         data = self._json_object(raw)
         if data.get("error"):
             raise self._refusal(response, raw)
-        with _malformed():
-            reply = exchange.read(data)
+        try:
+            with _malformed():
+                reply = exchange.read(data)
+        except Declined as error:
+            raise ReplyError("refused", self._clean(str(error))) from None
         self.counts.without_usage += not isinstance(data.get("usage"), dict)
         return reply
 
@@ -255,96 +258,6 @@ class RemoteModel:
                 f"endpoint: {self._failures_in_a_row} requests in a row failed, the last one with '{error}'; fix the "
                 "server or the request, then --resume"
             ) from error
-
-    def _extra_body(self) -> dict[str, Any]:
-        """Returns the fields of every request that the config alone decides."""
-        extra = dict(self.endpoint.extra_body)
-        if self.thinking.enabled is not None:
-            extra["chat_template_kwargs"] = {
-                "enable_thinking": self.thinking.enabled, **extra.get("chat_template_kwargs", {})
-            }  # fmt: skip
-        return extra
-
-    def _chat_body(self, request: Request) -> dict[str, Any]:
-        body = {
-            "model": self.endpoint.model,
-            "messages": request.messages,
-            self.endpoint.max_tokens_field: request.max_tokens,
-            "temperature": request.temperature,
-            "seed": request.seed,
-        }
-        if request.top_p < 1:
-            body["top_p"] = request.top_p
-        if request.tools:
-            body["tools"] = request.tools
-        return _without_nulls(body | self._extra_body())
-
-    def _responses_body(self, request: Request) -> dict[str, Any]:
-        body = {
-            "model": self.endpoint.model,
-            "input": [item for message in request.messages for item in _items(message)],
-            "max_output_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "stream": False,
-        }
-        if request.top_p < 1:
-            body["top_p"] = request.top_p
-        if request.tools:
-            body["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
-        return _without_nulls(body | self._extra_body())
-
-    def _read_chat(self, data: dict) -> Reply:
-        choice = data["choices"][0]
-        message = choice["message"]
-        calls = tuple(
-            Call(_text(call["function"]["name"]), _text(call["function"]["arguments"]), str(call.get("id") or ""))
-            for call in message.get("tool_calls") or ()
-        )
-        finished = choice.get("finish_reason") != "length"
-        content = message.get("content")
-        apart = message.get("reasoning_content") or message.get("reasoning")
-        if choice.get("finish_reason") == "content_filter" or (message.get("refusal") and not content):
-            raise self._declined(message.get("refusal"))
-        if content is None and not calls and not apart and finished:
-            raise ValueError("no content")
-        counted = _counted(data, "prompt_tokens", "completion_tokens")
-        return self._reply(_text("" if content is None else content), apart, calls, finished, counted)
-
-    def _read_response(self, data: dict) -> Reply:
-        texts, reasoning, calls, refusals = [], [], [], []
-        for item in data["output"]:
-            parts = [part for part in item.get("content") or () if isinstance(part, dict)]
-            if item["type"] == "message":
-                texts += [part["text"] for part in parts if part["type"] == "output_text"]
-                refusals += [part["refusal"] for part in parts if part["type"] == "refusal"]
-            elif item["type"] == "reasoning":  # its text, never its summary, which another model may have written
-                reasoning += [part["text"] for part in parts if part["type"] == "reasoning_text"]
-            elif item["type"] == "function_call":
-                calls.append(Call(_text(item["name"]), _text(item["arguments"]), str(item.get("call_id") or "")))
-        if data["status"] not in ("completed", "incomplete"):
-            raise ValueError(f"status {data['status']}")
-        finished = data["status"] == "completed"
-        reason = None if finished else (data.get("incomplete_details") or {}).get("reason")
-        if reason == "content_filter" or (refusals and not texts):
-            raise self._declined(refusals)
-        if finished and not texts and not calls and not reasoning:
-            raise ValueError("no output")
-        if not finished and reason != "max_output_tokens":
-            raise ValueError(f"incomplete for {reason}")
-        counted = _counted(data, "input_tokens", "output_tokens")
-        return self._reply("".join(texts), "".join(reasoning), tuple(calls), finished, counted)
-
-    def _reply(self, text: str, apart: Any, calls: tuple[Call, ...], finished: bool, usage: Usage) -> Reply:
-        """Builds the reply, and splits off reasoning that the server has not separated."""
-        if isinstance(apart, str) and apart:
-            return Reply(text, apart, calls, finished, bool(text or calls), usage)  # servers do not say if it ended
-        reasoning, answer, ended = split_reasoning(text, self.thinking.open_tag, self.thinking.close_tag)
-        opening = opening_of(text, answer, self.thinking.open_tag)
-        return Reply(answer, reasoning, calls, finished, ended, usage, opening)
-
-    def _declined(self, said: Any) -> ReplyError:
-        about = f"the model, or a filter, declined to answer: {said or 'without a word'}"
-        return ReplyError("refused", self._clean(about))
 
     def _json_object(self, raw: bytes) -> dict:
         try:
@@ -449,38 +362,3 @@ def _retry_after(value: str | None) -> float | None:
         except (ValueError, TypeError, OverflowError):
             return None
     return max(seconds, 0.0) if seconds == seconds else None
-
-
-def _items(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Converts a message of the chat API to items of the responses API."""
-    if message["role"] == "tool":
-        return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": message["content"]}]
-    calls = [
-        {
-            "type": "function_call",
-            "call_id": call["id"],
-            "name": call["function"]["name"],
-            "arguments": call["function"]["arguments"],
-        }
-        for call in message.get("tool_calls") or ()
-    ]
-    said = [{"role": message["role"], "content": message["content"]}] if message.get("content") else []
-    return said + calls
-
-
-def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
-    """Removes null fields, so that `extra_body: {temperature: null}` drops one that a server does not accept."""
-    return {key: value for key, value in body.items() if value is not None}
-
-
-def _counted(data: dict, read: str, written: str) -> Usage:
-    """Returns the token counts of a reply under the API's two names for them; 0 if the server does not count."""
-    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-    details = usage.get(f"{written}_details") or {}
-    return Usage(int(usage.get(read) or 0), int(usage.get(written) or 0), int(details.get("reasoning_tokens") or 0))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a {type(value).__name__} in place of text")
-    return writable(value)

@@ -38,7 +38,7 @@ import yaml
 from helpers import forks
 from lib.core.clock import PHASES
 from lib.core.errors import run_script
-from lib.generators.openai import RemoteModel
+from lib.generators.dialects import Dialect
 from lib.generators.remote import Remote
 from lib.model.llama import Llama, Stacked
 from lib.play.gspo import GspoRun
@@ -229,7 +229,7 @@ class Moments:
         Remote.answers = self._during("waiting", Remote.answers)
         Checkpoints.save = self._during("saving", Checkpoints.save, self._was_saved)
         Checkpoints.resume = self._during("resume", Checkpoints.resume, self._was_resumed)
-        RemoteModel._read_chat = self._reply("read", RemoteModel._read_chat)
+        Dialect.read = self._reply("read", Dialect.read)
         kept, append = self._reply("kept", Lines.append), Lines.append
         Lines.append = lambda lines, line: (kept if "replies" in lines.path.name else append)(lines, line)
 
