@@ -13,5 +13,5 @@ generators/   sources of text: the policy, a server, a model beside it; caching 
 tools/        functions that a model may call, and the loop in which it calls them
 rl/           the algorithm of SCoRe, and what it shares with self-play: prompts, trees, credit, losses, evaluation
 play/         self-play: opponents, teachers, their games, and the steps of GSPO
-report/       pages about runs, and the runs of a sweep
+report/       pages about runs, tables of evaluations, and the runs of a sweep
 """

@@ -238,7 +238,9 @@ def test_hostile_attempts_are_told_the_first_public_test_and_no_hidden_one(task)
 
 SPELLED = ["assert f(1)==2", "assert f(0x1) == 2", "assert (f(1) == 2), 'no'", "x = 3\nassert f(1) == 2"]
 REWORDED = ["assert 2 == f(1)", "assert f(1) == 2.0", "assert f(1) - 2 == 0", "assert f(1) == 1 + 1",
-            "assert [f(1), f(9)] == [2, 10]", "assert f(1) == 2 and f(9) == 10"]  # fmt: skip
+            "assert [f(1), f(9)] == [2, 10]", "assert f(1) == 2 and f(9) == 10",
+            "assert isinstance(f(1), int) and f(1) == 2", "try: assert f(1) == 2\nfinally: pass",
+            "y = f(9)\nassert y == 10\nassert f(1) == 2"]  # fmt: skip
 HONEST = [  # a hidden test, and a public one that tells nothing of it
     ("f('set', 5)\nassert f('get') == 5", "f('set', 1)\nassert f('get') == 1"),
     ("assert f(3) == [1, 2, 3]", "assert len(f(3)) == 3"), ("assert f(3) == [1]", "assert isinstance(f(3), list)"),
@@ -255,6 +257,15 @@ def test_a_hidden_test_in_other_words_is_no_public_one(public):
     row = {"prompt": "p", "tests": ["assert f(1) == 2"], "entry_points": ["f"], "public_tests": [public]}
     with pytest.raises(ConfigError, match="asks what a hidden one asks"):
         check_public([row], "public_tests", ["row 1"])
+
+
+def test_a_part_of_a_hidden_test_is_no_public_one():
+    hidden = "try: f(-1)\nexcept ValueError: pass\nx = [1, 2]\nassert f(x) == 3\nassert f([9]) == 9"
+    row = {"prompt": "p", "tests": [hidden], "entry_points": ["f"]}
+    for public in ("x = [1, 2]\nassert f(x) == 3", "assert f([9]) == 9"):
+        with pytest.raises(ConfigError, match="asks what a hidden one asks"):
+            check_public([row | {"public_tests": [public]}], "public_tests", ["row 1"])
+    check_public([row | {"public_tests": ["x = [1, 3]\nassert f(x) == 3"]}], "public_tests", ["row 1"])
 
 
 @pytest.mark.parametrize(("hidden", "public"), HONEST)
@@ -396,6 +407,7 @@ def test_a_right_answer_never_repeats_a_wrong_one():
         after, before = Verdict(1.0, {}, True, right), Verdict(0.0, {}, False, wrong)
         assert not after.unchanged_from(before) and not after.repeats([before])
         assert after._replace(match=False).repeats([before])
+        assert before.repeats([after._replace(answer=wrong, scored=False)])
     assert Verdict(0.0, {}, False, " ").unchanged_from(Verdict(0.0, {}, False, ""))
 
 

@@ -374,7 +374,7 @@ def test_the_clearest_text_behind_an_alarm_is_shown_and_the_others_are_told_with
     capsys.readouterr()
     monkeypatch.setattr("sys.argv", ["report.py", str(run), "--text"])
     assert report.main() == 0
-    assert "Fix: raise it. On the page: read the 3 rollouts." in capsys.readouterr().out
+    assert "Fix: raise it. Read the 3 rollouts." in capsys.readouterr().out
 
 
 def test_every_collapse_has_a_headline():

@@ -23,18 +23,22 @@ class Dialect:
     thinking: Thinking
 
     @property
+    def _is_chat(self) -> bool:
+        return self.endpoint.api == "chat"
+
+    @property
     def path(self) -> str:
         """Returns the address of a request below the endpoint's."""
-        return "/chat/completions" if self.endpoint.api == "chat" else "/responses"
+        return "/chat/completions" if self._is_chat else "/responses"
 
     def body_of(self, request: Request) -> dict[str, Any]:
         """Returns the body of a request."""
-        body = self._chat_body(request) if self.endpoint.api == "chat" else self._responses_body(request)
+        body = self._chat_body(request) if self._is_chat else self._responses_body(request)
         return without_nulls(body | self.extra_body())
 
     def read(self, data: dict) -> Reply:
         """Reads an answer. Raises Declined, or an error such as KeyError if it is no reply."""
-        return self._read_chat(data) if self.endpoint.api == "chat" else self._read_response(data)
+        return self._read_chat(data) if self._is_chat else self._read_response(data)
 
     def extra_body(self) -> dict[str, Any]:
         """Returns the fields of every request that the config alone decides."""
@@ -153,6 +157,7 @@ def _counted(data: dict, read: str, written: str) -> Usage:
 
 
 def _text(value: Any) -> str:
+    """Returns text that can be written. Raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
     return writable(value)

@@ -56,8 +56,8 @@ def rendered(block: object) -> Table | Text | None:
             table.add_row(Text(line.label, style="" if line.cells else "bold"), *cells)
         return table
     if isinstance(block, Paragraph):
-        there = f" On the page: {block.link_text[:1].lower()}{block.link_text[1:]}." if block.link_text else ""
-        return Text(f"{block.text}{there}", style=LOOKS.get(block.look, ""))
+        text = " ".join([block.text, f"{block.link_text}." if block.link_text else ""]).strip()
+        return Text(text, style=LOOKS.get(block.look, ""))
     if isinstance(block, Shares):
         return Text("; ".join(f"{name} {text}" for name, _, text in block.parts))
     if isinstance(block, Facts):

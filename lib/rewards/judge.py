@@ -39,17 +39,23 @@ class Verdict(NamedTuple):
         """
         return not self.malformed
 
+    @property
+    def is_blank(self) -> bool:
+        """Returns whether there is no answer, or one of blanks and wrappers alone."""
+        return not peel(self.answer)
+
     def unchanged_from(self, before: "Verdict") -> bool:
         """Tells whether an attempt left its answer as it was, in whatever spelling.
 
         Never where one of the two is right and the other is not: 18 may be spelled as 18 dollars, and as 18 cents, and
         programs of which one writes `a` and the other `A` are two.
         """
-        return self.match == before.match and unchanged(self.answer, before.answer)
+        is_judged = self.scored and before.scored
+        return not (is_judged and self.match != before.match) and unchanged(self.answer, before.answer)
 
     def repeats(self, earlier: Iterable["Verdict"]) -> bool:
         """Tells whether the answer is one of the earlier ones, in whatever spelling; a blank one is none."""
-        return bool(peel(self.answer)) and any(map(self.unchanged_from, earlier))
+        return not self.is_blank and any(map(self.unchanged_from, earlier))
 
 
 def text_of(value: Any) -> str:

@@ -153,7 +153,7 @@ def public_task(row: dict, field: str, place: object = "a row") -> CodeTask:
 
 
 def check_public(rows: Sequence[dict], field: str, places: Sequence[object]) -> None:
-    """Raises ConfigError where a row has no public tests, or one that the reward runs too: it would tell the answer."""
+    """Raises ConfigError where a row has no public tests, or one that asks what a hidden one asks."""
     shared_ones = []
     for row, place in zip(rows, places, strict=True):
         public = public_task(row, field, place)

@@ -34,7 +34,7 @@ from lib.rl.corrections import CorrectionPrompts
 from lib.rl.evaluation import ROWS_AT_ONCE, group_of, rate
 from lib.rl.tree import Answer, Group, Sampling, judged, sample
 from lib.run.distributed import collect
-from lib.text.parsing import peel, unchanged
+from lib.text.parsing import unchanged
 
 CONTEXTS = ("own", "other", "right", "random")
 SPLITS = {"": None, "_own_wrong": False, "_own_right": True}  # of all questions, and by whether y1 is right
@@ -142,7 +142,7 @@ def _difference(name: str, before: np.ndarray, after: np.ndarray, group: np.ndar
 
 
 def _found(verdict: Verdict, context: Context) -> Found:
-    return bool(verdict.match), bool(peel(verdict.answer)) and unchanged(verdict.answer, context.answer)
+    return bool(verdict.match), not verdict.is_blank and unchanged(verdict.answer, context.answer)
 
 
 def _contexts(

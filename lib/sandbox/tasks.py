@@ -175,38 +175,47 @@ def infer_entry_points(tests: Sequence[str], prompt: str = "", setup_code: str =
 def questions_of(task: CodeTask) -> set[str]:
     """Returns what the tests of a task ask, spelled alike, but not what they expect, which has many spellings.
 
-    These are the inputs of whole programs, and of an assert statement the calls of entry points, such as `f(1)`. Where
-    calls are not the whole question, it is the statement: an argument is no literal, or only a part of what comes back
-    is looked at; or the whole test: it calls an entry point before it asserts, expects an exception, or reads names of
-    its own.
+    These are the inputs of whole programs; whole tests; and what their assert statements ask: a call of an entry point
+    with literals, such as `f(1)`, if all that comes back is looked at, and the statement, with the lines before it that
+    set what it reads. Of a test that calls an entry point in a line of its own, it is the whole test alone: what that
+    call has changed is part of the question.
     """
-    names = () if task.stateful else task.callables
-    asked = set().union(*(_questions_in(tree, names) for tree in map(tree_of, task.tests) if tree))
+    trees = [tree for tree in map(tree_of, task.tests) if tree]
+    asked = set().union(*(_questions_in(tree, task.callables, task.stateful) for tree in trees))
     return asked | {case.stdin.strip() for case in task.stdio}
 
 
-def _questions_in(test: ast.Module, entry_points: Sequence[str]) -> set[str]:
-    """Returns what a test asks; `entry_points` are those whose answers depend on their arguments alone."""
-    statements = asserts_in(test)
-    inside = {id(node) for statement in statements for node in nodes_in(statement)}
-    prepares = any(id(call) not in inside for call in calls_by_name_in(test) if call.func.id in entry_points)
-    if not statements or prepares or any(isinstance(node, ast.Try | ast.With) for node in nodes_in(test)):
-        return {ast.unparse(test)}
-    found = set()
-    for statement in statements:
-        whole = test if loaded_in(statement) & bound_in(test) else statement
-        found |= _calls_asked(statement, entry_points) or {ast.unparse(whole)}
+def _questions_in(test: ast.Module, entry_points: Sequence[str], stateful: bool) -> set[str]:
+    """Returns what a test asks; `stateful`: the answer to a call depends on the calls before it."""
+    found = {ast.unparse(test)}
+    lines = [node for node in test.body if isinstance(node, ast.Expr)]
+    if any(call.func.id in entry_points for line in lines for call in calls_by_name_in(line)):
+        return found
+    for statement in asserts_in(test):
+        found |= set() if stateful else _calls_asked(statement, entry_points)
+        read = loaded_in(statement)
+        setting = [node for node in test.body if bound_in(node) & read and not asserts_in(node)]
+        if read & set(entry_points) and (setting or not read & bound_in(test)):
+            found.add("\n".join(map(ast.unparse, [*setting, statement])))
     return found
 
 
 def _calls_asked(statement: ast.expr, entry_points: Sequence[str]) -> set[str]:
-    """Returns the calls of entry points in an assert statement; none if these are not all that it asks."""
-    calls = [call for call in calls_by_name_in(statement) if call.func.id in entry_points]
-    given = [value for call in calls for value in (*call.args, *(named.value for named in call.keywords))]
+    """Returns the calls of entry points with literals whose whole result an assert statement looks at."""
+    calls = calls_by_name_in(statement)
     parts = [node.value for node in nodes_in(statement) if isinstance(node, ast.Attribute | ast.Subscript)]
-    parts += [each for call in calls_by_name_in(statement) if call.func.id in _TELL_A_PART for each in call.args]
-    is_whole = all(map(_is_literal, given)) and {id(part) for part in parts}.isdisjoint(map(id, calls))
-    return set(map(ast.unparse, calls)) if is_whole else set()
+    parts += [value for call in calls if call.func.id in {*_TELL_A_PART, *entry_points} for value in _given(call)]
+    seen_in_part = set(map(id, parts))
+    return {
+        ast.unparse(call)
+        for call in calls
+        if call.func.id in entry_points and id(call) not in seen_in_part and all(map(_is_literal, _given(call)))
+    }
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """Returns the arguments of a call."""
+    return [*call.args, *(named.value for named in call.keywords)]
 
 
 def _is_literal(value: ast.expr) -> bool:

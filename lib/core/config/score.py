@@ -91,7 +91,7 @@ class ScoreTrain(TrainLoop):
     # are those of stage II. score: equations 3 and 4; multiturn: the last attempt's reward, to all of its chat;
     # thinktwice: each attempt whether it is right; ufo: the last attempt's reward, decayed, less for attempts that
     # answer nothing new; pag: attempts their own reward, checks whether they judge right; reflect: reflections whether
-    # the next attempt is right
+    # the next attempt is right, attempts nothing, held by beta1
     stage1_steps: CountOrZero | None = None  # optimizer steps of stage I; null: stage1_epochs decides
     stage2_steps: CountOrZero | None = None  # optimizer steps of stage II; null: stage2_epochs decides
     stage1_epochs: Weight = 1.0  # passes over the training rows

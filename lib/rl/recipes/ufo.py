@@ -12,7 +12,6 @@ from statistics import fmean
 
 from lib.rl.recipes.contract import CorrectionRecipe, StepAnswers
 from lib.rl.tree import Node
-from lib.text.parsing import peel
 
 
 class Ufo(CorrectionRecipe):
@@ -27,6 +26,6 @@ class Ufo(CorrectionRecipe):
         if not all(step.answers[chat[-1]].verdict.scored for chat in chats):
             return None
         said = [step.answers[earlier].verdict for earlier in step.before[number]]
-        is_nothing_new = is_attempt and bool(said) and (not peel(own.answer) or own.repeats(said))
+        is_nothing_new = is_attempt and bool(said) and (own.is_blank or own.repeats(said))
         ended = fmean(self.train.discount ** (len(chat) - 1) * step.rewards[chat[-1]] for chat in chats)
         return ended - self.train.repeat_penalty * is_nothing_new
