@@ -119,7 +119,7 @@ demo-puzzles: setup $(RUSH_DATA)/sft.jsonl ## a tiny model learns to solve Rush 
 sweep: setup ## the demo over SEEDS=5 seeds, with one and two threads: worst, median, intervals, a page
 	@$(RUN_PYTHON) sweep.py --config configs/sweep_demo.yaml seeds=$(SEEDS)
 
-sweep-recipes: setup ## recipes and feedback at equal tokens, and what distillation saves, over SEEDS=5 seeds: six tables, some six hours
+sweep-recipes: setup ## recipes and feedback at equal tokens, and what distillation saves, over SEEDS=5 seeds: six tables, two to six hours
 	@missed=0; for each in between verdict tests copy bonus distill_on_policy; do \
 		$(RUN_PYTHON) sweep.py --config configs/sweep_$$each.yaml seeds=$(SEEDS) || \
 			{ code=$$?; [ $$code = 1 ] || exit $$code; missed=1; }; done; exit $$missed
