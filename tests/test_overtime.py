@@ -106,6 +106,17 @@ def test_a_signal_ends_a_reward_that_hangs_and_none_that_is_merely_slow(judge):
             asked(["a"], rows("b"))
 
 
+def test_a_signal_that_does_not_interrupt_a_sleep_ends_it_too(judge):
+    """As one that comes just before it; here another thread gets it: Python handles it once the main thread is back."""
+
+    def sleeps_on():
+        threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+        time.sleep(60)
+
+    with Interrupts(), pytest.raises(Left):
+        judge(sleeps_on)(["a"], rows("b"))
+
+
 UNSTOPPABLE = """
 import json, sys
 from lib.core import interrupts

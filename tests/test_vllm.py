@@ -259,6 +259,7 @@ def test_a_killed_server_is_started_again_and_no_row_is_lost(opened):
             os.killpg(engine.server._pid, signal.SIGKILL)
 
     assert engine.generate(policy, PROMPTS, DECODING, kill) == want
+    assert engine.generate(policy, PROMPTS, DECODING) == want  # all of them may have left before the kill
     assert any("ended with signal 9" in line and "starting another one" in line for line in said)
     assert not [each for each in psutil.process_iter() if each.status() == "zombie" and each.ppid() == os.getpid()]
 

@@ -190,8 +190,11 @@ class _Call:
             faulthandler.cancel_dump_traceback_later()
 
     def watch(self) -> None:
-        """Reports the call every BEAT seconds until it ends, wakes it when an error is due, or ends the process."""
-        beats, code, since, woken = 0, 0, 0.0, 0.0
+        """Reports the call every BEAT seconds until it ends, wakes it when an error is due, or ends the process.
+
+        Every GRACE seconds it is woken for nothing, so that no signal waits for it.
+        """
+        beats, code, since, woken = 0, 0, 0.0, self.began
         while not self.ended.wait(TICK):
             now = time.monotonic()
             if now - self.began >= BEAT * (beats + 1):
@@ -201,13 +204,12 @@ class _Call:
                     self.arm()
             if self.error is None:
                 self.error, code = self._verdict(now)
-                since = now
-            if self.error is None:
-                continue
-            if now - since > GRACE:
+                since, woken = now, 0.0 if self.error else woken
+            if self.error and now - since > GRACE:
                 self._tell(f"{self._what} cannot be interrupted ({self._place()}): the process exits without it")
                 os._exit(code)
-            if now - woken > AGAIN:
+            # without an error too: Python handles a signal that came just before a sleep only when that is interrupted
+            if now - woken > (AGAIN if self.error else GRACE):
                 woken = now
                 signal.pthread_kill(threading.main_thread().ident, WAKE)
 
