@@ -379,14 +379,7 @@ def after_wrong(judge, *texts):
     return [paid for paid, _ in earned(tree, ScoreTrain(recipe="ufo", discount=0.5, repeat_penalty=0.25))["attempt2"]]
 
 
-AGAIN = {
-    "nothing": r"\boxed{}",
-    "spelled anew": "019",
-    "with a sign": "+19",
-    "as a decimal": "19.0",
-    "named": "x = 19",
-    "in dollars": "$19",
-}
+AGAIN = {"spelled anew": "019", "with a sign": "+19", "as a decimal": "19.0", "named": "x = 19", "in dollars": "$19"}
 
 
 def test_ufo_takes_for_the_same_answer_and_for_nothing_else(task):
@@ -413,8 +406,8 @@ def test_a_right_answer_never_repeats_a_wrong_one():
 
 def test_ufo_pays_a_malformed_text_no_more_than_a_repeat(task):
     _, _, judge = task("sweep_copy", "ufo")
-    repeated, malformed = after_wrong(judge, thought(19), "19")
-    assert malformed <= repeated
+    repeated, malformed, nothing = after_wrong(judge, thought(19), "19", thought(r"\boxed{}"))
+    assert malformed <= repeated and nothing == -0.25
 
 
 def test_a_check_is_paid_for_what_it_ends_with_whatever_the_solver_does(task):

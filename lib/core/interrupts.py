@@ -204,7 +204,8 @@ class _Call:
                     self.arm()
             if self.error is None:
                 self.error, code = self._verdict(now)
-                since, woken = now, 0.0 if self.error else woken
+                if self.error:
+                    since, woken = now, 0.0
             if self.error and now - since > GRACE:
                 self._tell(f"{self._what} cannot be interrupted ({self._place()}): the process exits without it")
                 os._exit(code)

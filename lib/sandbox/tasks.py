@@ -192,7 +192,8 @@ def _questions_in(test: ast.Module, entry_points: Sequence[str], stateful: bool)
     if any(call.func.id in entry_points for line in lines for call in calls_by_name_in(line)):
         return found
     for statement in asserts_in(test):
-        found |= set() if stateful else _calls_asked(statement, entry_points)
+        if not stateful:
+            found |= _calls_asked(statement, entry_points)
         read = loaded_in(statement)
         setting = [node for node in test.body if bound_in(node) & read and not asserts_in(node)]
         if read & set(entry_points) and (setting or not read & bound_in(test)):
