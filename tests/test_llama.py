@@ -11,7 +11,6 @@ from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 from lib.generators.native import Decoding, generate
 from lib.generators.protocol import Turn
 from lib.model import llama as module
-from lib.model.head import product
 from lib.model.llama import FAMILY, Llama, Stacked, attend_within
 from lib.model.policy import Inputs, Policy
 
@@ -393,14 +392,3 @@ def test_norms_rotations_and_adapted_layers_have_their_derivatives():
     alone = apply(x, *adapter)
     torch.testing.assert_close(alone[0], linear(x, base[0] + 0.5 * adapter[1] @ adapter[0], base[1]))
     torch.testing.assert_close(alone[1], linear(x, base[2] + 2.0 * adapter[3] @ adapter[2]))
-
-
-@pytest.mark.parametrize("shape", [(1100, 1024), (300, 4096), (64, 32)])
-def test_the_product_of_any_number_of_rows_is_that_of_linear(shape):
-    weight = numbers(*shape, dtype=torch.float32)
-    for count in range(21):
-        x = numbers(shape[1], count, dtype=torch.float32).t()  # as a view, too
-        expected, out = linear(x, weight), torch.full((count, shape[0]), torch.nan)
-        torch.testing.assert_close(product(x, weight), expected, rtol=1e-5, atol=1e-3)
-        assert product(x.contiguous(), weight, out) is out
-        torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-3)

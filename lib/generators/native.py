@@ -177,7 +177,7 @@ class _Continuous:
     """All conversations of one call, decoded in one slab until none is left."""
 
     def __init__(self, policy: Policy, decoder: Decoder, decoding: Decoding, follow_up: FollowUp):
-        self.head = policy.head_at(decoding.temperature or 1.0)
+        self.head = policy.head_at(decoding.temperature or 1.0).for_decoding()
         self.decoding, self.follow_up = decoding, follow_up
         self.decoder = decoder
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)

@@ -11,14 +11,13 @@ follow. benchmarks/head.py measures it.
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
 
 import torch
-from torch.nn.functional import pad
+
+from lib.model.products import Packed, Plain, is_quick_on_cpu, packed
 
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
 BLOCK_ELEMENTS = 2**23  # weights cast to float32 at once, on devices without a half-precision matmul into float32
-FEW_ROWS, LARGE_MATRIX = 12, 2**20  # most rows and fewest elements for the fast path of `product`
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Head:
     scale: float = 1.0
     softcap: float | None = None
     temperature: float = 1.0
+    packed: Packed | Plain | None = None  # the weight, made ready for many products with few states
 
     def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Computes float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
@@ -39,9 +39,7 @@ class Head:
         self, hidden: torch.Tensor, out: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | float]:
         """Computes `logits` and their derivative by the raw product W h: a number, or (N, V) with a soft-cap."""
-        if out is None:
-            out = hidden.new_empty(len(hidden), len(self.weight), dtype=torch.float32)
-        self._multiply(hidden, out)
+        out = self._multiplied(hidden, out)
         if self.bias is not None:
             out += self.bias.float()
         slope = self.scale / self.temperature
@@ -51,21 +49,26 @@ class Head:
         slopes = out.square().neg_().add_(1.0).mul_(slope)
         return out.mul_(self.softcap / self.temperature), slopes
 
-    def _multiply(self, hidden: torch.Tensor, out: torch.Tensor) -> None:
-        """Writes W h (N, V) of hidden states (N, d) into `out`, summed in float32."""
-        weight = self.weight
+    def _multiplied(self, hidden: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+        """Returns W h (N, V) of hidden states (N, d), summed in float32: in `out`, unless W is packed."""
+        weight, product = self.weight, self.packed or Plain(self.weight)
+        if weight.dtype == torch.float32 and self.packed:
+            return product(hidden.float())
+        if out is None:
+            out = hidden.new_empty(len(hidden), len(weight), dtype=torch.float32)
         if weight.dtype == torch.float32:
-            product(hidden.float(), weight, out)
+            torch.mm(hidden.float(), weight.t(), out=out)
         elif weight.is_cuda:
             torch.mm(hidden.to(weight.dtype), weight.t(), out_dtype=torch.float32, out=out)
         elif is_quick_on_cpu(weight.dtype):
             # the sums are float32 inside, and rounded on their way out: a second pass brings what that took
             hidden = hidden.to(weight.dtype)
-            rounded = hidden @ weight.t()
-            out.copy_(rounded).add_(torch.addmm(rounded.neg_(), hidden, weight.t()))
+            rounded = product(hidden)
+            out.copy_(rounded).add_(product(hidden, rounded.neg_()))
         else:
             for rows in self._blocks:
                 out[:, rows] = hidden.float() @ weight[rows].float().t()
+        return out
 
     def vjp(self, by_logit: torch.Tensor) -> torch.Tensor:
         """Turns a derivative by the raw product (N, V) into one by the hidden states: (N, d) float32."""
@@ -86,40 +89,22 @@ class Head:
         size = max(1, BLOCK_ELEMENTS // self.weight.shape[1])
         return [slice(start, start + size) for start in range(0, len(self.weight), size)]
 
+    def for_decoding(self) -> "Head":
+        """Returns the same layer with a copy of its weight for the many small products of a decoding."""
+        return replace(self, packed=packed(self.weight))
+
     def first(self, rows: int) -> "Head":
         """Returns the layer of the first `rows` logits alone, on the same weights."""
-        return (
-            self
-            if rows == len(self.weight)
-            else replace(self, weight=self.weight[:rows], bias=None if self.bias is None else self.bias[:rows])
+        if rows == len(self.weight):
+            return self
+        return replace(
+            self, weight=self.weight[:rows], bias=self.bias if self.bias is None else self.bias[:rows], packed=None
         )
 
     @property
     def chunk(self) -> int:
         """Returns the number of tokens whose logits are held at once."""
         return max(16, CHUNK_ELEMENTS // self.weight.shape[0])
-
-
-@cache
-def is_quick_on_cpu(dtype: torch.dtype) -> bool:
-    """Tells whether products in `dtype` are quicker here than in float32: in bfloat16, where the CPU has it."""
-    known = torch.cpu.get_capabilities()
-    has_it = bool(known.get("avx512_bf16") or known.get("amx_bf16")) and torch.backends.mkldnn.is_available()
-    return dtype == torch.bfloat16 and has_it
-
-
-def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-    """Multiplies x (n, d) by weight (m, d) -> (n, m), like `linear`; faster on a CPU for few rows and a large matrix.
-
-    There MKL reads the matrix at a fifth of the memory bandwidth, but at all of it as the left factor of four columns.
-    """
-    count = len(x)
-    if x.dtype != torch.float32 or x.is_cuda or count > FEW_ROWS or weight.numel() < LARGE_MATRIX:
-        return torch.mm(x, weight.t(), out=out)
-    fours = pad(x, (0, 0, 0, -count % 4)).split(4)
-    columns = torch.cat([torch.mm(weight, rows.t()) for rows in fours], dim=1)  # (m, n)
-    out = weight.new_empty(count, len(weight)) if out is None else out
-    return out.copy_(columns[:, :count].t())
 
 
 def token_scores(

@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from lib.model.head import is_quick_on_cpu, product
 from lib.model.logits import backbone_of
+from lib.model.products import Packed, Plain, is_quick_on_cpu, packed
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 
@@ -79,7 +79,7 @@ class Llama:
 class _Linear:
     """Linear layers with one input as one, x W^T + bias. Where it would be rounded, an adapter stays beside W."""
 
-    weight: torch.Tensor  # W (out, in)
+    product: Packed | Plain  # x W^T, W (out, in)
     bias: torch.Tensor | None  # (out,)
     down: torch.Tensor | None  # A (r, in)
     up: torch.Tensor | None  # scale B^T (r, out), in blocks
@@ -101,14 +101,14 @@ class _Linear:
         elif any(adapters):
             low = _beside(sizes, adapters, stack.dtype)
         if all(base.bias is None for base in bases):
-            return cls(stack, None, *low)
+            return cls(packed(stack), None, *low)
         zeros = [stack.new_zeros(size) for size in sizes]
         biases = [zero if base.bias is None else base.bias for zero, base in zip(zeros, bases, strict=True)]
-        return cls(stack, torch.cat(biases), *low)
+        return cls(packed(stack), torch.cat(biases), *low)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         rows = x.flatten(0, -2)
-        y = product(rows, self.weight)
+        y = self.product(rows)
         if self.bias is not None:
             y += self.bias
         if self.down is not None:
