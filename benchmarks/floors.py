@@ -2,7 +2,8 @@
 
 On a GPU by its measured bandwidth and throughput. On a CPU, where neither is one number, by timing the matrix products
 alone: random matrices of the model's sizes, one for each layer so that no cache holds them, matrices with one input as
-one, and as many rows as the step has. No adapter, no attention, no norm, no sampling.
+one, and as many rows as the step has. No adapter, no attention, no norm, no sampling. They are the products as PyTorch
+makes them; decoding packs its matrices (lib/model/products.py), and may so come under them.
 """
 
 from dataclasses import dataclass

@@ -105,10 +105,7 @@ def test_checkpointing_and_narrow_weights_need_less(tiny):
 
     wide, narrow, saving = needs(), needs(dtype="bfloat16"), needs(gradient_checkpointing=True)
     assert sum(narrow.update.values()) < sum(wide.update.values()) > sum(saving.update.values())
-    assert narrow.sampling["copies with the adapter merged in"] == 0  # it is merged in float32 alone
-    assert wide.sampling["copies with the adapter merged in"] == 4 * sum(
-        layer.weight.numel() for layer in adapted_layers(tiny[0], Lora()).values()
-    )
+    assert 0 < 2 * narrow.sampling["copies of weights"] == wide.sampling["copies of weights"]
     assert wide.lines()[-1] == f"{wide.peak / GIB:9.3f} GiB  peak, at full length"
 
 

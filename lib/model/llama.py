@@ -107,13 +107,13 @@ class _Linear:
         return cls(packed(stack), torch.cat(biases), *low)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        rows = x.flatten(0, -2)
-        y = self.product(rows)
+        """Maps x (n, in) to (n, out)."""
+        y = self.product(x)
         if self.bias is not None:
             y += self.bias
         if self.down is not None:
-            y.addmm_(linear(rows, self.down), self.up)
-        return y.view(*x.shape[:-1], -1)
+            y.addmm_(linear(x, self.down), self.up)
+        return y
 
 
 def _beside(sizes: list[int], adapters: tuple, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -180,21 +180,22 @@ class Stacked:
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Returns what `Llama` does."""
-        x = embedding(ids, self._embedding)
+        x = embedding(ids.flatten(), self._embedding)  # (B T, d), as everything but what is attended
         cos, sin = (table[positions] for table in self._tables)  # (B, T, 1, D / 2)
+        shape = (*ids.shape, -1, self._dim)
         for index, layer in enumerate(self._layers):
-            qkv = layer.qkv(self._normed(x, layer.norm)).unflatten(-1, (-1, self._dim))
-            qk, value = qkv[:, :, : self._rotated], qkv[:, :, self._rotated :]  # (B, T, ., D)
+            qk, value = layer.qkv(self._normed(x, layer.norm)).view(shape).tensor_split((self._rotated,), 2)
             if layer.qk_norm is not None:
                 qk = self._normed(qk).mul_(layer.qk_norm)
-            qk = _rotate(qk, cos, sin, 1)
-            mixed = attend(index, qk[:, :, : self._heads], qk[:, :, self._heads :], value).flatten(2)
+            query, key = _rotate(qk, cos, sin, 1).tensor_split((self._heads,), 2)  # (B, T, ., D)
+            mixed = attend(index, query, key, value).reshape(len(x), -1)
             if chosen is not None and index == len(self._layers) - 1:
-                x, mixed = (part.flatten(0, 1)[chosen] for part in (x, mixed))
+                x, mixed = x[chosen], mixed[chosen]
             x = layer.out(mixed).add_(x)
             gate, up = layer.gate_up(self._normed(x, layer.mlp_norm)).chunk(2, dim=-1)
             x = layer.down(self._act(gate).mul_(up)).add_(x)
-        return self._normed(x).mul_(self._norm.weight)
+        x = self._normed(x).mul_(self._norm.weight)
+        return x if chosen is not None else x.view(*ids.shape, -1)
 
     def _normed(self, x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
         return rms_norm(x, x.shape[-1:], weight, self._epsilon)

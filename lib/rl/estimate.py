@@ -17,6 +17,7 @@ from lib.model.decoder import bytes_per_token, free_host_memory
 from lib.model.head import CHUNK_ELEMENTS
 from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
+from lib.model.logits import backbone_of
 from lib.model.policy import attends_to_everything
 from lib.rl.evaluation import ROWS_AT_ONCE
 
@@ -124,7 +125,6 @@ def needs_of(
     if found := shelf.attach(skeleton, config.model.adapters, 0):
         trained += sum(found.counts().values())
     is_written_out = skeleton.config.model_type in FAMILY and not config.model.adapters.families
-    merged = 0 if is_narrow or config.model.load_in_4bit else sum(layer.weight.numel() for layer in adapted) * each
     always = {
         "weights": weights,
         f"adapter ({trained / 1e6:.2f} M parameters, with gradient and optimizer)": trained * OPTIMIZER,
@@ -144,7 +144,7 @@ def needs_of(
     return Needs(
         always,
         sampling={
-            "copies with the adapter merged in": merged,
+            "copies of weights": each * _copied(skeleton, adapted, config.model, is_narrow, is_written_out),
             f"cache of {load.rows} completions of {load.columns} tokens, fewer at once where memory is short": cache,
             "logits": _logits(skeleton, load.rows),
         },
@@ -179,6 +179,18 @@ def _weights(skeleton: torch.nn.Module, model: Model) -> float:
     return sum(p.numel() for p in skeleton.parameters()) * (
         FOUR_BITS if model.load_in_4bit else _bytes_of_number(model)
     )
+
+
+def _copied(
+    skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model, is_narrow: bool, is_written_out: bool
+) -> int:
+    """Returns how many weights decoding holds a second time: with the adapter merged in, and on a CPU all, packed."""
+    if model.load_in_4bit or (is_narrow and (torch.cuda.is_available() or not is_written_out)):
+        return 0
+    if not is_written_out:
+        return sum(layer.weight.numel() for layer in adapted)
+    layers = sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
+    return layers if torch.cuda.is_available() else layers + skeleton.get_output_embeddings().weight.numel()
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
