@@ -199,7 +199,7 @@ class _Slab:
 
     def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
         """Makes the next `update` of every layer write to columns `at` (n, q) of the rows from `first` on."""
-        self._rows = slice(first, first + len(at))
+        self._first, self._count = first, len(at)
         self._widest = widest
         self._at = at
         self._flat: dict[int, torch.Tensor] = {}
@@ -214,11 +214,11 @@ class _Slab:
         if index not in layers:
             layers[index] = new.new_zeros(rows, heads, columns, width)
         if heads not in self._flat:
-            begin = torch.arange(self._rows.start * heads, self._rows.stop * heads, device=new.device) * columns
-            self._flat[heads] = (begin.view(-1, heads, 1) + self._at[:, None]).flatten()
+            begin = torch.arange(self._count * heads, device=new.device) + self._first * heads
+            self._flat[heads] = (begin.view(-1, heads, 1) * columns + self._at[:, None]).flatten()
         slab = layers[index]
         slab.view(-1, width).index_copy_(0, self._flat[heads], new.reshape(-1, width))
-        return slab.narrow(0, self._rows.start, len(self._at)).narrow(2, 0, self._widest)  # half of what [] takes
+        return slab.narrow(0, self._first, self._count).narrow(2, 0, self._widest)  # in half the time of []
 
     def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
         """Copies the first `columns` columns of row source[i] to row to[i]; the two may overlap."""
