@@ -12,79 +12,19 @@ Answers are lines of JSON on what was standard output at the start; whatever a l
 import gc
 import json
 import os
-import random
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
+from benchmarks.case import Case, saved_case
+from benchmarks.meter import forget_peak, held_mib, peak_mib, seconds
+
 ROOT = Path(__file__).resolve().parent.parent
-MIB = 2**20
 RATE, BETA, ALPHA = 1e-5, 0.01, 10.0
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model and the work of one step. Prompts all have one length."""
-
-    model: str
-    prompts: int  # P
-    attempts: int  # K1
-    revisions: int  # K2; 0: answers of one attempt, and no KL
-    length: int  # tokens of the longest completion
-    prompt_tokens: int
-    micro_batch_tokens: int  # ours
-    naive_rows: int  # second attempts of a micro-batch, with their first attempts
-    trl_rows: int  # completions of a micro-batch, at most
-    at_once: int | None = None  # completions that naive and trl decode together; None: all of them
-    equal: bool = False  # every completion has the full length; else lengths are spread evenly from 1 on
-    dtype: str = "float32"  # of the frozen weights
-
-    @property
-    def firsts(self) -> int:
-        """Counts the first attempts of a step."""
-        return self.prompts * self.attempts
-
-    @property
-    def seconds(self) -> int:
-        """Counts the second attempts of a step."""
-        return self.firsts * self.revisions
-
-    @property
-    def completions(self) -> int:
-        """Counts the first and second attempts of a step."""
-        return self.firsts + self.seconds
-
-    @property
-    def tokens(self) -> int:
-        """Counts the tokens that a step generates, and then trains."""
-        return sum(self.lengths(self.firsts)) + sum(self.lengths(self.seconds))
-
-    def lengths(self, count: int) -> list[int]:
-        """Returns the lengths of `count` completions of a step."""
-        return [self.length if self.equal else 1 + i * self.length // count for i in range(count)]
-
-    def drawn(self, *counts: int) -> Iterator[int]:
-        """Yields the lengths of the `counts` completions of a step in random order; then those of the next step."""
-        draw = random.Random(0)
-        lengths = [length for count in counts for length in self.lengths(count)]
-        while True:
-            draw.shuffle(lengths)
-            yield from lengths
-
-    def save(self, folder: Path) -> None:
-        """Writes the case for the contenders."""
-        (folder / "case.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
-
-
-def saved_case(folder: Path) -> Case:
-    """Reads the case that the parent has written."""
-    return Case(**json.loads((folder / "case.json").read_text(encoding="utf-8")))
 
 
 class Meter:
@@ -120,43 +60,6 @@ class Meter:
     def _tell(self, answer: dict) -> None:
         self._answers.write(json.dumps(answer) + "\n")
         self._answers.flush()
-
-
-def seconds() -> float:
-    """Returns the time in seconds, once the device has finished its work."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter()
-
-
-def held_mib() -> float:
-    """Returns the memory that this process holds now, in MiB, on the GPU where there is one."""
-    return torch.cuda.memory_allocated() / MIB if torch.cuda.is_available() else resident("VmRSS")
-
-
-def peak_mib() -> float:
-    """Returns the most MiB that it has held since `forget_peak`."""
-    return torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else resident("VmHWM")
-
-
-def forget_peak() -> None:
-    """Resets the peak to what is held now."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-    elif Path("/proc/self/clear_refs").exists():
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def resident(field: str) -> float:
-    """Returns a field of this process's status, in MiB; elsewhere than on Linux always the highest so far."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        import resource
-
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MIB
-    lines = status.read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
 
 
 def parity(predictions: list[str], **_) -> list[float]:

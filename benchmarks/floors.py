@@ -14,7 +14,8 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from benchmarks.contenders import MIB, Case, seconds
+from benchmarks.case import Case
+from benchmarks.meter import MIB, seconds
 from lib.model.decoder import bytes_per_token
 from lib.model.logits import backbone_of
 

@@ -44,7 +44,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers.utils import logging as chatter
 
-from benchmarks.contenders import Case
+from benchmarks.case import Case
 from benchmarks.floors import Products, Sizes, on_gpu
 from lib.core.config import FromScratch, SFTConfig, load, positive
 from lib.model.scratch import build
