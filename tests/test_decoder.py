@@ -249,6 +249,26 @@ def test_prompts_that_are_read_in_several_forwards_give_the_same(policy, by_batc
     assert_same(grown(policy), by_batches())
 
 
+def test_a_slab_that_grows_with_its_texts_gives_the_same(policy, by_batches, monkeypatch):
+    slabs = []
+
+    class Tight(decoder._Slab):
+        def __init__(self, rows, columns, _):
+            super().__init__(rows, columns, True)
+            slabs.append(self)
+
+        def _widen(self, columns):
+            super()._widen(columns)
+            self.widths = [*getattr(self, "widths", []), columns]
+
+    monkeypatch.setattr(decoder, "_Slab", Tight)
+    monkeypatch.setattr(decoder, "LEAST_GROWTH", 1)
+    assert_same(grown(policy), by_batches())
+    (slab,) = slabs
+    assert len(slab.widths) > 3 and slab.widths == sorted(slab.widths)
+    assert slab._keys[0].shape[2] == slab.widths[-1] <= 40
+
+
 def test_rows_that_move_keep_their_texts(policy):
     """arrange: overlapping moves and copies, and an emptied row that starts anew."""
     texts = [[5, 6, 7, 8], [9, 10, 11], [12, 13]]

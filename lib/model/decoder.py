@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from lib.model.llama import Attend, Llama, Stacked
 from lib.model.sharding import is_sharded
@@ -27,6 +27,7 @@ from lib.model.sharding import is_sharded
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
 ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
+LEAST_GROWTH, GROWTH = 32, 0.06  # columns, and share of them, by which a tight slab is made wider than it need be
 ROWS_STEP, COLUMNS_STEP = 64, 256  # recorded steps have multiples of these as sizes, one for each pair in use
 CGROUP = Path("/sys/fs/cgroup")
 # limit and usage, newest layout first; cgroup v1 marks "no limit" by a number larger than any machine's memory
@@ -83,7 +84,9 @@ class Decoder:
         self.columns = columns
         self.device = next(backbone.parameters()).device
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
-        self._slab = _Slab(rows, columns)
+        # oneDNN copies what is not contiguous: in bfloat16 a slab wider than its texts would be copied at every step
+        is_tight = self.device.type == "cpu" and backbone.dtype == torch.bfloat16
+        self._slab = _Slab(rows, columns, is_tight)
         can_record = self.device.type == "cuda" and not is_sharded(backbone)
         self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
@@ -156,8 +159,8 @@ class Decoder:
 
         With `chosen` (N,), indices into the flattened (n, q), returns those alone, as (N, d).
         """
+        widest = self._slab.aim(first, at, widest)
         visible = torch.arange(widest, device=self.device) <= at[..., None]  # (n, q, widest)
-        self._slab.aim(first, at, widest)
         if self._written_out:
             return self._written_out(ids, at, self._attend(visible), chosen)
         with _attention(self.config):
@@ -192,30 +195,44 @@ class _Slab:
     is_compileable = False
     is_initialized = True  # checked by models that treat the first forward differently; none is different here
 
-    def __init__(self, rows: int, columns: int):
-        self._shape = rows, columns
+    def __init__(self, rows: int, columns: int, is_tight: bool):
+        """Makes room for rows x columns: as texts grow if it `is_tight`, else at once."""
+        self._rows, self._most = rows, columns
+        self._columns = 0 if is_tight else columns
+        self._is_tight = is_tight
         self._keys: dict[int, torch.Tensor] = {}  # by layer, or pass through it: (rows, heads, columns, head_dim)
         self._values: dict[int, torch.Tensor] = {}
 
-    def aim(self, first: int, at: torch.Tensor, widest: int) -> None:
-        """Makes the next `update` of every layer write to columns `at` (n, q) of the rows from `first` on."""
+    def aim(self, first: int, at: torch.Tensor, widest: int) -> int:
+        """Makes the next `update` of every layer write to columns `at` (n, q) of the rows from `first` on.
+
+        Returns how many columns `update` will return: at least `widest`, which none of `at` may reach.
+        """
+        if widest > self._columns:
+            self._widen(min(self._most, widest + max(LEAST_GROWTH, int(GROWTH * widest))))
         self._first, self._count = first, len(at)
-        self._widest = widest
+        self._widest = self._columns if self._is_tight else widest
         self._at = at
         self._flat: dict[int, torch.Tensor] = {}
+        return self._widest
+
+    def _widen(self, columns: int) -> None:
+        for slabs in (self._keys, self._values):
+            for index, slab in slabs.items():
+                slabs[index] = pad(slab, (0, 0, 0, columns - self._columns))
+        self._columns = columns
 
     def update(self, keys, values, layer_idx: int, *_args, **_kwargs) -> tuple[torch.Tensor, torch.Tensor]:
         """Adds keys and values (n, heads, q, head_dim); returns those of the whole rows, (n, heads, widest, .)."""
         return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
 
     def _store(self, layers: dict[int, torch.Tensor], index: int, new: torch.Tensor) -> torch.Tensor:
-        rows, columns = self._shape
         heads, width = new.shape[1], new.shape[3]
         if index not in layers:
-            layers[index] = new.new_zeros(rows, heads, columns, width)
+            layers[index] = new.new_zeros(self._rows, heads, self._columns, width)
         if heads not in self._flat:
             begin = torch.arange(self._count * heads, device=new.device) + self._first * heads
-            self._flat[heads] = (begin.view(-1, heads, 1) * columns + self._at[:, None]).flatten()
+            self._flat[heads] = (begin.view(-1, heads, 1) * self._columns + self._at[:, None]).flatten()
         slab = layers[index]
         slab.view(-1, width).index_copy_(0, self._flat[heads], new.reshape(-1, width))
         return slab.narrow(0, self._first, self._count).narrow(2, 0, self._widest)  # in half the time of []
