@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 
 from benchmarks.case import Case, saved_case
-from benchmarks.meter import forget_peak, held_mib, peak_mib, seconds
+from benchmarks.usage import forget_peak, held_mib, peak_mib, seconds
 
 ROOT = Path(__file__).resolve().parent.parent
 RATE, BETA, ALPHA = 1e-5, 0.01, 10.0

@@ -3,7 +3,7 @@
 On a GPU by its measured bandwidth and throughput. On a CPU, where neither is one number, by timing the matrix products
 alone: random matrices of the model's sizes, one for each layer so that no cache holds them, matrices with one input as
 one, and as many rows as the step has. No adapter, no attention, no norm, no sampling. They are the products as PyTorch
-makes them; decoding packs its matrices (lib/model/products.py), and may so come under them.
+makes them: decoding, which packs its matrices (lib/model/products.py), may take less time than they do.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from benchmarks.case import Case
-from benchmarks.meter import MIB, seconds
+from benchmarks.usage import MIB, seconds
 from lib.model.decoder import bytes_per_token
 from lib.model.logits import backbone_of
 

@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from benchmarks.meter import forget_peak, held_mib, peak_mib, seconds
+from benchmarks.usage import forget_peak, held_mib, peak_mib, seconds
 from lib.model.head import Head, token_scores
 
 Scores = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

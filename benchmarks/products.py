@@ -4,8 +4,8 @@
     python benchmarks/products.py --model qwen3-0.6b --dtype bfloat16 --rows 64 --turns 5
 
 A turn multiplies by every matrix of the model once, those of the layers and the head, each with weights of its own so
-that no cache holds them. A ratio is the median over turns, plain / packed. What packing takes stands beside it, in
-turns that it costs: a rollout packs once.
+that no cache holds them. (In bfloat16 decoding multiplies by the head twice; no turn does.) A ratio is the median over
+turns, plain / packed. What packing takes stands beside it, in turns that it costs: a rollout packs once.
 """
 
 import argparse

@@ -29,6 +29,7 @@ from lib.core.errors import NumericError
 from lib.core.interrupts import give_way
 from lib.generators.protocol import Completion, FollowUp, TreePath, Turn, nothing_follows
 from lib.model.decoder import Decoder, affordable_rows
+from lib.model.head import Head
 from lib.model.policy import Policy
 
 ARRANGE_SHARE = 0.25  # share of ended rows at which rows are compacted and waiting turns admitted
@@ -67,10 +68,12 @@ def generate(
         if not policy.takes_slab:
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
+        stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # packed matrices keep their dtype
+        head = policy.head_at(decoding.temperature or 1.0).for_decoding()
         rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
         decoding = dataclasses.replace(decoding, rows=rows)
         decoder = Decoder(policy.backbone, rows, decoding.columns, forward)
-        return _Continuous(policy, decoder, decoding, follow_up).run(turns)
+        return _Continuous(head, decoder, decoding, follow_up).run(turns)
 
 
 def _after_prefix(
@@ -176,9 +179,8 @@ class _Rows:
 class _Continuous:
     """All conversations of one call, decoded in one slab until none is left."""
 
-    def __init__(self, policy: Policy, decoder: Decoder, decoding: Decoding, follow_up: FollowUp):
-        self.head = policy.head_at(decoding.temperature or 1.0).for_decoding()
-        self.decoding, self.follow_up = decoding, follow_up
+    def __init__(self, head: Head, decoder: Decoder, decoding: Decoding, follow_up: FollowUp):
+        self.head, self.decoding, self.follow_up = head, decoding, follow_up
         self.decoder = decoder
         self.stops = torch.tensor(sorted(decoding.stop_ids), device=self.decoder.device)
         self.done: dict[TreePath, Completion] = {}

@@ -269,7 +269,7 @@ def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     rows, kv_heads, _, size = key.shape
     query = query.reshape(rows * kv_heads, -1, size)
     key = key.flatten(0, 1)
-    if key.dtype == torch.float32:
+    if key.dtype != torch.bfloat16:
         scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=size**-0.5)
     else:  # by oneDNN, which takes up to twice as long with the few queries on the left
         scores = torch.baddbmm(bias.transpose(1, 2), key, query.transpose(1, 2), alpha=size**-0.5).transpose(1, 2)

@@ -29,7 +29,7 @@ class Head:
     scale: float = 1.0
     softcap: float | None = None
     temperature: float = 1.0
-    packed: Packed | Plain | None = None  # the weight, made ready for many products with few states
+    decoding: Packed | Plain | None = None  # the weight for many products with few states; goes with it
 
     def logits(self, hidden: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Computes float32 logits (N, V) of hidden states (N, d), whatever the dtype of the weights."""
@@ -50,9 +50,9 @@ class Head:
         return out.mul_(self.softcap / self.temperature), slopes
 
     def _multiplied(self, hidden: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
-        """Returns W h (N, V) of hidden states (N, d), summed in float32: in `out`, unless W is packed."""
-        weight, product = self.weight, self.packed or Plain(self.weight)
-        if weight.dtype == torch.float32 and self.packed:
+        """Computes W h (N, V) of hidden states (N, d), summed in float32, in `out` if there is one."""
+        weight, product = self.weight, self.decoding or Plain(self.weight)
+        if weight.dtype == torch.float32 and out is None:
             return product(hidden.float())
         if out is None:
             out = hidden.new_empty(len(hidden), len(weight), dtype=torch.float32)
@@ -90,15 +90,15 @@ class Head:
         return [slice(start, start + size) for start in range(0, len(self.weight), size)]
 
     def for_decoding(self) -> "Head":
-        """Returns the same layer with a copy of its weight for the many small products of a decoding."""
-        return replace(self, packed=packed(self.weight))
+        """Returns the same layer, with a packed copy of its weight where the machine makes one."""
+        return replace(self, decoding=packed(self.weight))
 
     def first(self, rows: int) -> "Head":
         """Returns the layer of the first `rows` logits alone, on the same weights."""
         if rows == len(self.weight):
             return self
         return replace(
-            self, weight=self.weight[:rows], bias=self.bias if self.bias is None else self.bias[:rows], packed=None
+            self, weight=self.weight[:rows], bias=self.bias if self.bias is None else self.bias[:rows], decoding=None
         )
 
     @property

@@ -1,16 +1,22 @@
 """Products with frozen matrices on a CPU: packed once for the many products of a decoding, and in bfloat16 where quick.
 
-A library multiplies by blocks that it copies together first, at every call. With the tens of rows of a decoding step
-that copy costs as much as a third of the product, with fewer rows most of it. Here it is made once: by MKL in float32,
-by oneDNN in bfloat16. benchmarks/products.py measures it.
+To multiply, a library copies a matrix into blocks that fit its registers and caches, at every call. For the tens of
+rows of a decoding step that takes up to a third of the product's time, for fewer rows more. Here the copy is made once:
+by MKL in float32, by oneDNN in bfloat16. benchmarks/products.py measures it.
 """
 
+import contextlib
+import ctypes
+import math
+from collections.abc import Iterator
 from functools import cache
 
 import torch
 
 ROWS = 512  # that a matrix is packed for: MKL gains nothing from more, and packed for 1,024 loses with two threads
 TRIED = (1, 7, 60, 600), (200, 64)  # rows, and the shape of a matrix, with which packing is tried before it is trusted
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
+LARGEST_THRESHOLD = 32 << 20  # bytes, where glibc's own adjustment of the second one ends
 
 
 @cache
@@ -23,25 +29,26 @@ def is_quick_on_cpu(dtype: torch.dtype) -> bool:
 
 @cache
 def can_pack(dtype: torch.dtype) -> bool:
-    """Tells whether matrices of `dtype` can be packed here: by trying, since PyTorch's operators for it are its own."""
+    """Tells whether matrices of `dtype` can be packed here, by trying: PyTorch's operators for it are private ones."""
     if not (is_quick_on_cpu(dtype) or (dtype == torch.float32 and torch.backends.mkl.is_available())):
         return False
     rows, shape = TRIED
     draw = torch.Generator().manual_seed(0)
-    weight = torch.randn(shape, generator=draw).to(dtype)
-    try:
-        by_copy = Packed(weight)
-        for count in rows:
-            x, plus = (torch.randn(count, width, generator=draw).to(dtype) for width in reversed(shape))
-            torch.testing.assert_close(by_copy(x), x @ weight.t())
-            torch.testing.assert_close(by_copy(x, plus), torch.addmm(plus, x, weight.t()))
-    except (RuntimeError, AttributeError, AssertionError):  # another processor's build, other operators, other results
-        return False
+    with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.device("cpu"):
+        weight = torch.randn(shape, generator=draw).to(dtype)
+        try:
+            by_copy = Packed(weight)
+            for count in rows:
+                x, plus = (torch.randn(count, width, generator=draw).to(dtype) for width in reversed(shape))
+                torch.testing.assert_close(by_copy(x), x @ weight.t())
+                torch.testing.assert_close(by_copy(x, plus), torch.addmm(plus, x, weight.t()))
+        except (RuntimeError, AttributeError, AssertionError):  # such as in a build for another processor
+            return False
     return True
 
 
 def packed(weight: torch.Tensor) -> "Packed | Plain":
-    """Returns a frozen matrix for many products: packed where this machine can, else as it is."""
+    """Returns a frozen matrix for many products: a packed copy where this machine makes one, else the matrix itself."""
     return (Packed if weight.device.type == "cpu" and can_pack(weight.dtype) else Plain)(weight)
 
 
@@ -52,18 +59,22 @@ class Plain:
         self._weight = weight
 
     def __call__(self, x: torch.Tensor, plus: torch.Tensor | None = None) -> torch.Tensor:
-        """Computes x W^T + plus (n, m) of x (n, d), rounded once."""
+        """Computes x W^T + plus, (n, m), of x (n, d), in bfloat16 rounded once."""
         return x @ self._weight.t() if plus is None else torch.addmm(plus, x, self._weight.t())
 
 
 class Packed:
-    """A packed copy of W (m, d): in float32 by MKL, in bfloat16 by oneDNN; both serve any number of rows."""
+    """A packed copy of W (m, d), for any number of rows. It must stay where it lies: MKL's has addresses in it."""
 
     def __init__(self, weight: torch.Tensor):
         self._is_wide = weight.dtype == torch.float32
-        pack = torch.ops.mkl._mkl_reorder_linear_weight if self._is_wide else torch.ops.mkldnn._reorder_linear_weight
-        self._packed = pack(weight, ROWS)
-        self._shape = weight.new_empty(()).expand(weight.shape)  # MKL's operator asks W for nothing else
+        if self._is_wide:
+            with _own_mappings():
+                self._packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, ROWS)
+        else:
+            self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+        # of W itself MKL's operator takes the shape alone while the number of rows is right; NaN would tell
+        self._shape = weight.new_full((), math.nan).expand(weight.shape)
 
     def __call__(self, x: torch.Tensor, plus: torch.Tensor | None = None) -> torch.Tensor:
         """Computes what `Plain` does."""
@@ -73,3 +84,22 @@ class Packed:
         if plus is None:
             return torch.ops.mkldnn._linear_pointwise(x, self._packed, None, "none", [], "")
         return torch.ops.mkldnn._linear_pointwise.binary(x, plus, self._packed, None, "add")
+
+
+@contextlib.contextmanager
+def _own_mappings() -> Iterator[None]:
+    """Gives large tensors that are made inside a mapping of their own, which ends with them.
+
+    MKL asks for two to nine times what it then writes. The rest costs nothing in a fresh mapping; on the heap, where it
+    has been used before, it would be held.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        yield
+        return
+    mallopt(MMAP_THRESHOLD, 1 << 20)
+    try:
+        yield
+    finally:  # the values before cannot be asked for; in a process that has trained, glibc has come to these
+        mallopt(MMAP_THRESHOLD, LARGEST_THRESHOLD)
+        mallopt(TRIM_THRESHOLD, 2 * LARGEST_THRESHOLD)

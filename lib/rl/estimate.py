@@ -19,6 +19,7 @@ from lib.model.llama import FAMILY
 from lib.model.loading import adapted_layers
 from lib.model.logits import backbone_of
 from lib.model.policy import attends_to_everything
+from lib.model.products import can_pack
 from lib.rl.evaluation import ROWS_AT_ONCE
 
 GIB = 2**30
@@ -144,7 +145,7 @@ def needs_of(
     return Needs(
         always,
         sampling={
-            "copies of weights": each * _copied(skeleton, adapted, config.model, is_narrow, is_written_out),
+            "copies of weights": _copied(skeleton, adapted, config.model, is_narrow, is_written_out),
             f"cache of {load.rows} completions of {load.columns} tokens, fewer at once where memory is short": cache,
             "logits": _logits(skeleton, load.rows),
         },
@@ -183,14 +184,18 @@ def _weights(skeleton: torch.nn.Module, model: Model) -> float:
 
 def _copied(
     skeleton: torch.nn.Module, adapted: list[torch.nn.Module], model: Model, is_narrow: bool, is_written_out: bool
-) -> int:
-    """Returns how many weights decoding holds a second time: with the adapter merged in, and on a CPU all, packed."""
-    if model.load_in_4bit or (is_narrow and (torch.cuda.is_available() or not is_written_out)):
-        return 0
-    if not is_written_out:
-        return sum(layer.weight.numel() for layer in adapted)
-    layers = sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
-    return layers if torch.cuda.is_available() else layers + skeleton.get_output_embeddings().weight.numel()
+) -> float:
+    """Returns the bytes of weights that decoding holds a second time: with the adapter merged in, or packed."""
+    if model.load_in_4bit:
+        return 0.0
+    dtype = torch.bfloat16 if is_narrow else torch.float32
+    is_packed = not torch.cuda.is_available() and can_pack(dtype)
+    numbers = skeleton.get_output_embeddings().weight.numel() if is_packed else 0
+    if is_written_out and (is_packed or not is_narrow):
+        numbers += sum(p.numel() for p in backbone_of(skeleton).layers.parameters())
+    elif not is_narrow:
+        numbers += sum(layer.weight.numel() for layer in adapted)
+    return numbers * dtype.itemsize
 
 
 def _logits(skeleton: torch.nn.Module, tokens: int) -> float:
