@@ -129,7 +129,8 @@ from lib.model.products import packed
 
 for _ in range(2):  # what is freed makes glibc take such sizes from the heap
     torch.ones(7_000_000)
-address = torch.ops.mkldnn.data_ptr(packed(torch.randn(576, 576))._packed)
+matrix = packed(torch.randn(576, 576))
+address = torch.ops.mkldnn.data_ptr(matrix._packed)
 for line in open("/proc/self/maps"):
     begin, end = (int(part, 16) for part in line.split()[0].split("-"))
     if begin <= address < end:
