@@ -120,16 +120,18 @@ def test_a_head_for_decoding_computes_what_the_head_does(dtype, softcap):
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
-def test_a_packed_matrix_lies_in_a_mapping_of_its_own():
+def test_a_copy_lies_in_a_mapping_of_its_own():
     """MKL asks for nine times as much for one of this size, which a heap gives it of pages that were used before."""
     packed_or_skip(numbers(64, 32, dtype=torch.float32))
     code = """
 import torch
-from lib.model.products import packed
+from lib.model.products import packed, room_for_copies
 
 for _ in range(2):  # what is freed makes glibc take such sizes from the heap
     torch.ones(7_000_000)
-matrix = packed(torch.randn(576, 576))
+weight = torch.randn(576, 576)
+with room_for_copies():
+    matrix = packed(weight)
 address = torch.ops.mkldnn.data_ptr(matrix._packed)
 for line in open("/proc/self/maps"):
     begin, end = (int(part, 16) for part in line.split()[0].split("-"))

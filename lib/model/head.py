@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from lib.model.products import Packed, Plain, is_quick_on_cpu, packed
+from lib.model.products import Packed, Plain, is_quick_on_cpu, packed, room_for_copies
 
 CHUNK_ELEMENTS = 2**24  # logits held at once: 64 MiB of float32
 BLOCK_ELEMENTS = 2**23  # weights cast to float32 at once, on devices without a half-precision matmul into float32
@@ -91,7 +91,8 @@ class Head:
 
     def for_decoding(self) -> "Head":
         """Returns the same layer, with a packed copy of its weight where the machine makes one."""
-        return replace(self, decoding=packed(self.weight))
+        with room_for_copies():
+            return replace(self, decoding=packed(self.weight))
 
     def first(self, rows: int) -> "Head":
         """Returns the layer of the first `rows` logits alone, on the same weights."""

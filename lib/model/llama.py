@@ -17,7 +17,7 @@ from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_
 from torch.utils.checkpoint import checkpoint
 
 from lib.model.logits import backbone_of
-from lib.model.products import Packed, Plain, is_quick_on_cpu, packed
+from lib.model.products import Packed, Plain, is_quick_on_cpu, packed, room_for_copies
 
 FAMILY = ("llama", "mistral", "qwen2", "qwen3")  # model types of transformers with exactly these layers
 
@@ -55,7 +55,10 @@ class Llama:
         weights = [weight for layer in self._layers for weight in _frozen(layer)]
         is_narrow = not weights[0].is_cuda and all(weight.dtype == torch.bfloat16 for weight in weights)
         is_stacked = is_narrow or all(weight.dtype == torch.float32 for weight in weights)
-        return (Stacked if is_stacked else Llama)(self._backbone, positions)
+        if not is_stacked:
+            return Llama(self._backbone, positions)
+        with room_for_copies():
+            return Stacked(self._backbone, positions)
 
     def __call__(
         self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend, chosen: torch.Tensor | None = None

@@ -68,11 +68,8 @@ class Packed:
 
     def __init__(self, weight: torch.Tensor):
         self._is_wide = weight.dtype == torch.float32
-        if self._is_wide:
-            with _own_mappings():
-                self._packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, ROWS)
-        else:
-            self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+        pack = torch.ops.mkl._mkl_reorder_linear_weight if self._is_wide else torch.ops.mkldnn._reorder_linear_weight
+        self._packed = pack(weight, ROWS)
         # of W itself MKL's operator takes the shape alone while the number of rows is right; NaN would tell
         self._shape = weight.new_full((), math.nan).expand(weight.shape)
 
@@ -87,19 +84,20 @@ class Packed:
 
 
 @contextlib.contextmanager
-def _own_mappings() -> Iterator[None]:
-    """Gives large tensors that are made inside a mapping of their own, which ends with them.
+def room_for_copies() -> Iterator[None]:
+    """Gives free memory back to the system, and large tensors that are made inside mappings that end with them.
 
-    MKL asks for two to nine times what it then writes. The rest costs nothing in a fresh mapping; on the heap, where it
-    has been used before, it would be held.
+    MKL asks for two to nine times what it then writes. In a fresh mapping the rest costs nothing; on the heap, of pages
+    that were used before, it would be held, and so would be what an update has left there, beside the copies.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallopt"):  # glibc's
         yield
         return
-    mallopt(MMAP_THRESHOLD, 1 << 20)
+    libc.malloc_trim(0)
+    libc.mallopt(MMAP_THRESHOLD, 1 << 20)
     try:
         yield
     finally:  # the values before cannot be asked for; in a process that has trained, glibc has come to these
-        mallopt(MMAP_THRESHOLD, LARGEST_THRESHOLD)
-        mallopt(TRIM_THRESHOLD, 2 * LARGEST_THRESHOLD)
+        libc.mallopt(MMAP_THRESHOLD, LARGEST_THRESHOLD)
+        libc.mallopt(TRIM_THRESHOLD, 2 * LARGEST_THRESHOLD)
