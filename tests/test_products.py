@@ -19,6 +19,12 @@ def numbers(*shape, dtype):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype)
 
 
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch):
+    """Small matrices are packed too, in these tests."""
+    monkeypatch.setattr(products, "LEAST", 0)
+
+
 def packed_or_skip(weight):
     if not can_pack(weight.dtype):
         pytest.skip(f"this machine packs no matrix of {weight.dtype}")
@@ -71,6 +77,11 @@ def test_what_cannot_be_packed_is_multiplied_as_it_is():
     assert isinstance(matrix, Plain)
     assert torch.equal(matrix(x), x @ weight.t())
     assert torch.equal(matrix(x, plus), torch.addmm(plus, x, weight.t()))
+
+
+def test_a_small_matrix_stays_as_it_is(monkeypatch):
+    monkeypatch.setattr(products, "LEAST", 64 * 32 + 1)
+    assert isinstance(packed(numbers(64, 32, dtype=torch.float32)), Plain)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -130,7 +141,7 @@ from lib.model.products import packed, room_for_copies
 for _ in range(2):  # what is freed makes glibc take such sizes from the heap
     torch.ones(7_000_000)
 weight = torch.randn(576, 576)
-with room_for_copies():
+with room_for_copies(2**24):
     matrix = packed(weight)
 address = torch.ops.mkldnn.data_ptr(matrix._packed)
 for line in open("/proc/self/maps"):

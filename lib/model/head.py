@@ -91,7 +91,7 @@ class Head:
 
     def for_decoding(self) -> "Head":
         """Returns the same layer, with a packed copy of its weight where the machine makes one."""
-        with room_for_copies():
+        with room_for_copies(self.weight.numel()):
             return replace(self, decoding=packed(self.weight))
 
     def first(self, rows: int) -> "Head":

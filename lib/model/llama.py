@@ -57,7 +57,7 @@ class Llama:
         is_stacked = is_narrow or all(weight.dtype == torch.float32 for weight in weights)
         if not is_stacked:
             return Llama(self._backbone, positions)
-        with room_for_copies():
+        with room_for_copies(sum(weight.numel() for weight in weights)):
             return Stacked(self._backbone, positions)
 
     def __call__(

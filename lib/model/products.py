@@ -14,7 +14,9 @@ from functools import cache
 import torch
 
 ROWS = 512  # that a matrix is packed for: MKL gains nothing from more, and packed for 1,024 loses with two threads
+LEAST = 2**18  # numbers of a matrix that is packed; smaller ones stay in a cache, and the copy costs more than it gains
 TRIED = (1, 7, 60, 600), (200, 64)  # rows, and the shape of a matrix, with which packing is tried before it is trusted
+MANY = 2**24  # numbers of copies that free memory is given back for
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
 LARGEST_THRESHOLD = 32 << 20  # bytes, where glibc's own adjustment of the second one ends
 
@@ -48,8 +50,9 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 
 def packed(weight: torch.Tensor) -> "Packed | Plain":
-    """Returns a frozen matrix for many products: a packed copy where this machine makes one, else the matrix itself."""
-    return (Packed if weight.device.type == "cpu" and can_pack(weight.dtype) else Plain)(weight)
+    """Returns a frozen matrix for many products: a packed copy of a large one if this machine makes it, else itself."""
+    is_packed = weight.numel() >= LEAST and weight.device.type == "cpu" and can_pack(weight.dtype)
+    return (Packed if is_packed else Plain)(weight)
 
 
 class Plain:
@@ -84,14 +87,15 @@ class Packed:
 
 
 @contextlib.contextmanager
-def room_for_copies() -> Iterator[None]:
+def room_for_copies(numbers: int) -> Iterator[None]:
     """Gives free memory back to the system, and large tensors that are made inside mappings that end with them.
 
     MKL asks for two to nine times what it then writes. In a fresh mapping the rest costs nothing; on the heap, of pages
-    that were used before, it would be held, and so would be what an update has left there, beside the copies.
+    that were used before, it would be held, and so would be what an update has left there, beside the copies. For few
+    `numbers` in all nothing is done: the next step would pay more for its memory than they are worth.
     """
     libc = ctypes.CDLL(None)
-    if not hasattr(libc, "mallopt"):  # glibc's
+    if numbers < MANY or not hasattr(libc, "mallopt"):  # which glibc has
         yield
         return
     libc.malloc_trim(0)
