@@ -52,13 +52,11 @@ class Head:
     def _multiplied(self, hidden: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
         """Computes W h (N, V) of hidden states (N, d), summed in float32, in `out` if there is one."""
         weight, product = self.weight, self.decoding or Plain(self.weight)
-        if weight.dtype == torch.float32 and out is None:
-            return product(hidden.float())
+        if weight.dtype == torch.float32:
+            return product(hidden.float()) if out is None else torch.mm(hidden.float(), weight.t(), out=out)
         if out is None:
             out = hidden.new_empty(len(hidden), len(weight), dtype=torch.float32)
-        if weight.dtype == torch.float32:
-            torch.mm(hidden.float(), weight.t(), out=out)
-        elif weight.is_cuda:
+        if weight.is_cuda:
             torch.mm(hidden.to(weight.dtype), weight.t(), out_dtype=torch.float32, out=out)
         elif is_quick_on_cpu(weight.dtype):
             # the sums are float32 inside, and rounded on their way out: a second pass brings what that took
