@@ -302,6 +302,7 @@ def command_line() -> argparse.Namespace:
     options.add_argument("--attempts", type=positive, metavar="K1", help="first attempts of each prompt, at least 2")
     options.add_argument("--revisions", type=positive, metavar="K2", help="second attempts of each first one")
     options.add_argument("--length", type=positive, metavar="L", help="tokens of the longest completion")
+    options.add_argument("--prompt-tokens", type=positive, metavar="T", help="tokens of every prompt")
     options.add_argument("--dtype", choices=("float32", "bfloat16"), help="of the frozen weights "
                          "(default: float32, on a GPU bfloat16)")  # fmt: skip
     options.add_argument("--without", action="append", default=[], choices=("naive", "generate", "trl"),
@@ -316,7 +317,7 @@ def command_line() -> argparse.Namespace:
 def main() -> None:
     """Prints the tables of each model, or the growth of ours."""
     args = command_line()
-    sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length")}
+    sizes = {name: getattr(args, name) for name in ("prompts", "attempts", "revisions", "length", "prompt_tokens")}
     sizes = {name: value for name, value in sizes.items() if value} | {"equal": args.equal}
     sizes["dtype"] = args.dtype or ("bfloat16" if torch.cuda.is_available() else "float32")
     usual = ["qwen3-0.6b", "qwen3-0.6b-gspo"] if torch.cuda.is_available() else ["tiny", "tiny-x4", "wide"]

@@ -16,7 +16,7 @@ from lib.core.errors import NumericError
 from lib.generators import native
 from lib.generators.native import Decoding, choose, generate
 from lib.generators.protocol import Turn
-from lib.model import decoder
+from lib.model import decoder, slab
 from lib.model.decoder import Decoder, affordable_rows, bytes_per_token
 from lib.model.llama import Stacked
 from lib.model.loading import attach_tuner
@@ -252,7 +252,7 @@ def test_prompts_that_are_read_in_several_forwards_give_the_same(policy, by_batc
 def test_a_slab_that_grows_with_its_texts_gives_the_same(policy, by_batches, monkeypatch):
     slabs = []
 
-    class Tight(decoder._Slab):
+    class Tight(slab.Slab):
         def __init__(self, rows, columns, _):
             super().__init__(rows, columns, True)
             slabs.append(self)
@@ -261,12 +261,74 @@ def test_a_slab_that_grows_with_its_texts_gives_the_same(policy, by_batches, mon
             super()._widen(columns)
             self.widths = [*getattr(self, "widths", []), columns]
 
-    monkeypatch.setattr(decoder, "_Slab", Tight)
-    monkeypatch.setattr(decoder, "LEAST_GROWTH", 1)
+    monkeypatch.setattr(decoder, "Slab", Tight)
+    monkeypatch.setattr(slab, "LEAST_GROWTH", 1)
     assert_same(grown(policy), by_batches())
-    (slab,) = slabs
-    assert len(slab.widths) > 3 and slab.widths == sorted(slab.widths)
-    assert slab._keys[0].shape[2] == slab.widths[-1] <= 40
+    (only,) = slabs
+    assert len(only.widths) > 3 and only.widths == sorted(only.widths)
+    assert only._keys[0].shape[2] == only.widths[-1] <= 40
+
+
+SYSTEM = [20, 21, 22, 23, 24, 25]
+BEGIN_ALIKE = {
+    (0,): Turn([*SYSTEM, 5, 6, 7], 12, 3),
+    (1,): Turn([*SYSTEM, 8], 9, 1),  # the shortest, so the system prompt and one token more are compared
+    (2,): Turn([*SYSTEM, 5, 8, 9, 10], 12, 4),  # of one group with the first
+}
+
+
+@pytest.mark.parametrize("rows", [3, 4, 100])
+def test_rows_that_begin_alike_share_what_they_begin_with(policy, monkeypatch, rows):
+    """Through all that happens to rows: they end, move, are admitted, and go on with a second turn."""
+
+    def goes_on(path, completion):
+        return Turn([*BEGIN_ALIKE[path[:1]].ids, *completion.ids, *RETRY], 9, K2) if len(path) == 2 else None
+
+    def sampled():
+        return generate(policy, BEGIN_ALIKE, Decoding(1.0, STOPS, pad_id=0, rows=rows, columns=40), goes_on)
+
+    expected = sampled()
+    shared, real = [], slab.Slab.prefix
+
+    def prefix(self, groups, columns):
+        shared.append((real(self, groups, columns), groups, columns))
+        return shared[-1][0]
+
+    monkeypatch.setattr(slab.Slab, "prefix", prefix)
+    assert_same(sampled(), expected, logps=1e-5)
+    assert not any(found for found, *_ in shared)  # what this tiny model would save is not worth it
+    monkeypatch.setattr(slab, "LEAST_SAVED", 1)
+    shared.clear()
+    assert_same(sampled(), expected, logps=1e-5)
+    used = [(sorted(groups), columns) for found, groups, columns in shared if found]
+    assert len(used) > 1
+    if rows == 100:
+        assert used[0] == ([0] * 7 + [1], 7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("groups", [[0, 0, 1, 1], [0, 1, 0, 0, 2, 1], [3, 3, 3]])
+def test_attention_with_a_prefix_is_attention(monkeypatch, groups, dtype):
+    monkeypatch.setattr(slab, "LEAST_SAVED", 1)
+    rows, heads, kv_heads, size, columns, widest = len(groups), 6, 2, 8, 5, 9
+    draw = torch.Generator().manual_seed(0)
+
+    def new(*shape):
+        return torch.randn(*shape, generator=draw).to(dtype)
+
+    beginnings = new(2, max(groups) + 1, kv_heads, columns, size)[:, groups]
+    key, value = torch.cat([beginnings, new(2, rows, kv_heads, widest - columns, size)], dim=3)
+    held = slab.Slab(rows, widest, is_tight=False)
+    held.aim(0, torch.arange(widest).repeat(rows, 1), widest)
+    held.update(key, value, 0)
+    query, bias = new(rows, 1, heads, size), new(rows * kv_heads, 1, widest).masked_fill(torch.rand(widest) < 0.2, 0.0)
+    bias[:, :, :columns] = 0.0
+    prefix = held.prefix(groups, columns)
+    expected = slab.step_attention(query, key, value, bias, None, 0)
+    mine = slab.step_attention(query, key, value, bias[:, :, columns:], prefix, 0)
+    torch.testing.assert_close(mine, expected, rtol=0, atol=1e-6 if dtype == torch.float32 else 0.02)
+    assert held.prefix([*range(rows)], columns) is None  # nobody shares
+    assert len(prefix._held[0][0]) == len(set(groups)) * kv_heads
 
 
 def test_rows_that_move_keep_their_texts(policy):

@@ -1,4 +1,4 @@
-"""Decoding close to the limit: a slab of keys and values, rows of any length in it, and the forward that extends them.
+"""Decoding close to the limit: the forward that extends rows of any length in one slab (lib/model/slab.py).
 
 Row r of the slab holds the first `lengths[r]` tokens of its text from column 0 on, without padding. Every forward
 writes its tokens at their own columns and attends to the columns up to them, so rows of different lengths decode
@@ -19,15 +19,14 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from torch.nn.functional import pad, scaled_dot_product_attention
 
 from lib.model.llama import Attend, Llama, Stacked
 from lib.model.sharding import is_sharded
+from lib.model.slab import Prefix, Slab, attention, step_attention
 
 ATTENTION = "rematch_slab"
 PREFILL_TOKENS = 16_384  # new tokens of one forward, padding included
 ATTENDED_TOKENS = 8 * PREFILL_TOKENS  # tokens of the rows that one forward extends
-LEAST_GROWTH, GROWTH = 32, 0.06  # columns, and share of them, by which a tight slab is made wider than it need be
 ROWS_STEP, COLUMNS_STEP = 64, 256  # recorded steps have multiples of these as sizes, one for each pair in use
 CGROUP = Path("/sys/fs/cgroup")
 # limit and usage, newest layout first; cgroup v1 marks "no limit" by a number larger than any machine's memory
@@ -78,7 +77,7 @@ class Decoder:
     def __init__(self, backbone: nn.Module, rows: int, columns: int, forward: Llama | Stacked | None = None):
         from transformers import AttentionInterface
 
-        AttentionInterface.register(ATTENTION, _slab_attention)
+        AttentionInterface.register(ATTENTION, attention)
         self.backbone, self.config = backbone, backbone.config
         self._written_out = forward
         self.columns = columns
@@ -86,10 +85,11 @@ class Decoder:
         self.lengths = torch.zeros(rows, dtype=torch.long, device=self.device)  # tokens that row r holds
         # oneDNN copies what is not contiguous: in bfloat16 a slab wider than its texts would be copied at every step
         is_tight = self.device.type == "cpu" and backbone.dtype == torch.bfloat16
-        self._slab = _Slab(rows, columns, is_tight)
+        self._slab = Slab(rows, columns, is_tight)
         can_record = self.device.type == "cuda" and not is_sharded(backbone)
         self.fixed_sizes = can_record and _FixedStep.works  # steps of a few sizes, recorded once each
         self._steps: dict[tuple[int, int], _FixedStep] = {}
+        self._prefix: Prefix | None = None
         self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
 
     def feed(self, first: int, texts: list[list[int]]) -> torch.Tensor:
@@ -97,6 +97,7 @@ class Decoder:
 
         Texts should come longest first: each forward pads them to its longest.
         """
+        self._prefix = None
         states, start = [], 0
         longest = int(self.lengths[first : first + len(texts)].max())
         while start < len(texts):
@@ -128,8 +129,17 @@ class Decoder:
             self._steps[rows, widest] = _FixedStep(self, rows, widest, self._pool)
         return self._steps[rows, widest](self, tokens)
 
+    def share(self, groups: list[int], columns: int) -> None:
+        """Makes steps attend once for the rows of a group to their first `columns` tokens, which are the same.
+
+        groups[r] is the group of row r, of as many rows as each step has until they are arranged anew.
+        """
+        if self._written_out and self.device.type == "cpu":
+            self._prefix = self._slab.prefix(groups, columns)
+
     def arrange(self, sources: list[int | None]) -> None:
         """Makes row i a copy of what row sources[i] was, or empties it. Rows that stay are not touched."""
+        self._prefix = None
         moved = [(row, source) for row, source in enumerate(sources) if source is not None and row != source]
         if moved:
             to, source = torch.tensor(moved, device=self.device).unbind(1)
@@ -174,111 +184,25 @@ class Decoder:
     def _attend(self, visible: torch.Tensor) -> Attend:
         """Returns the attention of new tokens to the slab, which stores them; visible (n, q, widest)."""
         is_step = visible.shape[1] == 1 and self.device.type == "cpu"
-        heads = self.config.num_key_value_heads
+        heads, prefix = self.config.num_key_value_heads, self._prefix
         mask, bias = visible[:, None], None
         if is_step:
-            bias = torch.zeros(visible.shape, dtype=self.backbone.dtype).masked_fill_(~visible, float("-inf"))
+            own = visible[..., prefix.columns :] if prefix else visible
+            bias = torch.zeros(own.shape, dtype=self.backbone.dtype).masked_fill_(~own, float("-inf"))
             bias = bias.repeat_interleave(heads, dim=0)
 
         def attend(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             key, value = self._slab.update(key.transpose(1, 2), value.transpose(1, 2), layer)
             if is_step:
-                return _step_attention(query, key, value, bias)
-            return _slab_attention(None, query.transpose(1, 2), key, value, mask)[0]
+                return step_attention(query, key, value, bias, prefix, layer)
+            return attention(None, query.transpose(1, 2), key, value, mask)[0]
 
         return attend
 
 
-class _Slab:
-    """The cache that a transformers model sees: `update` writes new keys and values, and returns all of them."""
-
-    is_compileable = False
-    is_initialized = True  # checked by models that treat the first forward differently; none is different here
-
-    def __init__(self, rows: int, columns: int, is_tight: bool):
-        """Makes room for rows x columns: as texts grow if it `is_tight`, else at once."""
-        self._rows, self._most = rows, columns
-        self._columns = 0 if is_tight else columns
-        self._is_tight = is_tight
-        self._keys: dict[int, torch.Tensor] = {}  # by layer, or pass through it: (rows, heads, columns, head_dim)
-        self._values: dict[int, torch.Tensor] = {}
-
-    def aim(self, first: int, at: torch.Tensor, widest: int) -> int:
-        """Makes the next `update` of every layer write to columns `at` (n, q) of the rows from `first` on.
-
-        Returns how many columns `update` will return: at least `widest`, which none of `at` may reach.
-        """
-        if widest > self._columns:
-            self._widen(min(self._most, widest + max(LEAST_GROWTH, int(GROWTH * widest))))
-        self._first, self._count = first, len(at)
-        self._widest = self._columns if self._is_tight else widest
-        self._at = at
-        self._flat: dict[int, torch.Tensor] = {}
-        return self._widest
-
-    def _widen(self, columns: int) -> None:
-        for slabs in (self._keys, self._values):
-            for index, slab in slabs.items():
-                slabs[index] = pad(slab, (0, 0, 0, columns - self._columns))
-        self._columns = columns
-
-    def update(self, keys, values, layer_idx: int, *_args, **_kwargs) -> tuple[torch.Tensor, torch.Tensor]:
-        """Adds keys and values (n, heads, q, head_dim); returns those of the whole rows, (n, heads, widest, .)."""
-        return self._store(self._keys, layer_idx, keys), self._store(self._values, layer_idx, values)
-
-    def _store(self, layers: dict[int, torch.Tensor], index: int, new: torch.Tensor) -> torch.Tensor:
-        heads, width = new.shape[1], new.shape[3]
-        if index not in layers:
-            layers[index] = new.new_zeros(self._rows, heads, self._columns, width)
-        if heads not in self._flat:
-            begin = torch.arange(self._count * heads, device=new.device) + self._first * heads
-            self._flat[heads] = (begin.view(-1, heads, 1) * self._columns + self._at[:, None]).flatten()
-        slab = layers[index]
-        slab.view(-1, width).index_copy_(0, self._flat[heads], new.reshape(-1, width))
-        return slab.narrow(0, self._first, self._count).narrow(2, 0, self._widest)  # in half the time of []
-
-    def copy_rows(self, source: torch.Tensor, to: torch.Tensor, columns: int) -> None:
-        """Copies the first `columns` columns of row source[i] to row to[i]; the two may overlap."""
-        for slab in (*self._keys.values(), *self._values.values()):
-            slab[to, :, :columns] = slab[source, :, :columns]
-
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Returns 0: only models that are not given positions need it, and ours always are."""
-        return 0
-
-
-def _slab_attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
-    """Returns the attention of query (n, heads, q, d) to the slab's key and value (n, kv heads, columns, d).
-
-    Query heads that share a key head are stacked as further queries of it, so keys are not copied per query head.
-    """
-    rows, heads, length, _ = query.shape
-    groups = heads // key.shape[1]
-    query = query.reshape(rows, key.shape[1], groups * length, -1)
-    if length > 1:
-        attention_mask = attention_mask.repeat(1, 1, groups, 1)
-    output = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
-    return output.reshape(rows, heads, length, -1).transpose(1, 2), None
-
-
-def _step_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Does the same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
-
-    query (n, 1, heads, d), bias (n * kv heads, 1, columns); returns (n, 1, heads, d).
-    """
-    rows, kv_heads, _, size = key.shape
-    query = query.reshape(rows * kv_heads, -1, size)
-    key = key.flatten(0, 1)
-    if key.dtype != torch.bfloat16:
-        scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=size**-0.5)
-    else:  # by oneDNN, which takes up to twice as long with the few queries on the left
-        scores = torch.baddbmm(bias.transpose(1, 2), key, query.transpose(1, 2), alpha=size**-0.5).transpose(1, 2)
-    return torch.bmm(scores.softmax(-1), value.flatten(0, 1)).view(rows, 1, -1, size)
-
-
 @contextlib.contextmanager
 def _attention(config: Any) -> Iterator[None]:
-    """Makes the model of `config` attend through `_slab_attention` inside the context."""
+    """Makes the model of `config` attend through `attention` inside the context."""
     before = config._attn_implementation
     config._attn_implementation = ATTENTION
     try:
