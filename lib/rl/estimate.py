@@ -37,6 +37,7 @@ class Load:
     columns: int  # tokens of the longest of them, prompt included
     tokens: int  # of the largest micro-batch
     scored: int  # those of them whose log-probs are computed
+    begun: int = 0  # tokens of the prompts of which several completions are decoded together
 
 
 def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) -> Load:
@@ -45,17 +46,16 @@ def load_of_tree(config: ScoreConfig, shares: bool, last: int, held_out: int) ->
     `shares`: revisions of one attempt are trained in one sequence, if they are the last. `held_out`: number of rows
     that an evaluation may answer.
     """
-    gen, train = config.generation, config.train
+    train = config.train
     firsts = max(train.stage1_batch_size, train.stage2_batch_size) * train.attempts_per_prompt
     (new1, *later), k2 = config.budgets, train.revisions_per_attempt
     followed = firsts // train.attempts_per_prompt * train.followed
     together = k2 if shares and len(later) == 1 else 1
     length = last + together * later[-1]
-    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
     tokens, sequences = _micro_batch(length, followed * k2 // together, train.micro_batch_tokens)
-    rows = max(firsts, followed * k2, answered)
     scored = new1 + max(together * later[-1], sum(later))
-    return Load(min(rows, gen.batch_size or rows), last + later[-1], tokens, sequences * scored)
+    rows, begun = _rows(config, held_out, last, (firsts, train.attempts_per_prompt), (followed * k2, k2))
+    return Load(rows, last + later[-1], tokens, sequences * scored, begun)
 
 
 def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: int) -> Load:
@@ -66,11 +66,22 @@ def load_of_groups(config: SelfPlayConfig, shares: bool, prompt: int, held_out: 
     tokens, sequences = _micro_batch(
         prompt + together * gen.most_tokens, prompts * train.group_size // together, train.micro_batch_tokens
     )
-    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * config.eval.samples_per_prompt
-    rows = max(train.batch_size * train.group_size, answered)
-    return Load(
-        min(rows, gen.batch_size or rows), prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens
-    )
+    rows, begun = _rows(config, held_out, prompt, (train.batch_size * train.group_size, train.group_size))
+    return Load(rows, prompt + gen.most_tokens, tokens, sequences * together * gen.most_tokens, begun)
+
+
+def _rows(
+    config: ScoreConfig | SelfPlayConfig, held_out: int, prompt: int, *of_training: tuple[int, int]
+) -> tuple[int, int]:
+    """Returns how many completions are decoded together, and how many tokens the prompts have that several begin with.
+
+    `of_training`: completions of each turn, and how many of them follow one prompt.
+    """
+    samples = config.eval.samples_per_prompt
+    answered = min(held_out, config.eval.max_examples, ROWS_AT_ONCE) * samples
+    rows, copies = max(*of_training, (answered, samples))
+    rows = min(rows, config.generation.batch_size or rows)
+    return rows, rows // copies * prompt if copies > 1 else 0
 
 
 def _micro_batch(length: int, count: int, most: int) -> tuple[int, int]:
@@ -134,9 +145,11 @@ def needs_of(
         always["weights of the teacher"] = _weights(teacher, config.distill.model)
     if not on_gpu:
         always = {"Python and its packages": PYTHON, **always}
-    cache = load.rows * load.columns * bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
+    of_token = bytes_per_token(skeleton) * each / skeleton.dtype.itemsize
+    cache = load.rows * load.columns * of_token
     if not on_gpu:
         cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
+        cache += load.begun * of_token * is_written_out  # which lib/model/slab.py holds once more
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
