@@ -50,6 +50,7 @@ from lib.core.config import FromScratch, SFTConfig, load, positive
 from lib.model.scratch import build
 
 ROOT = Path(__file__).resolve().parent.parent
+TEMPLATE_TOKENS = 3  # two turn markers and the end of the turn
 CONTENDERS = ("ours", "naive", "trl")
 OF_ONE_ATTEMPT = ("ours", "generate", "trl")
 GROWTH = {"prompts": (1, 2, 4, 8), "revisions": (4, 8, 16), "length": (24, 48, 96, 192)}  # prompts: times the base
@@ -151,7 +152,7 @@ def prepare(case: Case, folder: Path) -> Sizes:
     fill_vocabulary(folder / "base" / "tokenizer.json", model.config.vocab_size)
     model.save_pretrained(folder / "base")
     draw = random.Random(0)
-    length = case.prompt_tokens - 3  # the template's: two turn markers and the end of the turn
+    length = case.prompt_tokens - TEMPLATE_TOKENS
     rows = [
         {"question": "".join(draw.choices("0123456789+-*=", k=length)), "answer": "0"} for _ in range(8 * case.prompts)
     ]
@@ -311,6 +312,8 @@ def command_line() -> argparse.Namespace:
     args = options.parse_args()
     if args.attempts == 1:
         options.error("--attempts: got 1, expected at least 2, or there is nothing to compare an attempt with")
+    if args.prompt_tokens and args.prompt_tokens <= TEMPLATE_TOKENS:
+        options.error(f"--prompt-tokens: got {args.prompt_tokens}, of which the chat template takes {TEMPLATE_TOKENS}")
     return args
 
 

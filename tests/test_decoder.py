@@ -277,8 +277,9 @@ BEGIN_ALIKE = {
 }
 
 
+@pytest.mark.parametrize("is_tight", [False, True])
 @pytest.mark.parametrize("rows", [3, 4, 100])
-def test_rows_that_begin_alike_share_what_they_begin_with(policy, monkeypatch, rows):
+def test_rows_that_begin_alike_share_what_they_begin_with(policy, monkeypatch, rows, is_tight):
     """Through all that happens to rows: they end, move, are admitted, and go on with a second turn."""
 
     def goes_on(path, completion):
@@ -287,28 +288,33 @@ def test_rows_that_begin_alike_share_what_they_begin_with(policy, monkeypatch, r
     def sampled():
         return generate(policy, BEGIN_ALIKE, Decoding(1.0, STOPS, pad_id=0, rows=rows, columns=40), goes_on)
 
-    expected = sampled()
-    shared, real = [], slab.Slab.prefix
+    expected, found = sampled(), []
 
-    def prefix(self, groups, columns):
-        shared.append((real(self, groups, columns), groups, columns))
-        return shared[-1][0]
+    class Slab(slab.Slab):
+        def __init__(self, rows, columns, _):
+            super().__init__(rows, columns, is_tight)
 
-    monkeypatch.setattr(slab.Slab, "prefix", prefix)
+        def shared_prefix(self, texts):
+            found.append((super().shared_prefix(texts), texts))
+            return found[-1][0]
+
+    monkeypatch.setattr(decoder, "Slab", Slab)
     assert_same(sampled(), expected, logps=1e-5)
-    assert not any(found for found, *_ in shared)  # what this tiny model would save is not worth it
+    assert found and not any(shared for shared, _ in found)  # what this tiny model would save is not worth it
     monkeypatch.setattr(slab, "LEAST_SAVED", 1)
-    shared.clear()
+    found.clear()
     assert_same(sampled(), expected, logps=1e-5)
-    used = [(sorted(groups), columns) for found, groups, columns in shared if found]
-    assert len(used) > 1
+    used = [(shared, texts) for shared, texts in found if shared]
+    assert used
     if rows == 100:
-        assert used[0] == ([0] * 7 + [1], 7)
+        shared, texts = used[0]
+        assert (len(texts), shared.columns) == (8, 7)
+        assert len(shared._held[0][0]) == 2  # groups, of one key head
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("groups", [[0, 0, 1, 1], [0, 1, 0, 0, 2, 1], [3, 3, 3]])
-def test_attention_with_a_prefix_is_attention(monkeypatch, groups, dtype):
+def test_attention_with_a_shared_prefix_is_attention(monkeypatch, groups, dtype):
     monkeypatch.setattr(slab, "LEAST_SAVED", 1)
     rows, heads, kv_heads, size, columns, widest = len(groups), 6, 2, 8, 5, 9
     draw = torch.Generator().manual_seed(0)
@@ -321,14 +327,66 @@ def test_attention_with_a_prefix_is_attention(monkeypatch, groups, dtype):
     held = slab.Slab(rows, widest, is_tight=False)
     held.aim(0, torch.arange(widest).repeat(rows, 1), widest)
     held.update(key, value, 0)
-    query, bias = new(rows, 1, heads, size), new(rows * kv_heads, 1, widest).masked_fill(torch.rand(widest) < 0.2, 0.0)
-    bias[:, :, :columns] = 0.0
-    prefix = held.prefix(groups, columns)
+    query, bias = new(rows, 1, heads, size), torch.zeros(rows * kv_heads, 1, widest, dtype=dtype)
+    for row, end in enumerate(torch.randint(columns + 1, widest + 1, (rows,), generator=draw).tolist()):
+        bias[row * kv_heads : (row + 1) * kv_heads, :, end:] = float("-inf")
+    shared = held.shared_prefix([[group] * columns for group in groups])
     expected = slab.step_attention(query, key, value, bias, None, 0)
-    mine = slab.step_attention(query, key, value, bias[:, :, columns:], prefix, 0)
+    mine = slab.step_attention(query, key, value, bias[:, :, columns:], shared, 0)
     torch.testing.assert_close(mine, expected, rtol=0, atol=1e-6 if dtype == torch.float32 else 0.02)
-    assert held.prefix([*range(rows)], columns) is None  # nobody shares
-    assert len(prefix._held[0][0]) == len(set(groups)) * kv_heads
+    assert len(shared._held[0][0]) == len(set(groups)) * kv_heads
+
+
+@pytest.mark.parametrize("texts", [[[1, 2], [1, 3], [1, 2]], [[1, 2, 3], [1, 2]], [[1], []], []])
+def test_what_few_rows_share_is_not_read_apart(monkeypatch, texts):
+    """More than half as many groups as rows; one row that begins with nothing; none."""
+    monkeypatch.setattr(slab, "LEAST_SAVED", 1 if texts != [[1, 2, 3], [1, 2]] else 2**20)
+    held = slab.Slab(3, 4, is_tight=False)
+    held.aim(0, torch.arange(4).repeat(3, 1), 4)
+    held.update(*torch.zeros(2, 3, 1, 4, 8), 0)
+    assert held.shared_prefix(texts) is None
+
+
+def test_rows_that_change_share_nothing(policy, monkeypatch):
+    """Whoever feeds or arranges rows need not know of what steps shared before."""
+    monkeypatch.setattr(slab, "LEAST_SAVED", 1)
+    texts = [[5, 6, 7, 3], [5, 6, 8, 4], [9, 10, 11, 12], [13, 14, 15, 16]]
+    with policy.generation_mode(), torch.inference_mode():
+        forward = policy.llama.stacked(16)
+
+        def states(changes):
+            rows = Decoder(policy.backbone, 4, 16, forward)
+            rows.feed(0, texts)
+            rows.share([[5, 6], [5, 6]])
+            assert rows._shared
+            return changes(rows)
+
+        def fed(rows):
+            return rows.feed(2, [[17], [18]])
+
+        def arranged(rows):
+            rows.arrange([2, 3])
+            return rows.step(torch.tensor([17, 18]), torch.tensor([True, True]), widest=5)
+
+        for changes in (fed, arranged):
+            for mine, text in zip(states(changes), ([*texts[2], 17], [*texts[3], 18]), strict=True):
+                alone = Decoder(policy.backbone, 1, 16, forward).feed(0, [text])[0]
+                torch.testing.assert_close(mine, alone, rtol=0, atol=1e-5)
+
+
+def test_what_a_follow_up_computes_can_be_trained_on(policy):
+    """Decoding runs in inference mode, whose tensors autograd refuses; what follows an answer is others' code."""
+    made = []
+
+    def makes(path, completion):
+        made.append((torch.ones(3), torch.is_inference_mode_enabled(), torch.is_grad_enabled()))
+
+    grown(policy, makes)
+    tensor, *modes = made[0]
+    assert modes == [False, False]
+    weight = torch.ones(3, requires_grad=True)
+    (tensor * weight).sum().backward()
+    assert weight.grad.tolist() == [1, 1, 1]
 
 
 def test_rows_that_move_keep_their_texts(policy):

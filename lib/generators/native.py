@@ -69,8 +69,8 @@ def generate(
             decoding = dataclasses.replace(decoding, rows=min(decoding.rows, max(1, BATCH_TOKENS // decoding.columns)))
             return _by_batches(policy, turns, decoding, follow_up)
         stack.enter_context(torch.autocast(policy.device.type, enabled=False))  # packed matrices keep their dtype
-        if forward:  # written out, so nothing is computed in it that is kept
-            stack.enter_context(torch.inference_mode())  # of whose operations each costs less
+        if forward:  # ours, which keeps no tensor; a model's own might, and train on it later
+            stack.enter_context(torch.inference_mode())
         head = policy.head_at(decoding.temperature or 1.0).for_decoding()
         rows = min(decoding.rows, affordable_rows(policy.backbone, decoding.columns))
         decoding = dataclasses.replace(decoding, rows=rows)
@@ -227,7 +227,8 @@ class _Continuous:
         member = self.members[row]
         self.members[row] = None
         self.done[member.path] = completion
-        turn = self.follow_up(member.path, completion)
+        with torch.inference_mode(False), torch.no_grad():  # what others compute may be kept, and trained on later
+            turn = self.follow_up(member.path, completion)
         if turn is None:
             return
         self.width = max(self.width, turn.max_new_tokens)
@@ -263,17 +264,10 @@ class _Continuous:
         self.members = [self.members[row] for row in kept] + new
         self.rows = self.rows.arranged(kept, _Rows.new(new, self.width, self.decoding, self.decoder.device))
         self.widest = max(self.decoder.lengths[: len(self.members)].tolist(), default=0) + 1
-        self._share()
+        self.decoder.share([member.turn.ids for member in self.members])
         if new:
             index = torch.tensor(copies, device=hidden.device) - begin
             self._choose(slice(begin, len(self.members)), hidden[index])
-
-    def _share(self) -> None:
-        """Tells the decoder which rows begin alike, by as many tokens as the shortest prompt has."""
-        prompts = [member.turn.ids for member in self.members]
-        columns = min(map(len, prompts), default=0)
-        groups: dict[tuple[int, ...], int] = {}
-        self.decoder.share([groups.setdefault(tuple(ids[:columns]), len(groups)) for ids in prompts], columns)
 
     def _admit(self, free: int) -> list[tuple[_Waiting, int]]:
         """Takes the waiting turns that fit now, and how many copies of each, those with the longest prefill first."""

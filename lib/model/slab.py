@@ -1,7 +1,7 @@
 """Keys and values of many rows in one slab, and attention to them.
 
 Row r holds its text from column 0 on, without padding, so rows of different lengths lie side by side. Rows that begin
-with the same tokens may attend to these once for all of them (`Prefix`).
+with the same tokens may attend to these once for all of them (`SharedPrefix`).
 """
 
 from dataclasses import dataclass
@@ -67,33 +67,28 @@ class Slab:
         for slab in (*self._keys.values(), *self._values.values()):
             slab[to, :, :columns] = slab[source, :, :columns]
 
-    def prefix(self, groups: list[int], columns: int) -> "Prefix | None":
-        """Returns the first `columns` columns of rows 0 .. n-1, which are equal in rows of one group, groups[r].
+    def shared_prefix(self, texts: list[list[int]]) -> "SharedPrefix | None":
+        """Returns what rows 0 .. n-1, which begin with `texts`, have in common in groups: as much as the shortest has.
 
-        Returns None where reading them once for each group would save less than it costs.
+        Returns None where reading it once for each group would save less than it costs.
         """
-        members: dict[int, list[int]] = {}
-        for row, group in enumerate(groups):
-            members.setdefault(group, []).append(row)
-        copies = max(map(len, members.values()), default=0)
-        if copies < 2 or len(members) * copies > MOST_PLACES * len(groups):
+        columns = min(map(len, texts), default=0)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for row, text in enumerate(texts):
+            groups.setdefault(tuple(text[:columns]), []).append(row)
+        members = list(groups.values())
+        most = max(map(len, members), default=0)
+        if 2 * len(members) > len(texts) or len(members) * most > MOST_PLACES * len(texts):
             return None
-        if (len(groups) - len(members)) * columns * self._bytes_per_column < LEAST_SAVED:
+        if (len(texts) - len(members)) * columns * self._bytes_per_column < LEAST_SAVED:
             return None
-        # in a group of fewer rows than another one its first fills the places that are left; any result serves
-        rows = torch.tensor([own + own[:1] * (copies - len(own)) for own in members.values()])  # (groups, copies)
-        heads = self._keys[0].shape[1]
-        places = (rows[:, None] * heads + torch.arange(heads)[:, None]).flatten()
-        home = torch.empty(len(groups) * heads, dtype=torch.long)
-        home[places] = torch.arange(len(places))
+        leaders = [rows[0] for rows in members]
         held = {
-            layer: (
-                key[rows[:, 0], :, :columns].flatten(0, 1),
-                self._values[layer][rows[:, 0], :, :columns].flatten(0, 1),
-            )
+            layer: (key[leaders, :, :columns].flatten(0, 1), self._values[layer][leaders, :, :columns].flatten(0, 1))
             for layer, key in self._keys.items()
         }
-        return Prefix(columns, held, places, home)
+        until = 2 * columns if self._is_tight else self._most
+        return SharedPrefix(columns, until, held, *_places(members, self._keys[0].shape[1]))
 
     @property
     def _bytes_per_column(self) -> int:
@@ -106,39 +101,62 @@ class Slab:
 
 
 @dataclass(frozen=True)
-class Prefix:
+class SharedPrefix:
     """The first `columns` keys and values of rows 0 .. n-1, held once for each group of rows that begin alike.
 
     Most of what a step of K copies of a prompt reads is the prompt's, K times. Here the queries of a group are
-    multiplied with it together (Hydragen, Juravsky et al. 2024, arXiv 2402.05099).
+    multiplied with it together (Hydragen, Juravsky et al. 2024, arXiv 2402.05099). Every group has as many places for
+    rows as the largest one needs.
     """
 
     columns: int
+    until: int  # columns of a slab up to which it is quicker so
     _held: dict[int, tuple[torch.Tensor, torch.Tensor]]  # by layer: keys and values (groups * kv heads, columns, d)
-    _places: torch.Tensor  # (groups * kv heads * copies,): whose rows, of n * kv heads, stand there
+    _takes: torch.Tensor  # (groups * kv heads * places,): whose query, of n * kv heads, stands there
     _home: torch.Tensor  # (n * kv heads,): the place of each
 
     def scores(self, layer: int, query: torch.Tensor) -> torch.Tensor:
         """Returns scaled scores (n * kv heads, q, columns) of query (n * kv heads, q, d)."""
         key, _ = self._held[layer]
-        query, count = self._by_group(query, len(key)), query.shape[1]
+        grouped = self._by_group(query, len(key))
         # `beta` leaves the first out: no pass of its own for the scale
-        scores = torch.baddbmm(key.new_empty(()), query, key.transpose(1, 2), beta=0, alpha=query.shape[2] ** -0.5)
-        return self._by_row(scores, count)
+        scores = torch.baddbmm(key.new_empty(()), grouped, key.transpose(1, 2), beta=0, alpha=query.shape[2] ** -0.5)
+        return self._by_row(scores, query.shape[1])
 
     def mixed(self, layer: int, weights: torch.Tensor) -> torch.Tensor:
         """Returns values (n * kv heads, q, d), weighted by the first columns of weights (n * kv heads, q, more)."""
         _, value = self._held[layer]
-        own = self._by_group(weights, len(value)).narrow(2, 0, self.columns)
-        return self._by_row(torch.bmm(own, value), weights.shape[1])
+        grouped = self._by_group(weights.narrow(2, 0, self.columns), len(value))
+        return self._by_row(torch.bmm(grouped, value), weights.shape[1])
 
     def _by_group(self, x: torch.Tensor, count: int) -> torch.Tensor:
-        """Stacks x (n * kv heads, q, w) as (count = groups * kv heads, copies * q, w)."""
-        return x.flatten(1).index_select(0, self._places).view(count, -1, x.shape[2])
+        """Stacks x (n * kv heads, q, w) as (count = groups * kv heads, places * q, w)."""
+        return x.flatten(1).index_select(0, self._takes).view(count, -1, x.shape[2])
 
     def _by_row(self, x: torch.Tensor, queries: int) -> torch.Tensor:
         """Does the opposite."""
-        return x.view(len(self._places), -1).index_select(0, self._home).view(len(self._home), queries, -1)
+        return x.view(len(self._takes), -1).index_select(0, self._home).view(len(self._home), queries, -1)
+
+
+def _places(members: list[list[int]], heads: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns whose query stands in each place (group, head, place), and the place of each (row, head), both flat.
+
+    In a group of fewer rows than another one its first takes the places that are left, too.
+    """
+    most = max(map(len, members))
+    takes = [
+        (rows[place] if place < len(rows) else rows[0]) * heads + head
+        for rows in members
+        for head in range(heads)
+        for place in range(most)
+    ]
+    spots = {row: (group, place) for group, rows in enumerate(members) for place, row in enumerate(rows)}
+    home = [
+        (group * heads + head) * most + place
+        for group, place in (spots[row] for row in range(len(spots)))
+        for head in range(heads)
+    ]
+    return torch.tensor(takes), torch.tensor(home)
 
 
 def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs):
@@ -156,22 +174,27 @@ def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs
 
 
 def step_attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor, prefix: Prefix | None, layer: int
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    bias: torch.Tensor,
+    shared: SharedPrefix | None,
+    layer: int,
 ) -> torch.Tensor:
     """Does the same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
 
-    query (n, 1, heads, d), bias (n * kv heads, 1, columns beyond the prefix); returns (n, 1, heads, d).
+    query (n, 1, heads, d), bias (n * kv heads, 1, columns beyond what is shared); returns (n, 1, heads, d).
     """
     rows, kv_heads, columns, size = key.shape
     query = query.reshape(rows * kv_heads, -1, size)
-    start = prefix.columns if prefix else 0
+    start = shared.columns if shared else 0
     key, value = (each.narrow(2, start, columns - start).flatten(0, 1) for each in (key, value))
     if key.dtype != torch.bfloat16:
         scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=size**-0.5)
     else:  # by oneDNN, which takes up to twice as long with the few queries on the left
         scores = torch.baddbmm(bias.transpose(1, 2), key, query.transpose(1, 2), alpha=size**-0.5).transpose(1, 2)
-    if prefix is None:
+    if shared is None:
         return torch.bmm(scores.softmax(-1), value).view(rows, 1, -1, size)
-    weights = torch.cat([prefix.scores(layer, query), scores], -1).softmax(-1)
+    weights = torch.cat([shared.scores(layer, query), scores], -1).softmax(-1)
     mixed = torch.bmm(weights.narrow(2, start, columns - start), value)
-    return mixed.add_(prefix.mixed(layer, weights)).view(rows, 1, -1, size)
+    return mixed.add_(shared.mixed(layer, weights)).view(rows, 1, -1, size)

@@ -149,7 +149,8 @@ def needs_of(
     cache = load.rows * load.columns * of_token
     if not on_gpu:
         cache = min(cache, 0.5 * free_host_memory())  # as lib/model/decoder.py bounds it
-        cache += load.begun * of_token * is_written_out  # which lib/model/slab.py holds once more
+        if is_written_out:
+            cache += min(load.begun * of_token, cache / 2)  # which lib/model/slab.py holds once more
     layers = skeleton.config.num_hidden_layers
     kept = numbers_kept(skeleton, adapted, rank, is_written_out, is_narrow)
     activations = load.tokens * kept * each * (layers + 1)  # and one layer's gradients
