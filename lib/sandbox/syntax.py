@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 LONGEST_TEST = 100_000  # bytes
+LARGEST = 10**4300  # from which on Python writes no integer in digits, so no check could show or compare it
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NAMING = (*DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # nodes whose `name` they bind
 
@@ -24,6 +25,9 @@ def parse(code: str) -> tuple[ast.Module | None, str]:
         return None, f"does not parse (line {error.lineno}: {error.msg})"
     except (ValueError, RecursionError, MemoryError) as error:
         return None, f"does not parse ({error or type(error).__name__})"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= LARGEST:
+            return None, f"line {node.lineno} has an integer of more than 4,300 digits; compute it, as in 2**20000"
     return tree, ""
 
 
