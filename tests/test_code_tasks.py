@@ -149,7 +149,7 @@ QUIET, CAUGHT = "with", "tests[0]: line 3 is an assert whose failure is caught"
         ({"entry_points": ["sum"], "tests": ["assert sum([1]) == 1"]}, "entry_points: 'sum' is a builtin"),
         ({"entry_points": ["add two"]}, "entry_points: 'add two' is not a function name"),
         ({"setup_code": "def add(a, b): pass", "entry_points": ["add"]}, "entry_points: 'add' is bound by the tests"),
-        ({"tests": [f"x = 1\nassert add(1, 2) != 0x{'f' * 3600}"]}, "tests[0]: line 2 has an integer of more than 4,300"),
+        ({"tests": [f"x = 1\nassert add(1, 2) != 0x{'f' * 3600}"]}, "tests[0]: line 2 has an integer of more than"),
         ({"setup_code": "def"}, "setup_code: does not parse"),
         ({"solution": "def"}, "solution: does not parse"),
         ({"tests": ["assert add(1, other(2)) == 3"]}, "tests: nothing defines other"),

@@ -174,13 +174,9 @@ def attention(module, query, key, value, attention_mask, scaling=None, **_kwargs
 
 
 def step_attention(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    bias: torch.Tensor,
-    shared: SharedPrefix | None,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor, shared: SharedPrefix | None,
     layer: int,
-) -> torch.Tensor:
+) -> torch.Tensor:  # fmt: skip
     """Does the same for one query per row, written out: on a CPU the kernel for many queries is slow at it.
 
     query (n, 1, heads, d), bias (n * kv heads, 1, columns beyond what is shared); returns (n, 1, heads, d).
