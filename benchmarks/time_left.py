@@ -6,8 +6,8 @@
 
 Counted are the lines that say `12m05s left, until 14:32`, from a tenth of the time between the plan that the run prints
 and its end; the last three seconds are not, in which the rounding of what is told is most of it. Of logs, by when the
-rows were written: the first evaluation, whose start no row tells, is taken to last as long as the second; runs that
-were resumed, or have one evaluation only, are left out.
+rows were written: the first evaluation, whose start no row tells, is taken to last as long as the second. Runs with one
+evaluation alone are left out; those that were resumed should not be named, since their pause would count as a step.
 """
 
 import os
